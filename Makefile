@@ -1,0 +1,75 @@
+# `make` alone lists the targets. Everything is installed into .venv and nothing is written outside this folder.
+
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip
+INSTALL := $(PIP) install --quiet -c constraints.txt
+EXTRAS := dev,fast,jax,torch
+CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP_NO_CACHE_DIR ?= 1
+export PIP_NO_CACHE_DIR
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/cache/numba
+export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format coverage soak bench build clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
+	$(BIN)/plaudit demo
+
+test: lint ## Install what the tests need and run all of them
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/.dev ## Check style, formatting, types and import layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev ## Format the code and mend what the linter can mend
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+coverage: $(VENV)/.dev ## Branch coverage of the roadsense calculator; fails below 100 %
+	$(BIN)/coverage run -m pytest -q tests/seeds/test_reward_calculator.py
+	$(BIN)/coverage report --include=$(CALCULATOR) --fail-under=100
+
+soak: $(VENV)/.dev ## The slow tests, with many more random examples
+	$(BIN)/pytest -m slow --hypothesis-profile=soak
+
+bench: $(VENV)/.dev ## Benchmarks, as ratios against a peer in the same run
+	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
+	$(BIN)/python -m build --no-isolation
+
+clean: ## Remove everything that make created
+	rm -rf $(VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Stamps: an install is repeated only when what it depends on has changed. The one of the tests holds the core too.
+$(VENV)/.created:
+	@command -v $(PYTHON) >/dev/null || { echo "plaudit needs Python 3.11 or newer, and there is no '$(PYTHON)' here. Try: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit("plaudit needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Try: make PYTHON=python3.11" % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing plaudit into $(VENV) ..."
+	$(INSTALL) hatchling
+	$(INSTALL) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
+	$(INSTALL) torch==2.13.0 hatchling
+	$(INSTALL) --no-build-isolation -e '.[$(EXTRAS)]'
+	@touch $@ $(VENV)/.core
