@@ -1,0 +1,121 @@
+"""Every error plaudit raises. Each also subclasses the builtin a caller would catch.
+
+PlauditError
+├── DefinitionError (ValueError)      a term, field or reward is not what it should be
+│   ├── ReadError                     the function leaves the language: file, line, caret, what to do
+│   ├── UnknownField                  a term reads a field the reward does not declare
+│   ├── UnusedField                   a declared field that no term reads
+│   ├── DuplicateName                 two terms or two fields share a name
+│   └── UnknownParameter              an override names no term, knob, weight or clamp
+├── InputError (ValueError)           one row, or one row of a batch, cannot be scored
+│   ├── MissingField                  a needed input was not given
+│   ├── UnknownInput                  an input was given that the reward does not read
+│   ├── WrongType (TypeError)         a text where a number is needed, and the like
+│   ├── NotFinite                     NaN, or an infinity where none is allowed
+│   ├── OutOfRange                    a number outside its declared range
+│   ├── UnknownCategory               a text that is not among the declared values
+│   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
+│   └── ShapeMismatch                 columns of different lengths
+├── SpecError (ValueError)            a JSON specification that cannot be loaded
+├── FileError (OSError)               a file that cannot be read or written
+└── TargetError                       a reward that cannot be compiled for a target
+├── MissingExtra (ImportError)    the target's library is not installed
+└── UnsupportedNode (NotImplementedError)  the target cannot express an operation
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class PlauditError(Exception):
+    """The root of every error plaudit raises."""
+
+
+class DefinitionError(PlauditError, ValueError):
+    """A term, field or reward is not what it should be."""
+
+
+class ReadError(DefinitionError):
+    """A function leaves the language that plaudit reads."""
+
+
+class UnknownField(DefinitionError):
+    """A term reads a field that the reward does not declare."""
+
+
+class UnusedField(DefinitionError):
+    """A reward declares a field that no term reads."""
+
+
+class DuplicateName(DefinitionError):
+    """Two terms, or two fields, share a name."""
+
+
+class UnknownParameter(DefinitionError):
+    """An override names no term, knob, weight or clamp of the reward."""
+
+
+class InputError(PlauditError, ValueError):
+    """A row cannot be scored."""
+
+
+class MissingField(InputError):
+    """An input that the reward needs was not given."""
+
+
+class UnknownInput(InputError):
+    """An input was given that the reward does not read."""
+
+
+class WrongType(InputError, TypeError):
+    """An input is not of its field's kind."""
+
+
+class NotFinite(InputError):
+    """An input is NaN, or infinite where that is not allowed."""
+
+
+class OutOfRange(InputError):
+    """An input lies outside its field's declared range."""
+
+
+class UnknownCategory(InputError):
+    """An input is not one of its field's declared values."""
+
+
+class OutsideDomain(InputError, ArithmeticError):
+    """A term divides by zero, takes the logarithm of a negative number, or the like."""
+
+
+class ShapeMismatch(InputError):
+    """The columns of a batch differ in length."""
+
+
+class SpecError(PlauditError, ValueError):
+    """A JSON specification cannot be loaded."""
+
+
+class FileError(PlauditError, OSError):
+    """A file cannot be read or written."""
+
+
+class TargetError(PlauditError):
+    """A reward cannot be compiled for a target."""
+
+
+class MissingExtra(TargetError, ImportError):
+    """The library that a target needs is not installed."""
+
+
+class UnsupportedNode(TargetError, NotImplementedError):
+    """A target cannot express an operation that the reward uses."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" when a known name is close to `name`, else an empty string.
+
+    >>> did_you_mean("distnce", ["distance", "action"])
+    " Did you mean 'distance'?"
+    """
+    close = get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

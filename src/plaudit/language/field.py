@@ -1,0 +1,194 @@
+"""What a reward reads: a named input with its kind, range, unit and role."""
+
+import math
+import re
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, get_args
+
+from plaudit.errors import DefinitionError
+
+Kind = Literal["number", "flag", "category"]
+Role = Literal["state", "action", "event"]
+Outside = Literal["error", "clip", "allow"]
+Monotone = Literal["up", "down"]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+RESERVED = ("prev", "curr", "terminal", "total")
+"""Names with a meaning of their own: the two ends of a step, the flag that ends an episode, the sum of the terms."""
+LONGEST_VECTOR = 64
+LARGEST_WHOLE = 2**53
+"""Whole numbers beyond this are not all floats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An input of a reward, declared once.
+
+    A field with texts in `values` is a category, one with `flag=True` a flag, every other one a number; numbers in
+    `values` are the only ones allowed. `length` makes it a short vector. `low`, `high` and `infinite` say which
+    numbers can happen; `outside` says what to do with others: an error, `"clip"` them, or `"allow"` any finite one.
+    `missing` stands in for a value that is absent or None, `other` for a category that is not listed.
+    `role`, `rest`, `step`, `monotone` and `unit` are what a checker may know about the field.
+
+    >>> Field("distance", low=0, infinite=True, unit="m").kind
+    'number'
+    >>> Field("phase", values=("planning", "coding")).kind
+    'category'
+    """
+
+    name: str
+    _: KW_ONLY
+    low: float | None = None
+    high: float | None = None
+    values: tuple[str | float, ...] | None = None
+    flag: bool = False
+    length: int | None = None
+    infinite: bool = False
+    unit: str = ""
+    role: Role | None = None
+    rest: float | bool | str | None = None
+    step: float | None = None
+    monotone: Monotone | None = None
+    outside: Outside = "error"
+    other: str | None = None
+    missing: float | bool | str | None = None
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a declaration that contradicts itself."""
+        if self.values is not None:
+            object.__setattr__(self, "values", tuple(self.values))
+        for problem in _problems(self):
+            raise DefinitionError(f"field {self.name!r}: {problem}")
+
+    @property
+    def kind(self) -> Kind:
+        """What the field holds: a number, a flag or a category."""
+        if self.flag:
+            return "flag"
+        return "category" if self.values and isinstance(self.values[0], str) else "number"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The categories in order; empty for a number or a flag."""
+        return tuple(str(value) for value in self.values or ()) if self.kind == "category" else ()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The only numbers allowed, where they are listed; else empty."""
+        return tuple(float(value) for value in self.values or ()) if self.kind == "number" else ()
+
+    @property
+    def at_rest(self) -> float | bool | str:
+        """The value when nothing happens: `rest`, or the allowed value nearest to 0, False, or the first category."""
+        if self.rest is not None:
+            return self.rest
+        if self.kind == "flag":
+            return False
+        if self.kind == "category":
+            return self.labels[0]
+        if self.numbers:
+            return min(self.numbers, key=abs)
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        return float(min(max(0.0, low), high))
+
+    def holds(self, value: float | bool | str) -> bool:
+        """Return whether `value` is one that the declaration allows.
+
+        >>> Field("action", values=(0, 1, 2)).holds(3)
+        False
+        """
+        if self.kind == "category":
+            return value in self.labels
+        if self.kind == "flag":
+            return isinstance(value, bool)
+        if isinstance(value, bool | str):
+            return False
+        if self.numbers:
+            return float(value) in self.numbers
+        if math.isinf(value):
+            return self.infinite and value > 0
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+def _problems(field: Field) -> list[str]:
+    """Return what is wrong with a declaration, most basic first."""
+    if not NAME.fullmatch(str(field.name)):
+        return ["its name must be a plain identifier such as 'distance'"]
+    if field.name in RESERVED and not (field.name == "terminal" and field.flag):
+        return [f"the name is reserved: {', '.join(RESERVED)} have a meaning of their own"]
+    checks = _choice_problems(field) + (_value_problems(field) if field.values is not None else [])
+    return checks or _number_problems(field) or _stand_in_problems(field)
+
+
+def _choice_problems(field: Field) -> list[str]:
+    choices = {"role": Role, "outside": Outside, "monotone": Monotone}
+    problems = [
+        f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
+        for name, allowed in choices.items()
+        if getattr(field, name) not in (None, *get_args(allowed))
+    ]
+    if field.length is not None and not (_is_whole(field.length) and 1 <= field.length <= LONGEST_VECTOR):
+        problems.append(f"length={field.length!r} must be a whole number from 1 to {LONGEST_VECTOR}")
+    return problems
+
+
+def _value_problems(field: Field) -> list[str]:
+    values = field.values or ()
+    if field.flag:
+        return ["a flag takes no values; drop values= or flag=True"]
+    if not values:
+        return ["values= is empty; list what the field can be, or leave it out"]
+    texts = sum(isinstance(value, str) for value in values)
+    if texts not in (0, len(values)):
+        return ["values= mixes texts and numbers; a category lists texts only, a number lists numbers only"]
+    if any(isinstance(value, bool) for value in values):
+        return ["values= lists True or False; write flag=True instead"]
+    if not texts and not all(_is_number(value) and math.isfinite(float(value)) for value in values):
+        return ["values= must be texts or finite numbers"]
+    if len(set(values)) != len(values):
+        return ["values= lists a value twice"]
+    return []
+
+
+def _number_problems(field: Field) -> list[str]:
+    given = [name for name in ("low", "high", "step") if getattr(field, name) is not None]
+    if field.kind != "number":
+        given += [name for name in ("infinite", "monotone", "unit") if getattr(field, name)]
+        if field.outside != "error":
+            given.append("outside")
+        return [f"{name}= is for numbers, and this field is a {field.kind}" for name in given]
+    for name in given:
+        if not _is_number(getattr(field, name)) or not math.isfinite(getattr(field, name)):
+            hint = "; write infinite=True to allow infinity" if name == "high" else ""
+            return [f"{name}={getattr(field, name)!r} must be a finite number{hint}"]
+    if field.values and (given or field.infinite or field.outside != "error"):
+        return ["values= already says which numbers are allowed; drop low, high, step, infinite and outside"]
+    if field.low is not None and field.high is not None and field.low > field.high:
+        return [f"low={field.low} is above high={field.high}"]
+    if field.outside == "clip" and field.low is None and field.high is None:
+        return ["outside='clip' needs low= or high= to clip to"]
+    return []
+
+
+def _stand_in_problems(field: Field) -> list[str]:
+    if field.other is not None and field.kind != "category":
+        return [f"other= is for categories, and this field is a {field.kind}"]
+    for name in ("other", "missing", "rest"):
+        value = getattr(field, name)
+        if value is not None and not field.holds(value):
+            return [f"{name}={value!r} is not a value that the field allows"]
+    return []
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+TERMINAL = Field("terminal", flag=True, doc="Whether the episode ends with this step.")
+"""The input that every reward with terminal terms has; no reward declares it itself."""

@@ -1,0 +1,243 @@
+"""A Program: a flat tuple of nodes in evaluation order, with its inputs, parameters and named outputs.
+
+Everything plaudit does with a reward is one loop over that tuple: running it on a target, bounding it, proving
+things about it, rendering it, storing it. A value computed once is one node however often it is used.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition that must hold for a row to count, with what to say when it does not."""
+
+    node: int
+    """The position of the condition, a flag."""
+    where: str
+    """The term it belongs to, or the input whose range it is."""
+    why: str
+    """What went wrong when it is false: "divides by zero"."""
+    line: str = ""
+    """The source line, where known: 'rewards.py, line 12:  return a / b'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a target compiles: nodes, what they read and what comes out."""
+
+    name: str
+    """The reward it belongs to, for errors."""
+    terms: tuple[str, ...]
+    nodes: tuple[n.Node, ...]
+    inputs: Mapping[str, Field]
+    """Each input's name (`prev.tokens_used`, `torque[3]`) and the field it is a value of."""
+    params: Mapping[str, float | bool]
+    outputs: Mapping[str, int]
+    """`total`, and for each term `<term>.score`, `<term>.clamped` and `<term>.value`."""
+    terminal: frozenset[str]
+    """Inputs that only terminal terms read: needed only where `terminal` is true."""
+    domain: tuple[Guard, ...]
+    """Partial operations that a row reaches are inside their domain, and scores are finite."""
+    ranges: tuple[Guard, ...]
+    """Inputs lie in their declared sets."""
+
+    def guards(self, *, ranges: bool = True) -> tuple[Guard, ...]:
+        """Return every condition of `ok`; without `ranges`, only the domains of operations."""
+        return (self.ranges if ranges else ()) + self.domain
+
+    def pruned(self) -> "Program":
+        """Return this Program with only the nodes that its outputs and guards need, in canonical order."""
+        guards = (guard.node for guard in self.domain + self.ranges)
+        kept, moved = prune(self.nodes, [*self.outputs.values(), *guards])
+        return replace(
+            self,
+            nodes=kept,
+            outputs={name: moved[at] for name, at in self.outputs.items()},
+            domain=tuple(replace(guard, node=moved[guard.node]) for guard in self.domain),
+            ranges=tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges),
+        )
+
+    def bound(self, params: Mapping[str, float | bool] | None = None) -> "Program":
+        """Return this Program with parameters turned into constants and exact simplifications made.
+
+        Only rewrites that keep every bit are made: `x * 1.0` is `x`, a choice with a constant condition is its
+        branch, a conjunction with True is its other side.
+        """
+        values = {**self.params, **(params or {})}
+        builder = Builder()
+        moved: dict[int, int] = {}
+        for at, node in enumerate(self.nodes):
+            if isinstance(node, n.Param):
+                value = values[node.name]
+                node = n.Const(value if isinstance(value, bool) else float(value))
+            moved[at] = builder.simplified(renumbered(node, moved))
+        moves = {name: moved[at] for name, at in self.outputs.items()}
+        domain = tuple(replace(guard, node=moved[guard.node]) for guard in self.domain)
+        ranges = tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges)
+        whole = replace(self, nodes=tuple(builder.nodes), params={}, outputs=moves, domain=domain, ranges=ranges)
+        return whole.pruned()
+
+
+def renumbered(node: n.Node, moved: Mapping[int, int]) -> n.Node:
+    """Return `node` with its operands at their new positions."""
+    names = n.operand_names(type(node))
+    return replace(node, **{name: moved[getattr(node, name)] for name in names}) if names else node
+
+
+def reachable(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> Iterator[int]:
+    """Yield the positions that `roots` need, operands before users, in the order a reader would meet them."""
+    seen: set[int] = set()
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            at, ready = stack.pop()
+            if ready:
+                yield at
+            elif at not in seen:
+                seen.add(at)
+                stack.append((at, True))
+                stack.extend((operand, False) for operand in reversed(n.operands(nodes[at])))
+
+
+def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node, ...], dict[int, int]]:
+    """Return the nodes that `roots` need, in canonical order, and where each one moved to."""
+    moved: dict[int, int] = {}
+    kept: list[n.Node] = []
+    for at in reachable(nodes, roots):
+        moved[at] = len(kept)
+        kept.append(renumbered(nodes[at], moved))
+    return tuple(kept), moved
+
+
+FOLDED: Mapping[type[n.Node], Callable[..., Any]] = {
+    n.Neg: operator.neg,
+    n.Abs: abs,
+    n.Not: operator.not_,
+    n.Number: float,
+    n.Tanh: math.tanh,
+    n.Sqrt: math.sqrt,
+    n.Exp: math.exp,
+    n.Expm1: math.expm1,
+    n.Log: math.log,
+    n.Log1p: math.log1p,
+    n.Sin: math.sin,
+    n.Cos: math.cos,
+    n.Floor: math.floor,
+    n.Ceil: math.ceil,
+    n.Round: round,
+    n.IsInf: math.isinf,
+    n.IsFinite: math.isfinite,
+    n.Add: operator.add,
+    n.Sub: operator.sub,
+    n.Mul: operator.mul,
+    n.Div: operator.truediv,
+    n.FloorDiv: operator.floordiv,
+    n.Mod: operator.mod,
+    n.Min: min,
+    n.Max: max,
+    n.Lt: operator.lt,
+    n.Le: operator.le,
+    n.Gt: operator.gt,
+    n.Ge: operator.ge,
+    n.Eq: operator.eq,
+    n.Ne: operator.ne,
+}
+"""What Python does for each operation that is folded when its operands are constants."""
+
+
+class Builder:
+    """A growing list of nodes in which equal nodes are one."""
+
+    def __init__(self, nodes: Iterable[n.Node] = ()) -> None:
+        """Begin with `nodes`, which must already be distinct."""
+        self.nodes = list(nodes)
+        self._at = {repr(node): at for at, node in enumerate(self.nodes)}  # repr tells 1, 1.0, True, 0.0, -0.0 apart
+
+    def add(self, node: n.Node) -> int:
+        """Return the position of `node`, adding it if it is new."""
+        at = self._at.setdefault(repr(node), len(self.nodes))
+        if at == len(self.nodes):
+            self.nodes.append(node)
+        return at
+
+    def const(self, value: float | bool) -> int:
+        """Return the position of a constant."""
+        return self.add(n.Const(value))
+
+    def all(self, flags: Iterable[int]) -> int:
+        """Return the position of the conjunction of `flags`, left to right."""
+        result: int | None = None
+        for flag in flags:
+            result = flag if result is None else self.add(n.And(result, flag))
+        return self.const(True) if result is None else result
+
+    def any(self, flags: Iterable[int]) -> int:
+        """Return the position of the disjunction of `flags`, left to right."""
+        result: int | None = None
+        for flag in flags:
+            result = flag if result is None else self.add(n.Or(result, flag))
+        return self.const(False) if result is None else result
+
+    def simplified(self, node: n.Node) -> int:
+        """Return the position of `node` or of something simpler that is equal to the bit."""
+        if (known := self._folded(node)) is not None:
+            return self.const(known)
+        match node:
+            case n.Mul(left, right) if self._is(right, 1.0):
+                return left
+            case n.Mul(left, right) if isinstance(self.nodes[right], n.Const) and (options := self._options(left)):
+                condition, then, otherwise = options
+                return self.add(
+                    n.Select(condition, self.simplified(n.Mul(then, right)), self.simplified(n.Mul(otherwise, right)))
+                )
+            case n.And(left, right) if self._is(left, True):
+                return right
+            case n.And(left, right) if self._is(right, True):
+                return left
+            case n.Or(left, right) if self._is(left, True) or self._is(right, True):
+                return self.const(True)
+            case n.Or(left, right) if self._is(left, False):
+                return right
+            case n.Or(left, right) if self._is(right, False):
+                return left
+            case n.Select(condition, then, otherwise) if isinstance(test := self.nodes[condition], n.Const):
+                return then if test.value else otherwise
+            case n.Defined(arg) if isinstance(self.nodes[arg], n.Const):
+                return self.const(True)  # it was computed, so it is inside its domain
+            case n.Select(_, then, otherwise) if then == otherwise:
+                return then
+        return self.add(node)
+
+    def _folded(self, node: n.Node) -> float | bool | None:
+        """Return what Python makes of an operation on constants; None where it refuses or has no such operation."""
+        operands = [self.nodes[at] for at in n.operands(node)]
+        values = [operand.value for operand in operands if isinstance(operand, n.Const)]
+        if type(node) not in FOLDED or len(values) != len(operands):
+            return None
+        try:
+            result: float | bool = FOLDED[type(node)](*(v if isinstance(v, bool) else float(v) for v in values))
+        except (ArithmeticError, ValueError):
+            return None
+        return result if isinstance(result, bool) else float(result)
+
+    def _options(self, at: int) -> tuple[int, int, int] | None:
+        """Return condition and branches of a choice between two constants, or None."""
+        match self.nodes[at]:
+            case n.Number(flag):
+                return flag, self.const(1.0), self.const(0.0)
+            case n.Select(condition, then, otherwise) if all(
+                isinstance(self.nodes[branch], n.Const) for branch in (then, otherwise)
+            ):
+                return condition, then, otherwise
+        return None
+
+    def _is(self, at: int, value: float | bool) -> bool:
+        known = self.nodes[at]
+        return isinstance(known, n.Const) and type(known.value) is type(value) and known.value == value

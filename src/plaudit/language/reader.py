@@ -1,0 +1,164 @@
+"""What the functions of one term share while they are read: nodes, guards, the path that leads here, kinds."""
+
+import ast
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from plaudit.errors import ReadError, UnknownField, did_you_mean
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, kind_of_field
+from plaudit.language.program import Builder, Guard
+from plaudit.language.source import Source
+from plaudit.language.values import Constant, Record, Ref, Undeclared, Value, Vector, constant_number, exact
+
+MOST_NODES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a term may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
+
+    fields: Mapping[str, Field] | None = None
+    transition: frozenset[str] = frozenset()
+    """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
+    params: Mapping[str, float | bool] = field(default_factory=dict)
+
+
+class Reader:
+    """What all functions of one term share: the nodes, the guards, the path that leads here."""
+
+    def __init__(self, builder: Builder, scope: Scope, term: str) -> None:
+        """Begin to read `term` into `builder`."""
+        self.builder = builder
+        self.scope = scope
+        self.term = term
+        self.path: int | None = None
+        self.guards: list[Guard] = []
+        self.inputs: dict[str, Field] = {}
+        self.reads: dict[str, None] = {}  # an ordered set
+        self.params: dict[str, None] = {}
+        self.calls: list[types.FunctionType] = []
+        self.count = 0
+
+    def parameter(self, name: str, node: ast.AST, source: Source) -> Value:
+        """Return what a positional parameter stands for."""
+        if name in ("prev", "curr"):
+            return Record(name)
+        self.reads[name] = None
+        if name in self.scope.transition:
+            return self.input(name, f"curr.{name}", node, source)
+        return self.input(name, name, node, source)
+
+    def input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
+        """Return an input by its whole name; a vector is written out."""
+        if self.scope.fields is None:
+            return Undeclared(self.add(n.Input(name)), name)
+        declared = self.scope.fields.get(field_name)
+        if declared is None:
+            known = ", ".join(self.scope.fields) or "none"
+            raise UnknownField(
+                f"term {self.term!r} reads {field_name!r}, which the reward does not declare.\n  {source.at(node)}\n"
+                f"Declared fields: {known}.{did_you_mean(field_name, self.scope.fields)}"
+            )
+        if declared.length is None:
+            return self._input(name, declared)
+        return Vector(tuple(self._input(f"{name}[{i}]", declared) for i in range(declared.length)))
+
+    def _input(self, name: str, declared: Field) -> Ref:
+        self.inputs[name] = declared
+        at = self.add(n.Input(name))
+        if declared.outside == "clip":
+            if declared.low is not None:
+                at = self.add(n.Max(at, self.builder.const(float(declared.low))))
+            if declared.high is not None:
+                at = self.add(n.Min(at, self.builder.const(float(declared.high))))
+        return Ref(at, kind_of_field(declared))
+
+    def knob(self, name: str, default: object) -> Value:
+        """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a text."""
+        shared = default is None
+        if not shared and constant_number(default) is None:
+            return Constant(default)  # tables and texts are constants
+        dotted = name if shared else f"{self.term}.{name}"
+        self.params[dotted] = None
+        value = self.scope.params.get(dotted, UNKNOWN if shared else default)
+        kind = UNKNOWN if value is UNKNOWN else FLAG if isinstance(value, bool) else NUMBER
+        return Ref(self.add(n.Param(dotted)), kind)
+
+    def add(self, node: n.Node) -> int:
+        """Return the position of `node`."""
+        if len(self.builder.nodes) > MOST_NODES:
+            raise ReadError(
+                f"term {self.term!r} grows beyond {MOST_NODES:,} operations; compute part of it before scoring."
+            )
+        return self.builder.add(node)
+
+    @contextmanager
+    def under(self, flag: int) -> Iterator[None]:
+        """Read what follows as happening only where `flag` is true."""
+        outer = self.path
+        self.path = flag if outer is None else self.add(n.And(outer, flag))
+        try:
+            yield
+        finally:
+            self.path = outer
+
+    def require(self, flag: int, why: str, node: ast.AST, source: Source) -> None:
+        """Add the guard that `flag` is true where this point is reached."""
+        if self.path is not None:
+            flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
+        self.guards.append(Guard(flag, self.term, why, source.at(node)))
+
+    def partial(self, node: n.Node, why: str, at: ast.AST, source: Source) -> Ref:
+        """Return a partial operation, with the guard that it is inside its domain where it is reached."""
+        position = self.add(node)
+        self.require(self.add(n.Defined(position)), why, at, source)
+        return Ref(position, NUMBER)
+
+    def number(self, value: Value, node: ast.AST, source: Source) -> int:
+        """Return the position of `value` as a number; a flag counts 1 or 0."""
+        match value:
+            case Ref(at, kind) if kind in (NUMBER, UNKNOWN):
+                return at
+            case Undeclared(at, _):
+                return at
+            case Ref(at, kind) if kind == FLAG:
+                return self.add(n.Number(at))
+            case Constant(known) if (number := constant_number(known)) is not None:
+                if not exact(number):
+                    raise source.error(node, f"the constant {known!r} is not a number that a float holds exactly.")
+                return self.builder.const(float(number) if isinstance(number, bool) else number)
+        raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
+
+    def flag(self, value: Value, node: ast.AST, source: Source) -> int:
+        """Return the position of `value` as a condition; a number means `!= 0`."""
+        match value:
+            case Ref(at, kind) if kind in (FLAG, UNKNOWN):
+                return at
+            case Undeclared(at, _):
+                return at
+            case Ref(at, kind) if kind == NUMBER:
+                return self.add(n.Ne(at, self.builder.const(0)))
+            case Constant(known) if constant_number(known) is not None:
+                return self.builder.const(bool(known))
+        advice = "Compare a category with one of its values: phase == 'coding'."
+        raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
+
+
+def describe(value: Value) -> str:
+    """Return a few words on what `value` is, for an error."""
+    match value:
+        case Ref(_, kind):
+            return f"a {kind}"
+        case Vector(items):
+            return f"a vector of {len(items)}"
+        case Record(name):
+            return f"the whole of `{name}`; read one of its fields, `{name}.something`"
+        case Constant(known) if isinstance(known, str):
+            return f"the text {known!r}"
+        case Constant(known):
+            return f"{known!r}" if len(repr(known)) < 60 else f"a {type(known).__name__}"
+    return "a value that is not known here"

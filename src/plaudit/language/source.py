@@ -1,0 +1,104 @@
+"""A function as it was written: its syntax tree, where it stands, and the values its names had."""
+
+import ast
+import builtins
+import inspect
+import types
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from plaudit.errors import ReadError
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A plain Python function, ready to be read."""
+
+    name: str
+    file: str
+    lines: tuple[str, ...]
+    """The lines of the definition, the first one at `first`."""
+    first: int
+    tree: ast.FunctionDef
+    function: types.FunctionType
+    known: dict[str, object] = field(default_factory=dict)
+    """The values of outer names, as they were when the function was first read."""
+    helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
+    """The functions it calls, as they were when it was first read."""
+
+    def at(self, node: ast.AST) -> str:
+        """Return where `node` stands: 'rewards.py, line 12:  return a / b'."""
+        line = getattr(node, "lineno", self.tree.lineno)
+        return f"{PurePath(self.file).name}, line {line}:  {self.lines[line - self.first].strip()}"
+
+    def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
+        """Return the error that points at `node`: what cannot be read, where, and what to do instead."""
+        line = getattr(node, "lineno", self.tree.lineno)
+        text = self.lines[line - self.first].rstrip("\n")
+        indent = len(text) - len(text.lstrip())
+        start = max(len(text.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore")) - indent, 0)
+        same_line = getattr(node, "end_lineno", line) == line
+        stop = getattr(node, "end_col_offset", 0) - indent if same_line else len(text) - indent
+        caret = " " * start + "^" * max(stop - start, 1)
+        parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
+        return ReadError("\n".join([*parts, f"    {caret}", *([advice] if advice else [])]))
+
+    def outer(self, name: str) -> object:
+        """Return the value of a name from outside the function; KeyError where there is none."""
+        if name not in self.known:
+            for scope in (_closure(self.function), self.function.__globals__, vars(builtins)):
+                if name in scope:
+                    self.known[name] = scope[name]
+                    break
+        return self.known[name]
+
+    def helper(self, function: types.FunctionType) -> "Source":
+        """Return the source of a function that this one calls, read once."""
+        if function not in self.helpers:
+            self.helpers[function] = source_of(function)
+        return self.helpers[function]
+
+
+def _closure(function: types.FunctionType) -> dict[str, object]:
+    """Return the names of enclosing functions that already have a value."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell: the name is assigned further down
+            values[name] = cell.cell_contents
+    return values
+
+
+def source_of(function: object) -> Source:
+    """Return the source of a plain function; ReadError where it has none or is no plain function."""
+    name = getattr(function, "__name__", repr(function))
+    if not isinstance(function, types.FunctionType):
+        raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
+    if hasattr(function, "__wrapped__"):
+        raise ReadError(
+            f"{name!r} cannot be read: another decorator has already wrapped it, so its source is not what runs.\n"
+            "Put the plaudit decorator directly above the plain function."
+        )
+    file = function.__code__.co_filename
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise ReadError(
+            f"{name!r} cannot be read: its source is not available (it was defined in {file!r}).\n"
+            "Define it in a file or a notebook cell; a bare interpreter prompt and exec() keep no source."
+        ) from None
+    text = "".join(lines)
+    indented = text[:1].isspace()
+    try:
+        body = ast.parse("if True:\n" + text if indented else text).body
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ReadError(f"{name!r} cannot be read: its source does not parse on its own ({error}).") from None
+    block = body[0]
+    tree = block.body[0] if indented and isinstance(block, ast.If) else block
+    if not isinstance(tree, ast.FunctionDef) or name == "<lambda>":
+        raise ReadError(
+            f"{name!r} cannot be read: it is not a function made with `def`.\n  {file}, line {first}\n"
+            "Write `def name(field, *, knob=1.0): ...`."
+        )
+    ast.increment_lineno(tree, first - (2 if indented else 1))
+    return Source(name, file, tuple(lines), first, tree, function)
