@@ -1,0 +1,42 @@
+"""Where a Program runs: one module a target, each with one table from node to spelling."""
+
+import importlib
+from typing import Any, Literal, get_args
+
+from plaudit.errors import MissingExtra, TargetError, did_you_mean
+from plaudit.language.program import Program
+from plaudit.targets.scores import Scores
+
+Target = Literal["python", "numba", "numpy", "jax", "torch"]
+OnBad = Literal["raise", "mask"]
+
+_CLASSES = {
+    "python": "PythonReward",
+    "numba": "NumbaReward",
+    "numpy": "NumpyReward",
+    "jax": "JaxReward",
+    "torch": "TorchReward",
+}
+_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch"}
+
+__all__ = ["OnBad", "Scores", "Target", "compile_program"]
+
+
+def compile_program(program: Program, target: str, *, on_bad: str = "raise", **options: Any) -> Any:
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`."""
+    if target not in _CLASSES:
+        raise TargetError(
+            f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."
+        )
+    if on_bad not in get_args(OnBad):
+        raise TargetError(f"on_bad={on_bad!r} is not one of {', '.join(get_args(OnBad))}.")
+    try:
+        module = importlib.import_module(f"plaudit.targets.{target}")
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(target)
+        if extra is None or (error.name or "").startswith("plaudit"):
+            raise
+        raise MissingExtra(
+            f"the target {target!r} needs {error.name}. Install it: pip install 'plaudit[{extra}]'"
+        ) from None
+    return getattr(module, _CLASSES[target])(program, on_bad=on_bad, **options)

@@ -1,0 +1,172 @@
+"""What NumPy, JAX and PyTorch share: one table of spellings, and how columns become the arguments of generated code.
+
+Both branches of a choice are computed, so every operation is written to be harmless outside its domain; that keeps
+gradients finite in the branch not taken.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from plaudit.errors import InputError, ShapeMismatch, WrongType
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.targets.emit import Spelling, emit, literal
+from plaudit.targets.layout import Layout
+from plaudit.targets.refuse import refuse
+from plaudit.targets.rows import columns, places
+from plaudit.targets.scalar import function
+
+_INSIDE = "({0} >= 0) & ({0} <= {last})"
+
+OPERATIONS: dict[type[n.Node], str] = {
+    n.Neg: "(-{0})",
+    n.Abs: "absolute({0})",
+    n.Not: "logical_not({0})",
+    n.Number: "where({0}, one, zero)",
+    n.Sqrt: "where({0} > 0, sqrt(where(({0} > 0) & ({0} < inf), {0}, one)), zero)",
+    n.Exp: "exp(where({0} <= largest_exponent, {0}, zero))",
+    n.Expm1: "expm1(where({0} <= largest_exponent, {0}, zero))",
+    n.Log: "log(where(({0} > 0) & ({0} < inf), {0}, one))",
+    n.Log1p: "log1p(where(({0} > -1) & ({0} < inf), {0}, zero))",
+    n.Sin: "sin(where(isfinite({0}), {0}, zero))",
+    n.Cos: "cos(where(isfinite({0}), {0}, zero))",
+    n.Tanh: "tanh({0})",
+    n.Floor: "floor(where(isfinite({0}), {0}, zero))",
+    n.Ceil: "ceil(where(isfinite({0}), {0}, zero))",
+    n.Round: "rint(where(isfinite({0}), {0}, zero))",
+    n.IsInf: "isinf({0})",
+    n.IsFinite: "isfinite({0})",
+    n.Add: "({0} + {1})",
+    n.Sub: "({0} - {1})",
+    n.Mul: "({0} * {1})",
+    n.Div: "({0} / where({1} == 0, one, {1}))",
+    n.FloorDiv: "floor_divide({0}, where({1} == 0, one, {1}))",
+    n.Mod: "remainder({0}, where({1} == 0, one, {1}))",
+    n.Min: "where({1} < {0}, {1}, {0})",
+    n.Max: "where({1} > {0}, {1}, {0})",
+    n.Lt: "({0} < {1})",
+    n.Le: "({0} <= {1})",
+    n.Gt: "({0} > {1})",
+    n.Ge: "({0} >= {1})",
+    n.Eq: "({0} == {1})",
+    n.Ne: "({0} != {1})",
+    n.And: "({0} & {1})",
+    n.Or: "({0} | {1})",
+    n.Select: "where({0}, {1}, {2})",
+    n.Clip: "where({0} < {1}, {1}, where({0} > {2}, {2}, {0}))",
+    n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
+}
+
+DEFINED: dict[type[n.Node], str] = {
+    n.Sqrt: "(({0} >= 0) & ({0} < inf))",
+    n.Exp: "({0} <= largest_exponent)",
+    n.Expm1: "({0} <= largest_exponent)",
+    n.Log: "(({0} > 0) & ({0} < inf))",
+    n.Log1p: "(({0} > -1) & ({0} < inf))",
+    **dict.fromkeys((n.Sin, n.Cos, n.Floor, n.Ceil, n.Round), "isfinite({0})"),
+    **dict.fromkeys((n.Div, n.FloorDiv, n.Mod), "({1} != 0)"),
+    n.Item: f"({_INSIDE} & whole({{0}}))",
+}
+
+FUNCTIONS = (
+    *("where", "absolute", "logical_not", "isinf", "isfinite", "floor", "ceil", "rint", "floor_divide", "remainder"),
+    *("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh"),
+)
+"""What the spellings call; each library has all of them, under these names or close ones."""
+
+CATEGORY_HINT = "Turn texts into positions once, with reward.encode(columns)."
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A function of inputs, parameters and constants that returns every output of a layout, and `ok` last."""
+
+    function: Callable[..., tuple[Any, ...]]
+    layout: Layout
+    constants: tuple[float | bool, ...]
+    tables: tuple[tuple[float | bool, ...], ...]
+    """Constants and tables to pass as further arguments, as arrays of the target's own."""
+
+
+def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bool) -> Generated:
+    """Return `program` written with the operations in `names`.
+
+    With `inline`, numbers stand in the text; else each becomes an argument, so that it can take the dtype of a call.
+    """
+    layout = Layout.of(program, clamped=False)
+    constants: dict[str, float | bool] = {}
+
+    def named(value: float | bool) -> str:
+        name = next((name for name, known in constants.items() if repr(known) == repr(value)), None)
+        if name is None:
+            name = f"c{len(constants)}"
+            constants[name] = value
+        return name
+
+    spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
+    guards = [condition.node for condition in program.guards(ranges=guard)]
+    code = emit(program, [*layout.roots, *guards], spelling)
+    arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
+    arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
+    ok = " & ".join(code.texts[at] for at in guards) or "True"
+    outputs = "".join(f"{code.texts[root]}, " for root in layout.roots)
+    made = function("score", arguments, [*code.lines, f"return ({outputs}{ok})"], {**names, "inf": float("inf")})
+    return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
+
+
+def gather(
+    program: Program, inputs: Any, convert: Callable[[str, Field, Any], tuple[Any, Any]]
+) -> tuple[list[Any], list[Any], tuple[int, ...]]:
+    """Return the arguments for the inputs in order, conditions for `ok` found on the way in, and the batch's shape.
+
+    `convert` turns a column into an array of the target's own and a condition, or None where it always holds.
+    """
+    given = columns(program, inputs)
+    converted: dict[str, Any] = {}
+    conditions = []
+    arguments = []
+    shapes: dict[str, tuple[int, ...]] = {}
+    for place in places(program):
+        name = place.name if place.name in given else place.column
+        if name not in converted:
+            converted[name], exact = convert(name, place.field, given[name])
+            if exact is not None:
+                conditions.append(exact.all(-1) if place.entry is not None and name == place.column else exact)
+        array = converted[name]
+        if place.entry is not None and name == place.column:
+            if not array.shape or array.shape[-1] != place.field.length:
+                raise ShapeMismatch(
+                    f"reward {program.name!r}, field {name!r}: its last axis must hold {place.field.length} values, "
+                    f"and the shape is {tuple(array.shape)}."
+                )
+            array = array[..., place.entry]
+        arguments.append(array)
+        shapes[name] = tuple(array.shape)
+    return arguments, conditions, common_shape(program.name, shapes)
+
+
+def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the one shape that all columns have; single values stand for every row."""
+    found = {shape for shape in shapes.values() if shape}
+    if len(found) > 1:
+        shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ShapeMismatch(f"reward {reward!r}: the columns differ in shape: {shown}.")
+    return found.pop() if found else ()
+
+
+def wrong_dtype(reward: str, name: str, field: Field, dtype: object) -> WrongType:
+    """Return the error for a column of the wrong kind."""
+    hint = CATEGORY_HINT if field.kind == "category" else "Convert the column before scoring."
+    wanted = "positions (whole numbers) of a category" if field.kind == "category" else f"a {field.kind}"
+    return WrongType(f"reward {reward!r}, field {name!r}: a column of {dtype} is not {wanted}. {hint}")
+
+
+def first_bad(program: Program, arguments: Iterable[Any], bad: int, *, guard: bool) -> InputError:
+    """Return the error for the row at the flat position `bad`, the first that `ok` refuses."""
+    row = []
+    for array in arguments:
+        value = array.reshape(-1)[bad if array.shape else 0].item()
+        row.append(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+    return refuse(program, row, place=f", row {bad}", ranges=guard)

@@ -1,0 +1,106 @@
+"""The `jax` target: one traced function, so `jit`, `vmap`, `grad` and `scan` need no adapter."""
+
+from collections.abc import Mapping
+from functools import cached_property, reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.targets.array import FUNCTIONS, Generated, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.floats import FLOATS
+from plaudit.targets.scores import Scores
+
+
+def take(table: Any, index: Any) -> Any:
+    """Return the entries of a table at positions that are whole numbers."""
+    return table[index.astype(jnp.int32)]
+
+
+def whole(column: Any) -> Any:
+    """Return whether each entry is a whole number."""
+    return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
+
+
+NAMES: dict[str, Any] = {name: getattr(jnp, name) for name in FUNCTIONS} | {"take": take, "whole": whole}
+
+
+class JaxReward:
+    """A reward compiled to JAX: a pytree of arrays in, `Scores` out, pure and traceable.
+
+    Inside `jit`, `vmap` or `grad` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
+    """
+
+    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
+        """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
+        self.program = program
+        self.guard = guard
+        self.on_bad = on_bad
+        self.dtype = dtype
+        self.inputs = tuple(program.inputs)
+        self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
+
+    def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
+        """Return the scores of a row or a batch of any shape."""
+        leaves = jax.tree_util.tree_leaves(inputs)
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype or _floating(leaves))
+        arguments, conditions, shape = gather(self.program, inputs, lambda *c: _convert(self.program.name, dtype, *c))
+        made = self._default if params is None else self._general
+        values = {} if params is None else {**self.program.params, **params}
+        numbers = [
+            jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
+        ]
+        constants = [np.asarray(c, bool if isinstance(c, bool) else dtype) for c in made.constants]
+        tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
+        limit = FLOATS[str(dtype)].exponent
+        fixed = [*constants, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limit]
+        *results, fine = made.function(*arguments, *numbers, *fixed)
+        ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
+        outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
+        if self.on_bad == "raise" and not isinstance(ok, jax.core.Tracer) and not bool(ok.all()):
+            bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
+            bound = self.program.bound({name: np.asarray(value).item() for name, value in (params or {}).items()})
+            raise first_bad(bound, [np.asarray(array) for array in arguments], bad, guard=self.guard)
+        return made.layout.named(outputs, ok)
+
+    @cached_property
+    def _general(self) -> Generated:
+        """The function that takes parameters as further arguments, made when first needed."""
+        return generate(self.program, guard=self.guard, names=NAMES, inline=False)
+
+
+def _floating(leaves: list[Any]) -> Any:
+    given = [leaf.dtype for leaf in leaves if hasattr(leaf, "dtype")]
+    found = [jax.dtypes.canonicalize_dtype(dtype) for dtype in given if jnp.issubdtype(dtype, jnp.floating)]
+    return jnp.result_type(*found) if found else jnp.dtype("float32")
+
+
+def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
+    if isinstance(value, str) and value in field.labels:
+        value = field.labels.index(value)  # a default
+    if not hasattr(value, "dtype") or getattr(value.dtype, "kind", "") in "OUS":
+        value = np.asarray(value)
+        if value.dtype.kind not in "iufb":
+            raise wrong_dtype(reward, name, field, value.dtype)
+    column = jnp.asarray(value)
+    integer = jnp.issubdtype(column.dtype, jnp.integer)
+    floating = jnp.issubdtype(column.dtype, jnp.floating)
+    if field.kind == "category":
+        if not integer:
+            raise wrong_dtype(reward, name, field, column.dtype)
+        return column, None
+    if field.kind == "flag":
+        if column.dtype == bool:
+            return column, None
+        return column != 0, (column == 0) | (column == 1)
+    if floating:
+        return column.astype(dtype), None
+    if not integer:
+        raise wrong_dtype(reward, name, field, column.dtype)
+    largest = FLOATS[str(dtype)].whole
+    if np.iinfo(column.dtype).max <= largest:
+        return column.astype(dtype), None
+    return column.astype(dtype), (column <= largest) & (column >= -largest)

@@ -1,0 +1,90 @@
+"""The `numba` target: the very code of the `python` target, compiled to machine code and run on every core."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+
+from plaudit.language.program import Program
+from plaudit.targets.array import first_bad, gather
+from plaudit.targets.emit import emit
+from plaudit.targets.layout import Layout
+from plaudit.targets.numpy import buffers, convert
+from plaudit.targets.scalar import NAMES, SCALAR, function
+from plaudit.targets.scores import Scores
+
+_NAMES = {**NAMES, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "numba": numba}
+"""As in Python, but for rounding: Numba's own returns 64-bit integers, which overflow."""
+
+
+class NumbaReward:
+    """A reward compiled to machine code: columns in, `Scores` of columns out, bit for bit what Python gives."""
+
+    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", parallel: bool = True) -> None:
+        """Compile `program` on the first call; without `guard`, declared ranges are not checked."""
+        self.program = program
+        self.guard = guard
+        self.on_bad = on_bad
+        self.parallel = parallel
+        self.inputs = tuple(program.inputs)
+        self.layout = Layout.of(program.bound(), clamped=False)
+
+    def __call__(
+        self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
+    ) -> Scores:
+        """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
+        name = self.program.name
+        arguments, conditions, shape = gather(self.program, inputs, lambda *column: convert(name, *column))
+        size = int(np.prod(shape, dtype=np.int64))
+        layout, loop = self._default if params is None else self._general
+        numbers = [] if params is None else list({**self.program.params, **params}.values())
+        outputs, ok = buffers(layout, size, shape, out)
+        flat = [
+            np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array) for array in arguments
+        ]
+        loop(size, *flat, *numbers, *outputs, ok)
+        for condition in conditions:
+            fine = np.broadcast_to(condition, shape).reshape(-1)
+            ok &= fine
+            for output in outputs:
+                output[~fine] = np.nan
+        if self.on_bad == "raise" and not ok.all():
+            bound = self.program.bound(params)
+            raise first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard)
+        return layout.named([output.reshape(shape) for output in outputs], ok.reshape(shape))
+
+    @cached_property
+    def _default(self) -> tuple[Layout, Any]:
+        return self._loop(self.program.bound())
+
+    @cached_property
+    def _general(self) -> tuple[Layout, Any]:
+        """The loop that takes parameters as further arguments, made when first needed."""
+        return self._loop(self.program)
+
+    def _loop(self, program: Program) -> tuple[Layout, Any]:
+        """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
+        layout = Layout.of(program, clamped=False)
+        guards = [condition.node for condition in program.guards(ranges=self.guard)]
+        code = emit(program, [*layout.roots, *guards], SCALAR)
+        inputs = [f"x{i}" for i in range(len(program.inputs))]
+        outputs = [f"o{i}" for i in range(len(layout.roots))]
+        reads = [
+            f"x{i} = float(a{i}[i])" if field.kind == "number" else f"x{i} = a{i}[i]"
+            for i, field in enumerate(program.inputs.values())
+        ]
+        fine = " and ".join(code.texts[at] for at in guards) or "True"
+        writes = [f"{o}[i] = {code.texts[root]}" for o, root in zip(outputs, layout.roots, strict=True)]
+        masks = [f"{o}[i] = nan" for o in outputs]
+        body = [*reads, *code.lines, f"if {fine}:", *_indented([*writes, "ok[i] = True"])]
+        body += ["else:", *_indented([*masks, "ok[i] = False"])] if guards else []
+        arguments = ["size", *(f"a{i}" for i in range(len(inputs))), *(f"p{i}" for i in range(len(program.params)))]
+        lines = ["for i in numba.prange(size):", *_indented(body)]
+        made = function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **code.tables})
+        return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,219 @@
+"""The `python` target: one generated function for the whole reward, one row at a time, every bad row refused."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cached_property
+from typing import Any, TypeVar
+
+from plaudit.errors import InputError
+from plaudit.language.field import LARGEST_WHOLE
+from plaudit.language.intervals import surely_defined
+from plaudit.language.program import Program
+from plaudit.targets.door import converter
+from plaudit.targets.emit import Code, emit
+from plaudit.targets.layout import Layout
+from plaudit.targets.refuse import refuse
+from plaudit.targets.rows import Place, columns, default_of, places, record
+from plaudit.targets.scalar import NAMES, SCALAR, function
+from plaudit.targets.scores import Scores
+
+Row = tuple[Any, ...]
+Result = TypeVar("Result")
+
+
+class PythonReward:
+    """A reward compiled to Python.
+
+    Call it with a mapping of inputs to get `Scores`. `function` is the bare generated function: inputs by position, in
+    the order of `inputs` and past the door; the total and then each term's value back. A bad row raises.
+    """
+
+    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise") -> None:
+        """Compile `program`; without `guard`, declared ranges are not checked."""
+        self.program = program
+        self.guard = guard
+        self.on_bad = on_bad
+        self.inputs = tuple(program.inputs)
+        self._bound = program.bound()
+        self.layout = Layout.of(self._bound)
+        outputs = ["total", *(f"{term}.value" for term in program.terms)]
+        self.function: Callable[..., Row] = self._generate(self._bound, [self._bound.outputs[name] for name in outputs])
+
+    def __call__(self, inputs: Any, params: Mapping[str, float | bool] | None = None) -> Scores:
+        """Return the scores of one row."""
+        try:
+            if params is None:
+                return self.layout.named(self.run(inputs), True)
+            arguments = [*self.row(inputs), *{**self.program.params, **params}.values()]
+            layout, general = self._general
+            return layout.named(general(*arguments), True)
+        except InputError:
+            if self.on_bad == "raise":
+                raise
+            return self.layout.named((math.nan,) * len(self.layout.roots), False)
+
+    @property
+    def source(self) -> str:
+        """The generated text."""
+        return str(self.function.__doc__)
+
+    def row(self, inputs: Any) -> Row:
+        """Return the values of `inputs` past the door, in order."""
+        flat = columns(self.program, inputs)
+        values = []
+        for place, convert in zip(places(self.program), self._converters, strict=True):
+            value = flat.get(place.name) if place.name in flat else flat[place.column]
+            if place.entry is not None and place.name not in flat:
+                value = _entry(self.program, place, value)
+            values.append(convert(value))
+        return tuple(values)
+
+    @cached_property
+    def run(self) -> Callable[[Any], Row]:
+        """The function from a mapping of inputs to every output of the layout."""
+        return self.handing(lambda row, outputs: outputs)
+
+    @cached_property
+    def _converters(self) -> list[Callable[[Any], Any]]:
+        return [converter(self.program.name, name, field) for name, field in self.program.inputs.items()]
+
+    @cached_property
+    def _general(self) -> tuple[Layout, Callable[..., Row]]:
+        """The function that takes parameters as further arguments, made when first needed."""
+        layout = Layout.of(self.program)
+        return layout, self._generate(self.program, layout.roots)
+
+    @cached_property
+    def _everything(self) -> Callable[..., Row]:
+        """The function from a row past the door to every output of the layout."""
+        return self._generate(self._bound, self.layout.roots)
+
+    def _body(
+        self, program: Program, roots: Sequence[int], known: Set[str] = frozenset()
+    ) -> tuple[list[str], Code]:
+        """Return the statements after the door: the ranges in one test, the terms, the domains in another.
+
+        Inputs in `known` have been looked up at the door, as categories always are: their range needs no test.
+        """
+        names = ", ".join(f"x{i}" for i in range(len(program.inputs)))
+        known = known | {name for name, field in program.inputs.items() if field.kind == "category"}
+        tests = [guard.node for guard in program.ranges if guard.where not in known] if self.guard else []
+        sure = frozenset() if program.params else surely_defined(program, ranges=self.guard)
+        code = emit(program, tests, SCALAR)
+        lines = code.lines
+        code.lines = []
+        if tests:
+            lines.append(f"if not ({' and '.join(code.texts[test] for test in tests)}): raise bad(({names},))")
+        domain = [guard.node for guard in program.domain if guard.node not in sure]
+        code = emit(program, [*roots, *domain], SCALAR, code, sure=sure)
+        lines += code.lines
+        if domain:
+            lines.append(f"if not ({' and '.join(code.texts[test] for test in domain)}): raise bad(({names},))")
+        return lines, code
+
+    def _generate(self, program: Program, roots: Sequence[int]) -> Callable[..., Row]:
+        lines, code = self._body(program, roots)
+        arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
+        result = "".join(f"{code.texts[root]}, " for root in roots)
+        made: Callable[..., Row] = function("score", arguments, [*lines, f"return ({result})"], self._names(code))
+        return made
+
+    def _names(self, code: Code) -> dict[str, Any]:
+        def bad(row: Row) -> InputError:
+            return refuse(self._bound, row, ranges=self.guard)
+
+        return {**NAMES, **code.tables, "bad": bad}
+
+    def handing(
+        self, take: Callable[..., Result], *first: object, keywords: bool = False
+    ) -> Callable[..., Result]:
+        """Return the door and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
+
+        With `keywords`, the inputs come in as keyword arguments instead.
+        """
+
+        def slow(inputs: Any) -> Result:  # other shapes, defaults, and the error that says what is amiss
+            row = self.row(inputs)
+            return take(*first, row, self._everything(*row))
+
+        door, names = self._door()
+        listed = {name for name, field in self.program.inputs.items() if field.numbers}
+        lines, code = self._body(self._bound, self.layout.roots, known=listed)
+        leading = "".join(f"h{i}, " for i in range(len(first)))
+        row = "".join(f"x{i}, " for i in range(len(self.inputs)))
+        outputs = "".join(f"{code.texts[root]}, " for root in self.layout.roots)
+        body = [*door, *lines, f"return take({leading}({row}), ({outputs}))"]
+        body = ["try:", *(f"    {line}" for line in body), "except unusual: return slow(inputs)"]
+        names |= {f"h{i}": value for i, value in enumerate(first)}
+        unusual = (KeyError, TypeError, IndexError, AttributeError)
+        seen = {**self._names(code), **names, "take": take, "slow": slow, "unusual": unusual}
+        made: Callable[..., Result] = function("run", ["**inputs" if keywords else "inputs"], body, seen)
+        return made
+
+    def _door(self) -> tuple[list[str], dict[str, Any]]:
+        """Return lines that read each input from `inputs`, checking names and kinds, and what they refer to."""
+        names: dict[str, Any] = {"record": record, "KeyError": KeyError, "len": len, "dict": dict, "bool": bool}
+        lines: list[str] = []
+        found = places(self.program)
+        keys = {r: {p.key for p in found if p.record == r} for r in ("", "prev", "curr")}
+        for r in ("prev", "curr"):
+            if keys[r]:
+                names[f"keys_{r}"] = keys[r]
+                lines.append(f"{r} = inputs['{r}']")
+                lines.append(f"if type({r}) is not dict: {r} = record({r}, keys_{r})")
+        optional = {p.key for p in found if self._default(p) is not None and not p.record}
+        for i, place in enumerate(found):
+            lines += self._read(i, place, found, names)
+        top = keys[""] | {r for r in ("prev", "curr") if keys[r]}
+        names["top"] = frozenset(top)
+        names["declared"] = frozenset(place.key for place in found)
+        strict = "not (inputs.keys() <= top)" if optional else f"len(inputs) != {len(top)}"
+        lines.append(f"if {strict}: raise KeyError")
+        for r in ("prev", "curr"):
+            if keys[r]:
+                lines.append(f"if len({r}) != {len(keys[r])} and not ({r}.keys() <= declared): raise KeyError")
+        return lines, names
+
+    def _read(self, i: int, place: Place, found: tuple[Place, ...], names: dict[str, Any]) -> list[str]:
+        names[f"k{i}"], names[f"d{i}"] = place.key, self._converters[i]
+        source = place.record or "inputs"
+        value = f"{source}[k{i}]" if place.entry is None else f"{source}[k{i}][{place.entry}]"
+        default = self._default(place)
+        if default is not None and not place.record and place.entry is None:
+            names[f"e{i}"] = default
+            value = f"{source}.get(k{i}, e{i})"
+            if place.name in self.program.terminal:
+                terminal = [p.name for p in found].index("terminal")
+                value = f"{source}[k{i}] if x{terminal} else {value}"
+        lines = [f"x{i} = {value}"]
+        if place.entry == 0:
+            lines.append(f"if len({source}[k{i}]) != {place.field.length}: raise KeyError")
+        if place.field.kind == "category":
+            names[f"m{i}"] = {label: position for position, label in enumerate(place.field.labels)}
+            return [*lines, f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"]
+        if place.field.kind == "flag":
+            return [*lines, f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"]
+        if place.field.numbers:
+            names[f"m{i}"] = {number: number for number in place.field.numbers}
+            plain = f"type(x{i}) is float or type(x{i}) is int"
+            return [*lines, f"x{i} = m{i}[x{i} if {plain} else d{i}(x{i})]"]
+        whole = f"float(x{i}) if type(x{i}) is int and -{LARGEST_WHOLE} <= x{i} <= {LARGEST_WHOLE} else d{i}(x{i})"
+        return [*lines, f"if type(x{i}) is not float: x{i} = {whole}"]
+
+    def _default(self, place: Place) -> Any:
+        return default_of(self.program, place, False)
+
+
+def _entry(program: Program, place: Place, vector: Any) -> Any:
+    from plaudit.errors import ShapeMismatch
+
+    try:
+        length = len(vector)
+    except TypeError:
+        length = -1
+    if length != place.field.length:
+        given = f"{length} values" if length >= 0 else f"a {type(vector).__name__}"
+        raise ShapeMismatch(
+            f"reward {program.name!r}, field {place.column!r}: {place.field.length} values are needed, {given} given."
+        )
+    return vector[place.entry]

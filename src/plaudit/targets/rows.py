@@ -1,0 +1,109 @@
+"""The shape of what a caller passes in: plain names, `prev` and `curr` records, vectors, defaults."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.targets.door import missing_input, unknown_input
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an input is found: in a record or at the top, under a key, perhaps one entry of a vector."""
+
+    name: str
+    """The whole name: `prev.torque[3]`."""
+    record: str
+    """`prev`, `curr`, or empty."""
+    key: str
+    """`torque`."""
+    entry: int | None
+    field: Field
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds it: `prev.torque`."""
+        return f"{self.record}.{self.key}" if self.record else self.key
+
+
+def places(program: Program) -> tuple[Place, ...]:
+    """Return where each input of `program` is found."""
+    found = []
+    for name, field in program.inputs.items():
+        record, _, key = name.rpartition(".")
+        key, _, entry = key.partition("[")
+        found.append(Place(name, record, key, int(entry[:-1]) if entry else None, field))
+    return tuple(found)
+
+
+def columns(program: Program, inputs: Any, *, fill: bool = True) -> dict[str, Any]:
+    """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
+
+    `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
+    """
+    flat = _flattened(program, inputs)
+    known = {place.column: place for place in places(program)}
+    whole = {place.name for place in known.values()} | {place.name for place in places(program)}
+    declared = {place.key for place in known.values()}
+    for name in list(flat):
+        if name not in known and name not in whole:
+            record, _, key = name.rpartition(".")
+            if record not in ("prev", "curr") or key not in declared:
+                raise unknown_input(program.name, name, known)
+            del flat[name]  # a whole state: a declared field that is read at the other end of the step only
+    for name, place in known.items():
+        if name in flat or (place.entry is not None and f"{name}[0]" in flat):
+            continue
+        default = default_of(program, place, flat.get("terminal", False))
+        if default is None or not fill:
+            raise missing_input(program.name, name, flat)
+        flat[name] = default if place.field.length is None else [default] * place.field.length
+    return flat
+
+
+def default_of(program: Program, place: Place, terminal: Any) -> Any:
+    """Return what stands in for an absent input, or None where it must be given."""
+    if place.field.missing is not None:
+        return place.field.missing
+    if place.name == "terminal":
+        return False
+    if place.name in program.terminal and (terminal is False or (terminal == 0 and getattr(terminal, "ndim", 0) == 0)):
+        return place.field.at_rest
+    return None
+
+
+def _flattened(program: Program, inputs: Any) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name in _names(inputs):
+        value = inputs[name]
+        if name in ("prev", "curr"):
+            keys = {place.key for place in places(program) if place.record == name}
+            flat |= {f"{name}.{key}": part for key, part in record(value, keys).items()}
+        else:
+            flat[str(name)] = value
+    return flat
+
+
+def _names(inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return inputs.keys()
+    dtype_names = getattr(getattr(inputs, "dtype", None), "names", None)
+    if dtype_names:
+        return dtype_names
+    if hasattr(inputs, "columns"):
+        return inputs.columns
+    raise TypeError(
+        f"inputs are a mapping from names to values, a structured array or a table; this is a {type(inputs).__name__}"
+    )
+
+
+def record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
+    """Return a `prev` or `curr` record as a dict: a mapping whole, of any other object the attributes in `keys`."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    names = getattr(getattr(value, "dtype", None), "names", None)
+    if names:
+        return {name: value[name] for name in names}
+    return {key: getattr(value, key) for key in keys if hasattr(value, key)}

@@ -1,0 +1,136 @@
+"""The `torch` target: tensors in, tensors out on their device, differentiable, ready for `torch.compile`."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.targets.array import FUNCTIONS, Generated, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.floats import FLOATS, Limits
+from plaudit.targets.scores import Scores
+
+
+def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Return the entries of a table at positions that are whole numbers."""
+    return table[index.long()]
+
+
+def whole(column: torch.Tensor) -> Any:
+    """Return whether each entry is a whole number."""
+    return column == torch.floor(column) if column.is_floating_point() else True
+
+
+NAMES: dict[str, Any] = {
+    **{name: getattr(torch, {"rint": "round"}.get(name, name)) for name in FUNCTIONS},
+    "take": take,
+    "whole": whole,
+}
+
+
+class TorchReward:
+    """A reward compiled to PyTorch.
+
+    Inside `torch.compile` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
+    """
+
+    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
+        """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
+        self.program = program
+        self.guard = guard
+        self.on_bad = on_bad
+        self.dtype = dtype
+        self.inputs = tuple(program.inputs)
+        self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
+
+    def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
+        """Return the scores of a row or a batch of any shape."""
+        tensors = list(_tensors(inputs))
+        floating = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+        dtype = self.dtype or (max(floating, key=lambda d: d.itemsize) if floating else torch.float32)
+        device = tensors[0].device if tensors else torch.device("cpu")
+
+        def tensor(value: Any, kind: Any = None) -> torch.Tensor:
+            wanted = kind or (torch.bool if isinstance(value, bool) else dtype)
+            if isinstance(value, torch.Tensor):
+                return value.to(device=device, dtype=wanted)
+            return torch.full((), value, dtype=wanted, device=device)
+
+        def column(name: str, field: Field, value: Any) -> tuple[Any, Any]:
+            return _convert(self.program.name, dtype, device, name, field, value)
+
+        arguments, conditions, shape = gather(self.program, inputs, column)
+        made = self._default if params is None else self._general
+        values = {} if params is None else {**self.program.params, **params}
+        numbers = [
+            tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
+        ]
+        constants = [tensor(constant) for constant in made.constants]
+        tables = [
+            torch.tensor(table, dtype=torch.bool if isinstance(table[0], bool) else dtype, device=device)
+            for table in made.tables
+        ]
+        limit = _limits(dtype).exponent
+        *results, fine = made.function(*arguments, *numbers, *constants, *tables, tensor(0.0), tensor(1.0), limit)
+        ok = torch.as_tensor(fine, device=device)
+        for condition in conditions:
+            ok = ok & condition
+        ok = ok.expand(shape)
+        nothing = tensor(float("nan"))
+        outputs = [torch.where(ok, result.to(dtype).expand(shape), nothing) for result in results]
+        if self.on_bad == "raise" and not torch.compiler.is_compiling() and not bool(ok.all()):
+            bad = int(torch.nonzero(~ok.reshape(-1))[0])
+            bound = self.program.bound({name: float(value) for name, value in (params or {}).items()})
+            raise first_bad(bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard)
+        return made.layout.named(outputs, ok)
+
+    @cached_property
+    def _general(self) -> Generated:
+        """The function that takes parameters as further arguments, made when first needed."""
+        return generate(self.program, guard=self.guard, names=NAMES, inline=False)
+
+
+def _limits(dtype: torch.dtype) -> Limits:
+    return FLOATS[str(dtype).removeprefix("torch.")]
+
+
+def _tensors(inputs: Any) -> Any:
+    for name in inputs:
+        value = inputs[name]
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _tensors(value)
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+            yield torch.as_tensor(value)
+
+
+def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
+    if isinstance(value, str) and value in field.labels:
+        value = field.labels.index(value)  # a default
+    if not isinstance(value, torch.Tensor):
+        array = np.asarray(value)
+        if array.dtype.kind not in "iufb":
+            raise wrong_dtype(reward, name, field, array.dtype)
+        value = torch.as_tensor(array)
+    column = value.to(device)
+    integer = not column.is_floating_point() and column.dtype != torch.bool
+    if field.kind == "category":
+        if not integer:
+            raise wrong_dtype(reward, name, field, column.dtype)
+        return column, None
+    if field.kind == "flag":
+        if column.dtype == torch.bool:
+            return column, None
+        return column != 0, (column == 0) | (column == 1)
+    if column.is_floating_point():
+        return column.to(dtype), None
+    if not integer:
+        raise wrong_dtype(reward, name, field, column.dtype)
+    largest = _limits(dtype).whole
+    if torch.iinfo(column.dtype).max <= largest:
+        return column.to(dtype), None
+    return column.to(dtype), (column <= largest) & (column >= -largest)
