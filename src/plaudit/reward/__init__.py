@@ -1,0 +1,1 @@
+"""Rewards: terms over fields, scored into signals that say why."""

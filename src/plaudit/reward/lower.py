@@ -1,0 +1,195 @@
+"""From terms and fields to a Program: scores, clamps, weights, the sum, and the conditions that a row must meet."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from plaudit.errors import DefinitionError, UnusedField
+from plaudit.language import nodes as n
+from plaudit.language.field import TERMINAL, Field
+from plaudit.language.program import Builder, Guard, Program, prune, reachable
+from plaudit.language.read import read_term
+from plaudit.language.reader import Scope
+from plaudit.reward.term import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What the terms compute, before clamps and weights: the part of a reward that its fingerprint is about."""
+
+    nodes: tuple[n.Node, ...]
+    scores: Mapping[str, int]
+    guards: tuple[Guard, ...]
+    inputs: Mapping[str, Field]
+    terminal: frozenset[str]
+    """Inputs that only terminal terms read."""
+
+    def only(self, terms: Sequence[str]) -> "Formula":
+        """Return the formula of some of the terms."""
+        guards = [guard for guard in self.guards if guard.where in terms]
+        scores = {term: self.scores[term] for term in terms}
+        nodes, moved = prune(self.nodes, [*scores.values(), *(guard.node for guard in guards)])
+        read = [node.name for node in nodes if isinstance(node, n.Input)]
+        return Formula(
+            nodes,
+            {term: moved[at] for term, at in scores.items()},
+            tuple(replace(guard, node=moved[guard.node]) for guard in guards),
+            {name: self.inputs[name] for name in read},
+            self.terminal & set(read),
+        )
+
+
+def formula(terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, float | bool]) -> Formula:
+    """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
+    builder = Builder()
+    transition = frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
+    inputs: dict[str, Field] = {}
+    scores: dict[str, int] = {}
+    guards: list[Guard] = []
+    for term in terms:
+        if term.source is None:
+            raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
+        scope = Scope(fields, transition, {**shared, **term.params})
+        within = builder.add(n.Input("terminal")) if term.terminal else None
+        knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
+        reading = read_term(term.source, term.name, knobs, builder, scope, within=within)
+        score = reading.score
+        if within is not None:
+            inputs["terminal"] = TERMINAL
+            score = builder.add(n.Select(within, score, builder.const(0.0)))
+        scores[term.name] = score
+        guards += reading.guards
+        inputs |= reading.inputs
+    nodes = tuple(builder.nodes)
+    body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
+    unused = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
+    if unused:
+        raise UnusedField(f"no term reads the declared field {unused[0]!r}. Use it in a term or drop it.")
+    return body
+
+
+def tidied(body: Formula) -> Formula:
+    """Return the formula with only the nodes it needs, in canonical order."""
+    return body.only(list(body.scores))
+
+
+def final_inputs(
+    nodes: tuple[n.Node, ...], scores: Mapping[str, int], guards: Iterable[Guard], terms: Iterable[Term]
+) -> frozenset[str]:
+    """Return the inputs that only terminal terms read."""
+    terminal = {term.name: term.terminal for term in terms}
+    roots: dict[bool, list[int]] = {True: [], False: []}
+    for term, at in scores.items():
+        roots[terminal[term]].append(at)
+    for guard in guards:
+        roots[terminal[guard.where]].append(guard.node)
+    read = {
+        end: {node.name for at in reachable(nodes, ats) if isinstance(node := nodes[at], n.Input)}
+        for end, ats in roots.items()
+    }
+    return frozenset(read[True] - read[False] - {"terminal"})
+
+
+def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[str, float | bool]) -> Program:
+    """Return the whole Program: each score clamped, weighted and summed in declared order, and the guards of `ok`."""
+    builder = Builder(body.nodes)
+    outputs: dict[str, int] = {}
+    domain = list(body.guards)
+    total: int | None = None
+    parts: list[int] = []
+    for term in terms:
+        score = body.scores[term.name]
+        clamped = _clamped(builder, score, term.name, params)
+        if clamped != score and not _surely_finite(builder.nodes, score):  # a clamp would hide an infinity
+            finite = builder.add(n.IsFinite(score))
+            domain.append(Guard(finite, term.name, "scores a number that is not finite"))
+        parts.append(clamped)
+        value = builder.add(n.Mul(clamped, builder.add(n.Param(f"{term.name}.weight"))))
+        total = value if total is None else builder.add(n.Add(total, value))
+        outputs |= {f"{term.name}.score": score, f"{term.name}.clamped": clamped, f"{term.name}.value": value}
+    assert total is not None
+    if not all(_surely_finite(builder.nodes, at) for at in parts):
+        domain.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
+    outputs["total"] = _clamped(builder, total, "total", params)
+    ranges = _ranges(builder, body)
+    names = tuple(term.name for term in terms)
+    whole = Program(
+        name, names, tuple(builder.nodes), body.inputs, params, outputs, body.terminal, tuple(domain), ranges
+    )
+    return whole.pruned()
+
+
+def _clamped(builder: Builder, at: int, owner: str, params: Mapping[str, float | bool]) -> int:
+    low, high = (f"{owner}.{bound}" if f"{owner}.{bound}" in params else None for bound in ("low", "high"))
+    if low and high:
+        return builder.add(n.Clip(at, builder.add(n.Param(low)), builder.add(n.Param(high))))
+    if low:
+        return builder.add(n.Max(at, builder.add(n.Param(low))))
+    return builder.add(n.Min(at, builder.add(n.Param(high)))) if high else at
+
+
+def _ranges(builder: Builder, body: Formula) -> tuple[Guard, ...]:
+    """Return the condition that each input lies in its declared set, written so that NaN fails."""
+    guards = []
+    for name, field in body.inputs.items():
+        condition = _range(builder, builder.add(n.Input(name)), field)
+        if condition is None:
+            continue
+        if name in body.terminal:
+            condition = builder.add(n.Or(builder.add(n.Not(builder.add(n.Input("terminal")))), condition))
+        guards.append(Guard(condition, name, "is outside its declared range"))
+    return tuple(guards)
+
+
+def _range(builder: Builder, at: int, field: Field) -> int | None:
+    if field.kind == "flag":
+        return None
+    if field.kind == "category":
+        return builder.add(n.Defined(builder.add(n.Item((True,) * len(field.labels), at))))
+    if field.numbers:
+        return _among(builder, at, field.numbers)
+    low, high = (None, None) if field.outside != "error" else (field.low, field.high)
+    above = n.Lt(builder.const(-math.inf), at) if low is None else n.Le(builder.const(float(low)), at)
+    below = n.Lt(at, builder.const(math.inf)) if high is None else n.Le(at, builder.const(float(high)))
+    if not field.infinite:
+        return builder.all([builder.add(above), builder.add(below)])
+    if high is None:
+        return builder.add(above)
+    return builder.all([builder.add(above), builder.any([builder.add(below), builder.add(n.IsInf(at))])])
+
+
+def _among(builder: Builder, at: int, numbers: Sequence[float]) -> int:
+    low, high = min(numbers), max(numbers)
+    if len(numbers) > 4 and set(numbers) == {low + i for i in range(len(numbers))} and low == int(low):
+        inside = [builder.add(n.Le(builder.const(low), at)), builder.add(n.Le(at, builder.const(high)))]
+        return builder.all([*inside, builder.add(n.Eq(at, builder.add(n.Floor(at))))])
+    return builder.any(builder.add(n.Eq(at, builder.const(number))) for number in numbers)
+
+
+def _surely_finite(nodes: list[n.Node], at: int) -> bool:
+    """Return whether a score is made of finite constants alone, whatever it chooses between."""
+    stack = [at]
+    seen = set()
+    while stack:
+        at = stack.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        match nodes[at]:
+            case n.Const(value) if abs(value) < math.inf:
+                pass
+            case n.Select(_, then, otherwise):
+                stack += [then, otherwise]
+            case n.Number() | n.Sin() | n.Cos() | n.Clip():  # not Tanh, which hands on a NaN
+                pass
+            case n.Item(table, _) if all(abs(entry) < math.inf for entry in table):
+                pass
+            case n.Param():
+                pass
+            case n.Neg(arg) | n.Abs(arg):
+                stack.append(arg)
+            case n.Min(left, right) | n.Max(left, right):
+                stack += [left, right]
+            case _:
+                return False
+    return True

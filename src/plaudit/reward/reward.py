@@ -1,0 +1,312 @@
+"""A reward: terms over fields, with weights and clamps, under one name and version."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.language.render import formula_text, python_text
+from plaudit.reward import identity, overrides
+from plaudit.reward.gradients import gradients
+from plaudit.reward.lower import Formula, assemble, formula
+from plaudit.reward.signal import Frame, Signal
+from plaudit.reward.term import Term, checked_number
+from plaudit.targets import compile_program
+from plaudit.targets.door import encode_category
+from plaudit.targets.python import PythonReward
+from plaudit.targets.rows import columns, places
+
+
+class Reward:
+    """Named terms that add up to one number.
+
+    `score` gives one step's `Signal`; `compile` gives a function for batches and training code. A reward never
+    changes: `with_params`, `with_weights` and `with_file` return another one.
+
+    >>> from plaudit import term
+    >>> @term
+    ... def near(distance, *, reach=2.0):
+    ...     return 1 if distance < reach else 0
+    >>> reward = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0)])
+    >>> reward.score(distance=1.5).total
+    1.0
+    >>> reward.with_params(near={"reach": 1.0}).score(distance=1.5).total
+    0.0
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str,
+        terms: Iterable[Term],
+        fields: Iterable[Field],
+        action: str | None = None,
+        params: Mapping[str, float | bool] | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        doc: str = "",
+    ) -> None:
+        """Read the terms into one formula; every mistake in the definition is an error here."""
+        self.name = _title("name", name)
+        self.version = _title("version", version)
+        self.doc = doc
+        self.terms = tuple(terms)
+        self.fields = MappingProxyType(_by_name(name, fields))
+        self.action = action
+        shared = {key: checked_number(key, value) for key, value in (params or {}).items()}
+        self.shared = MappingProxyType(shared)
+        self.low = None if low is None else float(checked_number("total.low", low))
+        self.high = None if high is None else float(checked_number("total.high", high))
+        self._check(shared)
+        self._formula = formula(self.terms, self.fields, shared)
+
+    @classmethod
+    def _made(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
+        """Return a reward from parts that are already checked, those of `like` unless given."""
+        made = cls.__new__(cls)
+        names = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high", "_formula")
+        for part in names:
+            setattr(made, part, parts[part] if part in parts else getattr(like, part))
+        made._check(made.shared)
+        return made
+
+    def _check(self, shared: Mapping[str, float | bool]) -> None:
+        for term in self.terms:
+            if not isinstance(term, Term):
+                raise DefinitionError(f"reward {self.name!r}: {term!r} is not a term; decorate the function with @term")
+        if not self.terms:
+            raise DefinitionError(f"reward {self.name!r} has no terms")
+        names = [term.name for term in self.terms]
+        for name in names:
+            if names.count(name) > 1:
+                raise DuplicateName(
+                    f"reward {self.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
+                )
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise DefinitionError(f"reward {self.name!r}: low={self.low} is above high={self.high}")
+        if self.action is not None and self.action not in self.fields:
+            near = did_you_mean(self.action, self.fields)
+            raise UnknownField(f"reward {self.name!r}: action={self.action!r} is not a declared field.{near}")
+        needed = {name for term in self.terms for name in term.shared}
+        for name in needed - shared.keys():
+            raise UnknownParameter(
+                f"reward {self.name!r}: a term needs {name!r}; give it with params={{{name!r}: ...}}"
+            )
+        for name in shared.keys() - needed:
+            near = did_you_mean(name, needed)
+            raise UnknownParameter(
+                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
+            )
+        for name in needed & set(names):
+            raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def params(self) -> Mapping[str, float | bool]:
+        """Every parameter by its dotted name: `comfort.harsh`, `comfort.weight`, `far`, `total.low`."""
+        own = {name: value for term in self.terms for name, value in term.params.items()}
+        clamps = {"total.low": self.low, "total.high": self.high}
+        return MappingProxyType({**own, **self.shared, **{k: v for k, v in clamps.items() if v is not None}})
+
+    @cached_property
+    def program(self) -> Program:
+        """The whole reward as one flat value, which every target compiles and every check walks."""
+        return assemble(self.name, self._formula, self.terms, self.params)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What a row holds: `distance`, `prev.tokens_used`, `torque[0]`, `terminal`."""
+        return tuple(self._formula.inputs)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The identity of the formula: any number changes it; comments, local names and ranges do not."""
+        return identity.fingerprint(self)
+
+    @cached_property
+    def domain_fingerprint(self) -> str:
+        """The identity of what is declared about the fields: ranges, units, roles."""
+        return identity.domain_fingerprint(self)
+
+    def gradients(self) -> dict[str, bool]:
+        """Return for each parameter whether a gradient reaches the total; thresholds have none."""
+        return gradients(self.program)
+
+    def formula(self) -> str:
+        """Return the reward as Markdown with one LaTeX formula a term."""
+        return formula_text(self.program)
+
+    def source(self) -> str:
+        """Return the reward as readable Python, one function a term."""
+        return python_text(self.program)
+
+    def __repr__(self) -> str:
+        """Return name, version, terms and the start of the fingerprint."""
+        names = ", ".join(term.name for term in self.terms)
+        return f"Reward({self.name}@{self.version}: {names}; {self.fingerprint[:12]})"
+
+    def __eq__(self, other: object) -> bool:
+        """Two rewards are equal when name, version, formula and domain are."""
+        return isinstance(other, Reward) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        """Return a hash that agrees with equality."""
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, str, str, str]:
+        return self.name, self.version, self.fingerprint, self.domain_fingerprint
+
+    # -- other rewards --------------------------------------------------------------------------------------------
+
+    def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
+        """Return this reward with other knobs, clamps or weights.
+
+        `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`.
+        """
+        changed = overrides.checked(self, {**(values or {}), **by_term})
+        return overrides.applied(self, changed)
+
+    def with_weights(self, **weights: float) -> "Reward":
+        """Return this reward with other weights: `with_weights(comfort=2.0)`."""
+        return self.with_params({f"{name}.weight": weight for name, weight in weights.items()})
+
+    def with_file(self, path: str | Path) -> "Reward":
+        """Return this reward with the overrides of a TOML file: a table for each term, shared knobs above them."""
+        return self.with_params(overrides.from_toml(path))
+
+    def with_version(self, version: str) -> "Reward":
+        """Return this reward under another version label."""
+        return Reward._made(self, version=_title("version", version))
+
+    def only(self, *terms: str) -> "Reward":
+        """Return the reward of these terms alone, in their declared order, with only the fields they read."""
+        known = [term.name for term in self.terms]
+        for name in terms:
+            if name not in known:
+                raise UnknownParameter(f"reward {self.name!r} has no term {name!r}.{did_you_mean(name, known)}")
+        kept = tuple(term for term in self.terms if term.name in terms)
+        body = self._formula.only([term.name for term in kept])
+        used = {field.name for field in body.inputs.values()}
+        fields = MappingProxyType({name: field for name, field in self.fields.items() if name in used})
+        needed = {name for term in kept for name in term.shared}
+        shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
+        action = self.action if self.action in used else None
+        return Reward._made(self, terms=kept, fields=fields, shared=shared, action=action, _formula=body)
+
+    # -- scoring --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def score(self) -> Callable[..., Signal]:
+        """The function from one step's inputs, by keyword, to its signal; it is generated when first asked for.
+
+        `score(distance=30.0, action=0)`. A reward that reads `prev.x` and `curr.x` takes two records, mappings or
+        objects: `score(prev=..., curr=...)`. An InputError names the field and value that cannot be scored.
+        """
+        return self._compiled.handing(Signal, self._frame, keywords=True)
+
+    def final(self, /, **inputs: Any) -> Signal:
+        """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself."""
+        return self._final.score(**inputs, terminal=True)
+
+    def compile(self, target: str = "python", **options: Any) -> Any:
+        """Return this reward as a function for `target`: python, numba, numpy, jax or torch.
+
+        The function takes a mapping from input names to numbers or arrays and returns `Scores`.
+        `guard=False` skips the declared ranges; `on_bad="mask"` gives NaN for a bad row instead of raising.
+        """
+        return compile_program(self.program, target, **options)
+
+    def encode(self, inputs: Any) -> dict[str, Any]:
+        """Return the columns of a batch with category texts replaced by their positions, for the array targets."""
+        flat = columns(self.program, inputs)
+        for place in places(self.program):
+            if place.field.kind == "category":
+                flat[place.column] = encode_category(self.name, place.column, place.field, flat[place.column])
+        return flat
+
+    @cached_property
+    def _compiled(self) -> PythonReward:
+        return PythonReward(self.program)
+
+    @cached_property
+    def _final(self) -> "Reward":
+        terminal = [term.name for term in self.terms if term.terminal]
+        if not terminal:
+            raise DefinitionError(f"reward {self.name!r} has no terminal terms; mark one with @term(terminal=True)")
+        final = self.only(*terminal)
+        final.fingerprint, final.domain_fingerprint = self.fingerprint, self.domain_fingerprint
+        return final
+
+    @cached_property
+    def _frame(self) -> Frame:
+        layout = self._compiled.layout
+        return Frame(
+            self.name,
+            self.version,
+            self.fingerprint,
+            self.domain_fingerprint,
+            layout.terms,
+            tuple(term.weight for term in self.terms),
+            self.inputs,
+            tuple(field.labels for field in self._formula.inputs.values()),
+            layout.scores,
+            layout.clamped,
+            layout.values,
+        )
+
+    # -- as data --------------------------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reward as plain data: enough to rebuild and run it without its Python source."""
+        from plaudit.reward import spec
+
+        return spec.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
+        """Return the reward that `to_dict` wrote; no code is run, and SpecError says what is wrong."""
+        from plaudit.reward import spec
+
+        return spec.from_dict(data)
+
+    def to_json(self) -> str:
+        """Return the reward as canonical JSON."""
+        from plaudit.reward import spec
+
+        return spec.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Reward":
+        """Return the reward that `to_json` wrote."""
+        from plaudit.reward import spec
+
+        return spec.from_json(text)
+
+
+def _title(what: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise DefinitionError(f"a reward's {what} must be a printable text, not {value!r}")
+    return value
+
+
+def _by_name(reward: str, fields: Iterable[Field]) -> dict[str, Field]:
+    found: dict[str, Field] = {}
+    for field in fields:
+        if not isinstance(field, Field):
+            raise DefinitionError(f"reward {reward!r}: {field!r} is not a Field")
+        if field.name == "terminal":
+            raise DefinitionError(f"reward {reward!r}: 'terminal' is declared for you when a term is terminal")
+        if field.name in found:
+            raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice")
+        found[field.name] = field
+    return found
+
+
+__all__ = ["Formula", "Reward"]

@@ -1,0 +1,207 @@
+"""A signal: one reward and everything that made it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from plaudit.errors import SpecError, did_you_mean
+
+
+class TermScore(NamedTuple):
+    """One term's way from score to value: score, held within its clamps, times its weight."""
+
+    name: str
+    score: float
+    clamped: float
+    weight: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """What all signals of one reward share."""
+
+    reward: str
+    version: str
+    fingerprint: str
+    domain: str
+    terms: tuple[str, ...]
+    weights: tuple[float, ...]
+    inputs: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    """The categories of each input; empty for numbers and flags."""
+    scores: tuple[int, ...]
+    clamped: tuple[int, ...]
+    values: tuple[int, ...]
+    """Where each term's numbers stand among the outputs; the total stands first."""
+
+
+class Signal:
+    """The total of one step and, for each term, score → clamped → weight → value, with the inputs they came from.
+
+    `signal["safety"]` is one term; `explain()` prints a table; `to_dict()` and `from_dict()` carry it elsewhere.
+    """
+
+    __slots__ = ("_frame", "_inputs", "_outputs")
+
+    def __init__(self, frame: Frame, inputs: tuple[Any, ...], outputs: tuple[float, ...]) -> None:
+        """Wrap the outputs of a compiled reward; nothing is computed until it is asked for."""
+        self._frame = frame
+        self._inputs = inputs
+        self._outputs = outputs
+
+    @property
+    def total(self) -> float:
+        """The reward of the step."""
+        return self._outputs[0]
+
+    @property
+    def reward(self) -> str:
+        """The name of the reward."""
+        return self._frame.reward
+
+    @property
+    def version(self) -> str:
+        """The reward's version label."""
+        return self._frame.version
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the formula that computed it."""
+        return self._frame.fingerprint
+
+    @property
+    def domain_fingerprint(self) -> str:
+        """The fingerprint of the ranges it was checked against."""
+        return self._frame.domain
+
+    @property
+    def inputs(self) -> dict[str, float | bool | str]:
+        """The values scored, by input name, after defaults were applied."""
+        frame = self._frame
+        return {
+            name: labels[value] if labels else value
+            for name, labels, value in zip(frame.inputs, frame.labels, self._inputs, strict=True)
+        }
+
+    @property
+    def terms(self) -> tuple[TermScore, ...]:
+        """Every term, in declared order."""
+        frame, outputs = self._frame, self._outputs
+        return tuple(
+            TermScore(name, outputs[score], outputs[clamped], weight, outputs[value])
+            for name, score, clamped, weight, value in zip(
+                frame.terms, frame.scores, frame.clamped, frame.weights, frame.values, strict=True
+            )
+        )
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Each term's value: what it adds to the total."""
+        return {name: self._outputs[at] for name, at in zip(self._frame.terms, self._frame.values, strict=True)}
+
+    def __getitem__(self, name: str) -> TermScore:
+        """Return one term by name."""
+        try:
+            return self.terms[self._frame.terms.index(name)]
+        except ValueError:
+            near = did_you_mean(name, self._frame.terms)
+            raise KeyError(f"reward {self.reward!r} has no term {name!r}.{near}") from None
+
+    def __eq__(self, other: object) -> bool:
+        """Signals are equal when everything they carry is."""
+        return isinstance(other, Signal) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        """Return a hash that agrees with equality."""
+        return hash((self.fingerprint, self._inputs, self._outputs[0]))
+
+    def __repr__(self) -> str:
+        """Return the total and the terms that are not zero."""
+        parts = ", ".join(f"{name}={value:g}" for name, value in self.values.items() if value)
+        return f"Signal({self.reward}@{self.version}, total={self.total:g}{', ' + parts if parts else ''})"
+
+    def explain(self) -> str:
+        """Return a table that a person can read: each term from score to value, and the inputs."""
+        rows: list[tuple[str, ...]] = [("term", "score", "clamped", "weight", "value")]
+        rows += [(t.name, *(_shown(number) for number in t[1:])) for t in self.terms]
+        total = ("total", "", "", "", _shown(self.total))
+        widths = [max(len(row[i]) for row in [*rows, total]) for i in range(5)]
+        rule = "  ".join("─" * width for width in widths)
+        lines = [f"{self.reward} {self.version}", _line(rows[0], widths), rule]
+        lines += [_line(row, widths) for row in rows[1:]]
+        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.inputs.items())
+        return "\n".join([*lines, rule, _line(total, widths), f"from {shown}"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the signal as plain data for JSON; infinities are written as texts."""
+        return {
+            "reward": self.reward,
+            "version": self.version,
+            "fingerprint": self.fingerprint,
+            "domain_fingerprint": self.domain_fingerprint,
+            "total": _plain(self.total),
+            "terms": [{key: _plain(value) for key, value in term._asdict().items()} for term in self.terms],
+            "inputs": {name: _plain(value) for name, value in self.inputs.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Signal":
+        """Return the signal that `to_dict` wrote; SpecError where something is missing or of the wrong kind."""
+        try:
+            terms = [
+                TermScore(str(t["name"]), *(_number(t[key]) for key in ("score", "clamped", "weight", "value")))
+                for t in data["terms"]
+            ]
+            inputs = {str(name): _value(value) for name, value in data["inputs"].items()}
+            reward, version, fingerprint, domain = (str(data[key]) for key in _TEXTS)
+            total = _number(data["total"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SpecError(f"this is not a signal: {type(error).__name__}: {error}") from None
+        count = range(len(terms))
+        frame = Frame(
+            reward,
+            version,
+            fingerprint,
+            domain,
+            tuple(term.name for term in terms),
+            tuple(term.weight for term in terms),
+            tuple(inputs),
+            ((),) * len(inputs),
+            tuple(1 + 3 * i for i in count),
+            tuple(2 + 3 * i for i in count),
+            tuple(3 + 3 * i for i in count),
+        )
+        outputs = [total, *(number for term in terms for number in (term.score, term.clamped, term.value))]
+        return cls(frame, tuple(inputs.values()), tuple(outputs))
+
+
+_TEXTS = ("reward", "version", "fingerprint", "domain_fingerprint")
+
+
+def _shown(value: float | bool | str) -> str:
+    return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)  # + 0.0: no "-0"
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    first = cells[0].ljust(widths[0])
+    return "  ".join([first, *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]).rstrip()
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def _value(value: Any) -> Any:
+    if value in ("inf", "-inf"):
+        return float(value)
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(f"{value!r} is not a number, flag or text")
+    return value

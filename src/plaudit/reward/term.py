@@ -1,0 +1,176 @@
+"""A term: a plain Python function with a weight and clamps."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args, overload
+
+from plaudit.errors import DefinitionError
+from plaudit.language.field import NAME, RESERVED
+from plaudit.language.program import Builder
+from plaudit.language.read import read_term
+from plaudit.language.reader import Scope
+from plaudit.language.signature import check_signature
+from plaudit.language.source import Source, source_of
+from plaudit.language.values import constant_number, exact
+
+Intent = Literal["goal", "penalty", "shaping", "bonus"]
+PARAMETERS = ("weight", "low", "high")
+"""Names every term has for itself, so that no knob may use them."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One named part of a reward. Calling it calls the plain function it was made from.
+
+    `weight` multiplies the score, after it has been held within `low` and `high`; a negative one makes a penalty.
+    A `terminal` term is scored only when the episode ends. `kind` says what the term is meant to be.
+    """
+
+    name: str
+    weight: float = 1.0
+    low: float | None = None
+    high: float | None = None
+    terminal: bool = False
+    kind: Intent | None = None
+    doc: str = ""
+    knobs: Mapping[str, float | bool] = field(default_factory=dict)
+    """Keyword-only parameters with a default."""
+    shared: tuple[str, ...] = ()
+    """Keyword-only parameters without one: the reward supplies them."""
+    reads: tuple[str, ...] = ()
+    """What it reads: `distance`, `prev.tokens_used`."""
+    source: Source | None = field(default=None, repr=False, compare=False)
+    constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+    """Keyword-only parameters whose default is a table or a text: constants of the term."""
+
+    def __post_init__(self) -> None:
+        """Refuse names and numbers that cannot work."""
+        if not NAME.fullmatch(self.name) or self.name in RESERVED:
+            raise DefinitionError(
+                f"term {self.name!r}: the name must be a plain identifier, and not one of {', '.join(RESERVED)}"
+            )
+        for name in PARAMETERS:
+            value = getattr(self, name)
+            if value is None and name != "weight":
+                continue
+            checked_number(f"{self.name}.{name}", value)
+            object.__setattr__(self, name, float(value))
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise DefinitionError(f"term {self.name!r}: low={self.low} is above high={self.high}")
+        if self.kind not in (None, *get_args(Intent)):
+            raise DefinitionError(f"term {self.name!r}: kind={self.kind!r} is not one of {', '.join(get_args(Intent))}")
+
+    def __call__(self, *inputs: Any, **knobs: Any) -> Any:
+        """Return what the plain function returns, unchecked."""
+        if self.source is None:
+            raise DefinitionError(
+                f"term {self.name!r} was loaded from a specification and has no function; score it through its reward"
+            )
+        return self.source.function(*inputs, **knobs)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The plain function, where tools look for it."""
+        if self.source is None:
+            raise AttributeError("__wrapped__")
+        return self.source.function
+
+    @property
+    def __name__(self) -> str:
+        """The term's name, where tools look for it."""
+        return self.name
+
+    @property
+    def params(self) -> dict[str, float | bool]:
+        """The term's own parameters by dotted name: its knobs, weight and clamps."""
+        own = {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
+        return own | {f"{self.name}.{name}": value for name in PARAMETERS if (value := getattr(self, name)) is not None}
+
+    def with_values(self, values: Mapping[str, float | bool]) -> "Term":
+        """Return this term with other knobs, weight or clamps."""
+        own: dict[str, Any] = {name: value for name, value in values.items() if name in PARAMETERS}
+        knobs = {name: values.get(name, value) for name, value in self.knobs.items()}
+        return replace(self, **own, knobs=MappingProxyType(knobs))
+
+
+def checked_number(name: str, value: object) -> float | bool:
+    """Return a parameter's value as plain Python; DefinitionError unless it is a finite number or a flag."""
+    number = constant_number(value)
+    if number is None or not math.isfinite(number) or not exact(number):
+        raise DefinitionError(f"{name}={value!r} must be a finite number")
+    return number if isinstance(number, bool) else float(number)
+
+
+@overload
+def term(function: Callable[..., Any], /) -> Term: ...
+
+
+@overload
+def term(
+    *,
+    weight: float = 1.0,
+    low: float | None = None,
+    high: float | None = None,
+    terminal: bool = False,
+    name: str | None = None,
+    kind: Intent | None = None,
+) -> Callable[[Callable[..., Any]], Term]: ...
+
+
+def term(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    weight: float = 1.0,
+    low: float | None = None,
+    high: float | None = None,
+    terminal: bool = False,
+    name: str | None = None,
+    kind: Intent | None = None,
+) -> Term | Callable[[Callable[..., Any]], Term]:
+    """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
+
+    >>> @term(weight=-1.0, high=10.0)
+    ... def effort(torque, *, scale=2.0):
+    ...     return scale * abs(torque)
+    >>> effort(3.0), effort.weight, dict(effort.knobs)
+    (6.0, -1.0, {'scale': 2.0})
+    """
+
+    def decorate(plain: Callable[..., Any]) -> Term:
+        source = source_of(plain)
+        check_signature(source)
+        title = name or source.name
+        defaults = source.function.__kwdefaults__ or {}
+        names = [argument.arg for argument in source.tree.args.kwonlyargs]
+        for knob in names:
+            if knob in PARAMETERS:
+                raise DefinitionError(
+                    f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter"
+                )
+        knobs = {
+            knob: checked_number(f"{title}.{knob}", defaults[knob])
+            for knob in names
+            if knob in defaults and constant_number(defaults[knob]) is not None
+        }
+        constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
+        everything = {knob: defaults.get(knob) for knob in names}
+        reading = read_term(source, title, everything, Builder(), Scope())
+        return Term(
+            title,
+            weight=weight,
+            low=low,
+            high=high,
+            terminal=terminal,
+            kind=kind,
+            doc=(plain.__doc__ or "").strip(),
+            knobs=MappingProxyType(knobs),
+            shared=tuple(knob for knob in names if knob not in defaults),
+            reads=reading.reads,
+            source=source,
+            constants=MappingProxyType(constants),
+        )
+
+    return decorate if function is None else decorate(function)
