@@ -1,0 +1,41 @@
+"""The step reward of a runtime of several agents that switches between topologies."""
+
+from plaudit.systems.apex.reward import (
+    ALIASES,
+    PHASES,
+    ROLES,
+    VERSIONS,
+    PhaseCounts,
+    RewardAccumulator,
+    all_tests_pass,
+    count_phases,
+    detect_phase_advance,
+    detect_role_transition,
+    dominant_role,
+    episode,
+    reward,
+    reward_rows,
+    scenario,
+    version,
+    write_rewards,
+)
+
+__all__ = [
+    "ALIASES",
+    "PHASES",
+    "ROLES",
+    "VERSIONS",
+    "PhaseCounts",
+    "RewardAccumulator",
+    "all_tests_pass",
+    "count_phases",
+    "detect_phase_advance",
+    "detect_role_transition",
+    "dominant_role",
+    "episode",
+    "reward",
+    "reward_rows",
+    "scenario",
+    "version",
+    "write_rewards",
+]

@@ -1,0 +1,260 @@
+"""The reward itself: six terms, and the record of what went into them and came out."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
+from math import log1p
+from numbers import Real
+from typing import Any, Self, TypeVar
+
+from plaudit import Field, Reward, term
+from plaudit.errors import DefinitionError, OutOfRange, did_you_mean
+from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.systems.deepthinker.reward_weights import RewardWeights
+
+Settings = TypeVar("Settings", RewardWeights, RewardConfig)
+
+
+def log_share(amount: float, budget: float) -> float:
+    """Return how much of `budget` is used, on a logarithmic scale from 0 to 1."""
+    return min(1.0, log1p(amount) / log1p(budget))
+
+
+@term(weight=RewardWeights.score_weight, kind="goal")
+def score(score_delta: float) -> float:
+    """Improve the quality of the answer."""
+    return score_delta
+
+
+@term(weight=RewardWeights.consistency_weight, kind="goal")
+def consistency(consistency_delta: float) -> float:
+    """Contradict itself less."""
+    return consistency_delta
+
+
+@term(weight=RewardWeights.grounding_weight, kind="goal")
+def grounding(grounding_delta: float) -> float:
+    """Rest on more evidence."""
+    return grounding_delta
+
+
+@term(weight=-RewardWeights.cost_weight, low=0.0, high=RewardConfig.MAX_COST_PENALTY, kind="penalty")
+def cost(
+    cost_tokens: float,
+    cost_latency_ms: float,
+    *,
+    max_tokens: float = RewardConfig.max_tokens,
+    latency_share: float = RewardConfig.latency_share,
+    max_latency_ms: float = RewardConfig.max_latency_ms,
+) -> float:
+    """Spend tokens and, where `latency_share` says so, time on them."""
+    tokens = log_share(cost_tokens, max_tokens)
+    latency = log_share(cost_latency_ms, max_latency_ms)
+    return (1 - latency_share) * tokens + latency_share * latency
+
+
+@term(weight=-RewardWeights.alignment_weight, low=0.0, high=RewardConfig.MAX_ALIGNMENT_PENALTY, kind="penalty")
+def alignment(alignment_events: float, *, per_event: float = RewardConfig.per_event) -> float:
+    """Drift from what was asked."""
+    return min(1.0, per_event * alignment_events)
+
+
+@term(weight=-RewardWeights.time_weight, low=0.0, high=RewardConfig.MAX_TIME_PENALTY, kind="penalty")
+def time(time_budget_used_pct: float, *, overrun: bool = RewardConfig.time_mode == "overrun") -> float:
+    """Use the time budget or, with `overrun`, go beyond it."""
+    used = time_budget_used_pct - 1 if overrun else time_budget_used_pct
+    return min(1.0, max(0.0, used))
+
+
+# A phase is meant to stay below `high`, and a checker measures the cost against it; but one that spent more
+# has a reward all the same, so larger numbers pass. `allow` lets negative ones pass as well, which make no
+# sense: `from_phase_outcome` refuses them.
+TOKENS = Field("cost_tokens", low=0, high=RewardConfig.max_tokens, outside="allow", unit="tokens", doc="Tokens used.")
+
+reward = Reward(
+    "deepthinker",
+    version="1.0.0",
+    terms=[score, consistency, grounding, cost, alignment, time],
+    fields=[
+        Field("score_delta", low=-1, high=1, outside="clip", doc="Change of the quality score."),
+        Field("consistency_delta", low=-1, high=1, outside="clip", doc="Change of the consistency score."),
+        Field("grounding_delta", low=-1, high=1, outside="clip", doc="Change of the evidence score."),
+        TOKENS,
+        Field("cost_latency_ms", low=0, unit="ms", doc="Time the models took."),
+        Field("alignment_events", low=0, doc="How often the alignment monitor spoke up."),
+        Field("time_budget_used_pct", low=0, doc="Time used, as a fraction of the budget: 0.4 for 40 %."),
+    ],
+    low=-1.0,
+    high=1.0,
+    doc="What a phase gained in quality, less what it cost in tokens, alignment and time.",
+)
+
+VERSIONS = (reward.version,)
+"""The versions of the formula, the default first."""
+
+
+def version(label: str) -> Reward:
+    """Return the reward of the version `label`.
+
+    >>> version("1.0.0").name
+    'deepthinker'
+    """
+    if label not in VERSIONS:
+        hint = did_you_mean(str(label), VERSIONS)
+        raise DefinitionError(f"deepthinker has no version {label!r}, only {', '.join(VERSIONS)}.{hint}")
+    return reward
+
+
+@lru_cache(maxsize=256)
+def tuned(weights: RewardWeights, config: RewardConfig) -> Reward:
+    """Return the reward with these weights and settings.
+
+    >>> tuned(RewardWeights(), RewardConfig()).fingerprint == reward.fingerprint
+    True
+    """
+    return reward.with_weights(
+        score=weights.score_weight,
+        consistency=weights.consistency_weight,
+        grounding=weights.grounding_weight,
+        cost=-weights.cost_weight,
+        alignment=-weights.alignment_weight,
+        time=-weights.time_weight,
+    ).with_params(
+        cost={
+            "max_tokens": config.max_tokens,
+            "latency_share": config.latency_share,
+            "max_latency_ms": config.max_latency_ms,
+            "high": config.MAX_COST_PENALTY,
+        },
+        alignment={"per_event": config.per_event, "high": config.MAX_ALIGNMENT_PENALTY},
+        time={"overrun": config.time_mode == "overrun", "high": config.MAX_TIME_PENALTY},
+    )
+
+
+@dataclass(frozen=True)
+class RewardSignal:
+    """What a phase earned, complete when built: the raw measurements, each component, and the reward.
+
+    Penalties are magnitudes: 0.3 takes away 0.3 times its weight. `components_raw` and `normalization_meta`
+    hold everything that is needed to compute the reward again.
+    """
+
+    reward_version: str = VERSIONS[0]
+    components_raw: dict[str, float] = field(default_factory=dict, hash=False)
+    normalization_meta: dict[str, Any] = field(default_factory=dict, hash=False)
+    score_delta: float = 0.0
+    consistency_delta: float = 0.0
+    grounding_delta: float = 0.0
+    cost_penalty: float = 0.0
+    alignment_penalty: float = 0.0
+    time_penalty: float = 0.0
+    cost_penalty_clamped: float = 0.0
+    alignment_penalty_clamped: float = 0.0
+    time_penalty_clamped: float = 0.0
+    reward: float = 0.0
+
+    @classmethod
+    def from_phase_outcome(
+        cls,
+        *,
+        score_delta: float = 0.0,
+        consistency_delta: float = 0.0,
+        grounding_delta: float = 0.0,
+        cost_tokens: float = 0,
+        cost_latency_ms: float = 0.0,
+        alignment_events: float = 0,
+        time_budget_used_pct: float = 0.0,
+        weights: RewardWeights = RewardWeights(),  # noqa: B008 - it cannot be changed
+        config: RewardConfig = RewardConfig(),  # noqa: B008 - it cannot be changed
+    ) -> Self:
+        """Return the signal of a phase from what was measured of it.
+
+        Deltas beyond ±1 count as ±1; a negative count or time, or what is no finite number, is an InputError.
+
+        >>> RewardSignal.from_phase_outcome(score_delta=0.5, alignment_events=2).reward
+        0.13
+        """
+        raw = {
+            "score_delta": score_delta,
+            "consistency_delta": consistency_delta,
+            "grounding_delta": grounding_delta,
+            "cost_tokens": cost_tokens,
+            "cost_latency_ms": cost_latency_ms,
+            "alignment_events": alignment_events,
+            "time_budget_used_pct": time_budget_used_pct,
+        }
+        _check_counts(raw)
+        formula = tuned(weights, config)
+        signal = formula.score(**raw)
+        parts = {part.name: part for part in signal.terms}
+        return cls(
+            reward_version=formula.version,
+            components_raw={name: float(value) for name, value in raw.items()},
+            normalization_meta=_settings(weights, config) | _time_hint(time_budget_used_pct),
+            score_delta=parts["score"].score,
+            consistency_delta=parts["consistency"].score,
+            grounding_delta=parts["grounding"].score,
+            cost_penalty=parts["cost"].score,
+            alignment_penalty=parts["alignment"].score,
+            time_penalty=parts["time"].score,
+            cost_penalty_clamped=parts["cost"].clamped,
+            alignment_penalty_clamped=parts["alignment"].clamped,
+            time_penalty_clamped=parts["time"].clamped,
+            reward=signal.total,
+        )
+
+    def compute_reward(self, weights: RewardWeights | None = None, config: RewardConfig | None = None) -> float:
+        """Return `reward`; with other weights or settings, what it would have been.
+
+        >>> signal = RewardSignal.from_phase_outcome(score_delta=0.5)
+        >>> signal.compute_reward(), signal.compute_reward(RewardWeights(score_weight=1.0)), signal.reward
+        (0.15, 0.5, 0.15)
+        """
+        if weights is None and config is None:
+            return self.reward
+        return self.from_phase_outcome(
+            **self.components_raw,
+            weights=weights or self._used(RewardWeights),
+            config=config or self._used(RewardConfig),
+        ).reward
+
+    def _used(self, settings: type[Settings]) -> Settings:
+        """Return the settings that this signal was computed with."""
+        names = {each.name for each in fields(settings)} & self.normalization_meta.keys()
+        return settings(**{name: self.normalization_meta[name] for name in names})
+
+
+def _check_counts(raw: Mapping[str, Any]) -> None:
+    """Refuse what nothing could have counted; what is no finite number is left for the reward to refuse."""
+    for name in ("cost_tokens", "alignment_events"):
+        count = raw[name]
+        if isinstance(count, Real) and math.isfinite(count) and (count < 0 or count % 1 != 0):
+            problem = f"{count!r} is not a whole number from 0 up"
+            raise OutOfRange(f"reward 'deepthinker', field {name!r}: {problem}.")
+
+
+@lru_cache(maxsize=256)
+def _settings(weights: RewardWeights, config: RewardConfig) -> dict[str, Any]:
+    """Return every number that the reward depends on beside the raw measurements."""
+    formula = tuned(weights, config)
+    limits = {"reward_low": formula.params["total.low"], "reward_high": formula.params["total.high"]}
+    return {**asdict(weights), **asdict(config), **limits, "fingerprint": formula.fingerprint}
+
+
+def _time_hint(used: float) -> dict[str, str]:
+    """Return a remark on a fraction of the budget that looks like a percentage."""
+    return {"time_hint": f"{used:g} times the budget: was {used:g} % meant?"} if used > 2 else {}
+
+
+def episode() -> list[dict[str, float]]:
+    """Return the phases of a small mission, each as keyword arguments of `reward.score`."""
+    names = tuple(reward.fields)
+    phases = [
+        (0.40, 0.10, 0.20, 1_800, 4_000, 0, 0.10),  # reconnaissance: a first draft out of nothing
+        (0.25, 0.05, 0.30, 12_000, 30_000, 0, 0.20),  # research: evidence comes in
+        (0.10, -0.15, 0.05, 9_000, 21_000, 2, 0.25),  # analysis: contradictions show, the monitor speaks up
+        (0.15, 0.30, 0.00, 6_500, 15_000, 0, 0.15),  # synthesis: they are settled
+        (-0.05, 0.00, 0.00, 150_000, 90_000, 5, 1.30),  # polishing: expensive, late and worse
+    ]
+    return [dict(zip(names, phase, strict=True)) for phase in phases]

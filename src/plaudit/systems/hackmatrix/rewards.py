@@ -1,0 +1,196 @@
+"""What one step of the game earns: fifteen components, in the order in which they are summed."""
+
+from itertools import accumulate
+from typing import Protocol
+
+from plaudit import Field, Reward, term
+from plaudit.errors import DefinitionError, did_you_mean
+
+STAGE_COMPLETION_REWARDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
+"""What completing stage 1, 2, … 8 pays."""
+
+EARNED_BEFORE_STAGE = tuple(accumulate(STAGE_COMPLETION_REWARDS[:-1], initial=0.0))
+"""What all the stages before stage 1, 2, … 8 paid together."""
+
+ACTION_SIPHON = 4
+ACTION_PROGRAM_START = 5
+PROGRAM_RESET = 14
+LAST_ACTION = 27
+
+
+class Player(Protocol):
+    """What the reward reads of the player, before and after a step."""
+
+    score: float
+    hp: float
+    credits: float
+    energy: float
+    exit_distance: float
+
+
+@term(weight=-0.01, kind="penalty")
+def step_penalty() -> float:
+    """Take a step, whatever it does."""
+    return 1.0
+
+
+@term(kind="goal")
+def stage_completion(stage: int, stage_completed: bool) -> float:
+    """Complete a stage; later ones pay more."""
+    return STAGE_COMPLETION_REWARDS[stage - 1] if stage_completed else 0.0
+
+
+@term(weight=0.5, kind="bonus")
+def score_gain(prev: Player, curr: Player) -> float:
+    """Gain points; losing them again costs as much."""
+    return curr.score - prev.score
+
+
+@term(weight=0.3, kind="bonus")
+def kills(kills: float) -> float:
+    """Destroy enemies and transmissions by one's own action."""
+    return kills
+
+
+@term(weight=1.0, kind="bonus")
+def data_siphon(picked_up: bool) -> bool:
+    """Walk onto a data siphon."""
+    return picked_up
+
+
+@term(weight=0.05, kind="shaping")
+def distance_shaping(prev: Player, curr: Player, stage_completed: bool, died: bool) -> float:
+    """Come closer to the exit, in cells; going away costs nothing."""
+    if died:
+        return 0.0
+    if stage_completed:  # the exit was reached: `curr` is on the next board already
+        return prev.exit_distance
+    return max(0.0, prev.exit_distance - curr.exit_distance)
+
+
+@term(kind="goal")
+def victory(curr: Player, won: bool, *, bonus: float = 500.0, per_point: float = 100.0) -> float:
+    """Win the game, better with a high score."""
+    return bonus + per_point * curr.score if won else 0.0
+
+
+@term(weight=-0.5, kind="penalty")
+def death_penalty(stage: int, died: bool) -> float:
+    """Die: what the stages before this one paid is partly lost."""
+    return EARNED_BEFORE_STAGE[stage - 1] if died else 0.0
+
+
+@term(kind="bonus")
+def resource_gain(prev: Player, curr: Player, *, credit_value: float, energy_value: float) -> float:
+    """Gain credits and energy; spending them costs as much."""
+    return credit_value * (curr.credits - prev.credits) + energy_value * (curr.energy - prev.energy)
+
+
+@term(kind="bonus")
+def resource_holding(
+    curr: Player, stage_completed: bool, *, per_credit: float = 0.01, per_energy: float = 0.01
+) -> float:
+    """Complete a stage with credits and energy in hand."""
+    return per_credit * curr.credits + per_energy * curr.energy if stage_completed else 0.0
+
+
+@term(weight=-1.0, kind="penalty")
+def damage_penalty(prev: Player, curr: Player) -> float:
+    """Lose hit points."""
+    return max(0.0, prev.hp - curr.hp)
+
+
+@term(weight=1.0, kind="bonus")
+def hp_recovery(prev: Player, curr: Player) -> float:
+    """Regain hit points."""
+    return max(0.0, curr.hp - prev.hp)
+
+
+@term(weight=-0.5, kind="penalty")
+def siphon_quality(
+    action: int, missed_credits: float, missed_energy: float, *, credit_value: float, energy_value: float
+) -> float:
+    """Siphon where another cell gives the same and more: the value that was missed."""
+    if action != ACTION_SIPHON:
+        return 0.0
+    return credit_value * missed_credits + energy_value * missed_energy
+
+
+@term(weight=-0.3, kind="penalty")
+def program_waste(prev: Player, action: int) -> bool:
+    """Run RESET for a single hit point."""
+    return action == ACTION_PROGRAM_START + PROGRAM_RESET and prev.hp == 2
+
+
+@term(weight=-10.0, kind="penalty")
+def siphon_death_penalty(died: bool, siphon_death: bool) -> bool:
+    """Die next to an enemy that siphoning let in."""
+    return died and siphon_death
+
+
+reward = Reward(
+    "hackmatrix",
+    version="1.0.0",
+    terms=[
+        step_penalty,
+        stage_completion,
+        score_gain,
+        kills,
+        data_siphon,
+        distance_shaping,
+        victory,
+        death_penalty,
+        resource_gain,
+        resource_holding,
+        damage_penalty,
+        hp_recovery,
+        siphon_quality,
+        program_waste,
+        siphon_death_penalty,
+    ],
+    fields=[
+        Field("score", low=0, high=1000, role="state", doc="Points of the game."),
+        Field("hp", low=0, high=3, role="state", doc="Hit points; 0 is death."),
+        Field("credits", low=0, high=500, role="state", doc="One of two currencies."),
+        Field("energy", low=0, high=500, role="state", doc="The other currency."),
+        Field(
+            "exit_distance",
+            low=0,
+            high=35,
+            step=1,
+            unit="cells",
+            role="state",
+            doc="Steps to the exit round all blocks.",
+        ),
+        Field("stage", values=tuple(range(1, 9)), role="state", monotone="up", doc="The stage the step was taken on."),
+        Field("action", values=tuple(range(LAST_ACTION + 1)), doc="0–3 directions, 4 siphon, 5–27 programs."),
+        Field("kills", low=0, high=72, rest=0, role="event", doc="Enemies and transmissions the action destroyed."),
+        Field("picked_up", flag=True, rest=False, role="event", doc="The player walked onto a data siphon."),
+        Field("stage_completed", flag=True, rest=False, role="event", doc="The player reached the exit."),
+        Field("won", flag=True, rest=False, role="event", doc="The last stage was completed."),
+        Field("died", flag=True, rest=False, role="event", doc="The player has no hit points left."),
+        Field(
+            "siphon_death", flag=True, rest=False, role="event", doc="An enemy from a siphon stands next to the player."
+        ),
+        Field("missed_credits", low=0, high=15, rest=0, role="event", doc="Credits a better cell would have given."),
+        Field("missed_energy", low=0, high=15, rest=0, role="event", doc="Energy a better cell would have given."),
+    ],
+    action="action",
+    params={"credit_value": 0.05, "energy_value": 0.05},
+    doc="Eight stages on a 6 × 6 board: reach the exit alive, with points and resources.",
+)
+
+VERSIONS = (reward.version,)
+"""The labels of all versions, the default first."""
+
+
+def version(label: str) -> Reward:
+    """Return the reward of the game in the version called `label`.
+
+    >>> version("1.0.0").name
+    'hackmatrix'
+    """
+    if label not in VERSIONS:
+        known = ", ".join(VERSIONS)
+        raise DefinitionError(f"hackmatrix has no version {label!r}, only {known}.{did_you_mean(label, VERSIONS)}")
+    return reward

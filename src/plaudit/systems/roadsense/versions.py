@@ -1,0 +1,189 @@
+"""The convoy reward through time: R0 as first specified, then what each later version changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from plaudit import Field, Reward, Term
+from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.roadsense.fields import (
+    ACTION,
+    CLOSING_RATE,
+    DECELERATION,
+    DISTANCE,
+    EGO_SPEED,
+    FRESH_BRAKING,
+    PEER_BRAKING,
+    PEER_WARNED_EVER,
+    WARNED_EVER,
+    WARNED_FADING,
+    WARNED_NOW,
+)
+from plaudit.systems.roadsense.terms import appropriateness, comfort, reaction, safety
+
+Knobs = dict[str, float | bool]
+
+WIDE: Knobs = {"unsafe_dist": 15.0, "safe_dist_max": 40.0}
+BRAKING: Knobs = {"gentle_brake_threshold": 0.5, "harsh_brake_threshold": 4.5}
+NARROW: Knobs = {"unsafe_dist": 10.0, "safe_dist_max": 35.0, **BRAKING}
+RAMP: Knobs = {"collision_dist": 5.0, "safe_dist_min": 20.0, **NARROW}
+
+GAP = (DISTANCE, DECELERATION, CLOSING_RATE)
+FROM_R2 = (safety.zones, comfort.slope, appropriateness.when_closing)
+FROM_R7 = (safety.ramp, comfort.by_distance, appropriateness.when_closing)
+SOONER: Knobs = {"safe_dist_min": 15.0}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a version is made of; `knobs` are those of a term that depart from its defaults."""
+
+    change: str
+    terms: Sequence[Term]
+    fields: Sequence[Field]
+    shared: Knobs
+    knobs: Mapping[str, Knobs] = field(default_factory=dict)
+    action: str = "deceleration"
+
+
+RECIPES = {
+    "R0": Recipe(
+        "Follow a convoy: keep a safe distance, brake gently, and act as the distance asks.",
+        [safety.zones, comfort.steps, appropriateness.of_action],
+        [DISTANCE, DECELERATION, ACTION],
+        WIDE,
+        action="action",
+    ),
+    "R1": Recipe(
+        "R0 for braking by degrees: comfort along straight lines, appropriateness told from the braking.",
+        [safety.zones, comfort.slope, appropriateness.of_braking],
+        [DISTANCE, DECELERATION],
+        {**WIDE, **BRAKING},
+    ),
+    "R2": Recipe(
+        "R1 with shorter zones; a warning is missed only while the gap closes.",
+        FROM_R2,
+        GAP,
+        NARROW,
+        {"safety": SOONER},
+    ),
+    "R3": Recipe(
+        "R2 and a bonus for braking early while a peer brakes.",
+        [*FROM_R2, reaction.early_when_peer_brakes],
+        [*GAP, PEER_BRAKING],
+        NARROW,
+        {"safety": SOONER},
+    ),
+    "R4": Recipe(
+        "R3 and a penalty for doing nothing while a peer brakes; braking is free then.",
+        [
+            safety.zones,
+            comfort.unless_peer_brakes,
+            appropriateness.when_closing,
+            reaction.early_when_peer_brakes,
+            reaction.ignored_peer,
+        ],
+        [*GAP, PEER_BRAKING],
+        NARROW,
+        {"safety": SOONER},
+    ),
+    "R5": Recipe(
+        "R2 again: both reactions to peers are gone.",
+        FROM_R2,
+        GAP,
+        NARROW,
+        {"safety": SOONER},
+    ),
+    "R6": Recipe(
+        "R5 with more for safety and less for harsh braking, which is free at an unsafe distance.",
+        [safety.zones, comfort.unless_close, appropriateness.when_closing],
+        GAP,
+        NARROW,
+        {"safety": {**SOONER, "reward_safe": 3.0}},
+    ),
+    "R7": Recipe(
+        "A ramp instead of zones, a price for hanging back, and braking cheaper at short distances.",
+        FROM_R7,
+        GAP,
+        RAMP,
+        {"safety": {"reward_safe": 3.0, "reward_far": -1.0}},
+    ),
+    "R8": Recipe(
+        "R7 with a steeper ramp and a higher price for hanging back.",
+        FROM_R7,
+        GAP,
+        RAMP,
+    ),
+    "R9": Recipe(
+        "R8 with a bonus and a penalty for the reaction to the hazard's warning, in the step it arrives.",
+        [*FROM_R7, reaction.early_when_warned, reaction.ignored],
+        [*GAP, WARNED_NOW],
+        RAMP,
+    ),
+    "R9L": Recipe(
+        "R9 with the warning latched until the episode ends.",
+        [*FROM_R7, reaction.early_when_warned, reaction.ignored],
+        [*GAP, WARNED_EVER],
+        RAMP,
+    ),
+    "R10": Recipe(
+        "R9L with the latch that the driver sees too, set by any peer; a standing car ignores nothing.",
+        [*FROM_R7, reaction.early_when_warned, reaction.ignored_while_moving],
+        [*GAP, PEER_WARNED_EVER, EGO_SPEED],
+        RAMP,
+    ),
+    "R11": Recipe(
+        "R10 with a warning that fades instead of a latch.",
+        [*FROM_R7, reaction.early_when_warned, reaction.ignored_while_moving],
+        [*GAP, WARNED_FADING, EGO_SPEED],
+        RAMP,
+    ),
+    "R12": Recipe(
+        "R11 with a threshold of its own for the penalty.",
+        [*FROM_R7, reaction.early_when_warned, reaction.ignored_from_strength],
+        [*GAP, WARNED_FADING, EGO_SPEED],
+        RAMP,
+    ),
+    "R12a": Recipe(
+        "R12 with a high threshold, a peer braking now at full strength, and the penalty only in danger.",
+        [*FROM_R7, reaction.early_when_warned_afresh, reaction.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+        {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
+    ),
+    "R12b": Recipe(
+        "R12a with a lower threshold, in danger or not.",
+        [*FROM_R7, reaction.early_when_warned_afresh, reaction.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+    ),
+}
+
+VERSIONS = tuple(RECIPES)
+"""The labels of all versions, the default first."""
+
+
+@cache
+def version(label: str) -> Reward:
+    """Return the convoy reward in the version called `label`.
+
+    >>> version("R8").score(distance=30.0, deceleration=1.0, closing_rate=0.0).total
+    3.6
+    """
+    if label not in RECIPES:
+        known = ", ".join(VERSIONS)
+        raise DefinitionError(f"roadsense has no version {label!r}, only {known}.{did_you_mean(label, VERSIONS)}")
+    recipe = RECIPES[label]
+    made = Reward(
+        "roadsense",
+        version=label,
+        terms=recipe.terms,
+        fields=recipe.fields,
+        action=recipe.action,
+        params=recipe.shared,
+        doc=recipe.change,
+    )
+    return made.with_params(recipe.knobs)
+
+
+reward = version("R0")
