@@ -1,0 +1,40 @@
+"""Timing two ways of doing the same thing against each other, in turns, so that both meet the same machine."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Result:
+    """The best time of each contender, in seconds a call."""
+
+    best: dict[str, float]
+
+    def ratio(self, name: str, peer: str) -> float:
+        """Return how many times as fast `name` is as `peer`."""
+        return self.best[peer] / self.best[name]
+
+
+def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: int = 7) -> Result:
+    """Return the best time of each contender over `rounds`, taken in turns."""
+    best = dict.fromkeys(contenders, float("inf"))
+    for contender in contenders.values():
+        contender()  # first calls compile, allocate and warm caches
+    for _ in range(rounds):
+        for name, contender in contenders.items():
+            start = time.perf_counter()
+            for _ in range(calls):
+                contender()
+            best[name] = min(best[name], (time.perf_counter() - start) / calls)
+    return Result(best)
+
+
+def table(rows: list[tuple[str, ...]]) -> None:
+    """Print rows as columns; the first row is the heading."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for at, row in enumerate(rows):
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        print("  ".join(cells))
+        if at == 0:
+            print("  ".join("-" * width for width in widths))
