@@ -344,7 +344,7 @@ class Expressions(ABC):
         """Return the position of `value` as a category of `kind`."""
         field_name = kind.removeprefix("category ")
         match value:
-            case Ref(at, found) if found == kind or UNKNOWN in (found, kind):
+            case Ref(at, found) if found in (kind, UNKNOWN):
                 return at
             case Undeclared(at, _):
                 return at
@@ -358,7 +358,8 @@ class Expressions(ABC):
                         f"Its values: {', '.join(declared.labels)}.",
                     )
                 return self.reader.add(n.Label(field_name, known))
-        raise self.error(node, f"a category of field {field_name!r} is compared with {describe(value)}.")
+        other = "a text" if kind == UNKNOWN else f"a category of field {field_name!r}"
+        raise self.error(node, f"{other} is compared with {describe(value)}.")
 
     def subscript(self, base: Value, index: Value, node: ast.AST) -> Value:
         """Return an entry of a vector or of a constant table."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from plaudit.errors import UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 
@@ -52,6 +53,17 @@ class Program:
         """Return every condition of `ok`; without `ranges`, only the domains of operations."""
         return (self.ranges if ranges else ()) + self.domain
 
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every parameter in order, those in `params` with the value they have there."""
+        for name in params:
+            if name not in self.params:
+                known = ", ".join(self.params)
+                near = did_you_mean(str(name), self.params)
+                raise UnknownParameter(
+                    f"reward {self.name!r} has no parameter {name!r}.{near}\nIts parameters: {known}."
+                )
+        return {**self.params, **params}
+
     def pruned(self) -> "Program":
         """Return this Program with only the nodes that its outputs and guards need, in canonical order."""
         guards = (guard.node for guard in self.domain + self.ranges)
@@ -70,7 +82,7 @@ class Program:
         Only rewrites that keep every bit are made: `x * 1.0` is `x`, a choice with a constant condition is its
         branch, a conjunction with True is its other side.
         """
-        values = {**self.params, **(params or {})}
+        values = self.values(params or {})
         builder = Builder()
         moved: dict[int, int] = {}
         for at, node in enumerate(self.nodes):

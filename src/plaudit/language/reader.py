@@ -129,7 +129,7 @@ class Reader:
                 return self.add(n.Number(at))
             case Constant(known) if (number := constant_number(known)) is not None:
                 if not exact(number):
-                    raise source.error(node, f"the constant {known!r} is not a number that a float holds exactly.")
+                    raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 return self.builder.const(float(number) if isinstance(number, bool) else number)
         raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
 
@@ -160,5 +160,5 @@ def describe(value: Value) -> str:
         case Constant(known) if isinstance(known, str):
             return f"the text {known!r}"
         case Constant(known):
-            return f"{known!r}" if len(repr(known)) < 60 else f"a {type(known).__name__}"
+            return f"{known!r}" if len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"

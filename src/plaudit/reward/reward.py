@@ -159,6 +159,10 @@ class Reward:
         """Return a hash that agrees with equality."""
         return hash(self._identity)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as data: another process gets the formula and needs none of the source."""
+        return Reward.from_json, (self.to_json(),)
+
     @property
     def _identity(self) -> tuple[str, str, str, str]:
         return self.name, self.version, self.fingerprint, self.domain_fingerprint

@@ -88,13 +88,12 @@ class Signal:
     @property
     def terms(self) -> tuple[TermScore, ...]:
         """Every term, in declared order."""
+        return tuple(self._term(at) for at in range(len(self._frame.terms)))
+
+    def _term(self, at: int) -> TermScore:
         frame, outputs = self._frame, self._outputs
-        return tuple(
-            TermScore(name, outputs[score], outputs[clamped], weight, outputs[value])
-            for name, score, clamped, weight, value in zip(
-                frame.terms, frame.scores, frame.clamped, frame.weights, frame.values, strict=True
-            )
-        )
+        score, clamped, value = outputs[frame.scores[at]], outputs[frame.clamped[at]], outputs[frame.values[at]]
+        return TermScore(frame.terms[at], score, clamped, frame.weights[at], value)
 
     @property
     def values(self) -> dict[str, float]:
@@ -104,7 +103,7 @@ class Signal:
     def __getitem__(self, name: str) -> TermScore:
         """Return one term by name."""
         try:
-            return self.terms[self._frame.terms.index(name)]
+            return self._term(self._frame.terms.index(name))
         except ValueError:
             near = did_you_mean(name, self._frame.terms)
             raise KeyError(f"reward {self.reward!r} has no term {name!r}.{near}") from None

@@ -73,9 +73,8 @@ def unknown_input(reward: str, name: object, known: Mapping[str, Any] | set[str]
 def missing_input(reward: str, name: str, given: Mapping[str, Any]) -> MissingField:
     """Return the error for an input that was not given."""
     near = did_you_mean(name, map(str, given))
-    return MissingField(
-        f"reward {reward!r} needs {name!r}, which was not given.{near}\nGiven: {', '.join(map(str, given)) or 'nothing'}."
-    )
+    names = ", ".join(map(str, given)) or "nothing"
+    return MissingField(f"reward {reward!r} needs {name!r}, which was not given.{near}\nGiven: {names}.")
 
 
 def encode_category(reward: str, name: str, field: Field, texts: Any) -> Any:

@@ -49,7 +49,7 @@ class JaxReward:
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _floating(leaves))
         arguments, conditions, shape = gather(self.program, inputs, lambda *c: _convert(self.program.name, dtype, *c))
         made = self._default if params is None else self._general
-        values = {} if params is None else {**self.program.params, **params}
+        values = {} if params is None else self.program.values(params)
         numbers = [
             jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         ]

@@ -39,7 +39,7 @@ class NumbaReward:
         arguments, conditions, shape = gather(self.program, inputs, lambda *column: convert(name, *column))
         size = int(np.prod(shape, dtype=np.int64))
         layout, loop = self._default if params is None else self._general
-        numbers = [] if params is None else list({**self.program.params, **params}.values())
+        numbers = [] if params is None else list(self.program.values(params).values())
         outputs, ok = buffers(layout, size, shape, out)
         flat = [
             np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array) for array in arguments

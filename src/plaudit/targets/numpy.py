@@ -53,7 +53,7 @@ class NumpyReward:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         arguments, conditions, shape = gather(self.program, inputs, self._convert)
         made = self._default if params is None else self._general
-        numbers = [] if params is None else list({**self.program.params, **params}.values())
+        numbers = [] if params is None else list(self.program.values(params).values())
         tables = [np.asarray(table) for table in made.tables]
         fixed = [*numbers, *made.constants, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
         size = int(np.prod(shape, dtype=np.int64))

@@ -44,7 +44,7 @@ class PythonReward:
         try:
             if params is None:
                 return self.layout.named(self.run(inputs), True)
-            arguments = [*self.row(inputs), *{**self.program.params, **params}.values()]
+            arguments = [*self.row(inputs), *self.program.values(params).values()]
             layout, general = self._general
             return layout.named(general(*arguments), True)
         except InputError:
@@ -88,9 +88,7 @@ class PythonReward:
         """The function from a row past the door to every output of the layout."""
         return self._generate(self._bound, self.layout.roots)
 
-    def _body(
-        self, program: Program, roots: Sequence[int], known: Set[str] = frozenset()
-    ) -> tuple[list[str], Code]:
+    def _body(self, program: Program, roots: Sequence[int], known: Set[str] = frozenset()) -> tuple[list[str], Code]:
         """Return the statements after the door: the ranges in one test, the terms, the domains in another.
 
         Inputs in `known` have been looked up at the door, as categories always are: their range needs no test.
@@ -124,9 +122,7 @@ class PythonReward:
 
         return {**NAMES, **code.tables, "bad": bad}
 
-    def handing(
-        self, take: Callable[..., Result], *first: object, keywords: bool = False
-    ) -> Callable[..., Result]:
+    def handing(self, take: Callable[..., Result], *first: object, keywords: bool = False) -> Callable[..., Result]:
         """Return the door and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
 
         With `keywords`, the inputs come in as keyword arguments instead.

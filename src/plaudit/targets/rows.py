@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.door import missing_input, unknown_input
@@ -69,9 +71,8 @@ def default_of(program: Program, place: Place, terminal: Any) -> Any:
         return place.field.missing
     if place.name == "terminal":
         return False
-    if place.name in program.terminal and (terminal is False or (terminal == 0 and getattr(terminal, "ndim", 0) == 0)):
-        return place.field.at_rest
-    return None
+    over = not isinstance(terminal, bool | int | np.bool_) or bool(terminal)  # a column may hold an end somewhere
+    return place.field.at_rest if place.name in program.terminal and not over else None
 
 
 def _flattened(program: Program, inputs: Any) -> dict[str, Any]:

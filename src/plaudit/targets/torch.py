@@ -64,7 +64,7 @@ class TorchReward:
 
         arguments, conditions, shape = gather(self.program, inputs, column)
         made = self._default if params is None else self._general
-        values = {} if params is None else {**self.program.params, **params}
+        values = {} if params is None else self.program.values(params)
         numbers = [
             tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         ]
