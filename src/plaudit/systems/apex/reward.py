@@ -1,33 +1,12 @@
 """What one step of the runtime earned: phases reached, tests gained, tokens spent, switches made."""
 
-import json
-import math
-import os
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, pairwise
-from numbers import Real
-from pathlib import Path
-from secrets import token_hex
-from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from plaudit import Field, Reward, Signal, term
-from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, OutOfRange, WrongType, did_you_mean
-
-PHASES = ("planning", "coding", "testing", "critique", "done")
-"""The phases of a task, in order."""
-
-ROLES = ("planner", "coder_runner", "critic")
-"""The roles whose share of the messages is watched; the order settles a tie."""
-
-ALIASES: Mapping[str, str] = MappingProxyType({"implementation": "coding", "debug": "critique"})
-"""Other names of a phase: what the runtime's own guess at the phase calls it."""
-
-NONE = "other"
-"""What an unknown or absent phase or role is called inside the reward."""
-
-ORDER = (*PHASES, NONE)
-"""What is no phase stands behind every phase: leaving it is never a step forward."""
+from plaudit.errors import OutOfRange
+from plaudit.systems.apex.phases import ALIASES, NONE, ORDER, ROLES, handed_on, moved_forward, phase_of, role_of
+from plaudit.systems.versions import checked_label
 
 
 class State(Protocol):
@@ -38,20 +17,6 @@ class State(Protocol):
     test_pass_rate: float
     tokens_used: float
     switch_committed: bool
-
-
-def moved_forward(before: str, after: str) -> bool:
-    """Return whether `after` is a later phase than `before`, and both are phases."""
-    return ORDER.index(before) < ORDER.index(after) < ORDER.index(NONE)
-
-
-def handed_on(before: str, after: str) -> bool:
-    """Return whether the lead went from the planner to the coder, to the critic, or back to a new plan."""
-    if before == "planner":
-        return after == "coder_runner"
-    if before == "coder_runner":
-        return after == "critic"
-    return before == "critic" and after == "planner"
 
 
 @term(weight=0.3, kind="shaping")
@@ -133,64 +98,10 @@ def version(label: str) -> Reward:
     >>> version("role_share").version
     'role_share'
     """
-    if label not in VERSIONS:
-        hint = did_you_mean(str(label), VERSIONS)
-        raise DefinitionError(f"apex has no version {label!r}, only {', '.join(VERSIONS)}.{hint}")
-    return _REWARDS[label]
+    return _REWARDS[checked_label("apex", label, VERSIONS)]
 
 
 reward = version("explicit")
-
-
-def detect_phase_advance(
-    prev: Mapping[str, Any], curr: Mapping[str, Any], *, aliases: Mapping[str, str] = ALIASES
-) -> bool:
-    """Return whether the phase moved forward; one that is missing or unknown never does.
-
-    >>> detect_phase_advance({"phase": "planning"}, {"phase": "testing"})
-    True
-    >>> detect_phase_advance({"phase": "planning"}, {"phase": "lunch"})
-    False
-    """
-    return moved_forward(_phase(prev, aliases), _phase(curr, aliases))
-
-
-def detect_role_transition(prev: Mapping[str, Any], curr: Mapping[str, Any]) -> bool:
-    """Return whether the role with the largest share of `role_shares` handed on to the next.
-
-    >>> detect_role_transition({"role_shares": {"planner": 0.8}}, {"role_shares": {"coder_runner": 0.6}})
-    True
-    """
-    before = _role(prev)
-    return handed_on(before, _role(curr, previous=before))
-
-
-def dominant_role(shares: Mapping[str, Any], *, previous: str = NONE) -> str:
-    """Return the role with the largest share, or "other" where none of the three leads.
-
-    Of equals the `previous` leader stays; failing that, the first in the order of `ROLES` leads.
-
-    >>> dominant_role({"critic": 0.4, "planner": 0.4})
-    'planner'
-    >>> dominant_role({"critic": 0.4, "planner": 0.4}, previous="critic")
-    'critic'
-    """
-    for role, share in shares.items():
-        if not isinstance(share, Real) or not math.isfinite(share) or share < 0:
-            kind = WrongType if not isinstance(share, Real) else OutOfRange if share < 0 else NotFinite
-            raise kind(f"reward 'apex', field 'role_shares': {role!r} has {share!r}, not a number from 0 up.")
-    most = max(shares.values(), default=0.0)
-    leaders = [role for role, share in shares.items() if share == most > 0]
-    return next((role for role in (previous, *ROLES) if role in leaders), NONE)
-
-
-def all_tests_pass(state: Mapping[str, Any]) -> bool:
-    """Return whether `state` ends an episode well: a pass rate of 1, give or take a rounding error.
-
-    >>> all_tests_pass({"test_pass_rate": 0.1 + 0.2 + 0.7})
-    True
-    """
-    return bool(state.get("test_pass_rate", 0.0) >= 1 - 1e-9)
 
 
 class RewardAccumulator:
@@ -235,140 +146,7 @@ class RewardAccumulator:
         rate, tokens = state.get("test_pass_rate", 0.0), state.get("tokens_used", 0)
         read = {"test_pass_rate": rate, "tokens_used": tokens}
         if self._phases:
-            read["phase"] = _phase(state, self._aliases)
+            read["phase"] = phase_of(state, self._aliases)
         if self._roles:
-            read["role"] = _role(state, previous=previous)
+            read["role"] = role_of(state, previous=previous)
         return read
-
-
-def reward_rows(
-    states: Iterable[Mapping[str, Any]], success: bool | None = None, *, detector: str = "explicit"
-) -> Iterator[dict[str, Any]]:
-    """Yield the record of every step of an episode, then that of its end.
-
-    A step has the number of the state it reaches, counted from 1, so the first is step 2; the end has the
-    number after the last. Where `success` is not given, the last state decides.
-
-    >>> [row["r_step"] for row in reward_rows([{}, {"phase": "coding"}, {"phase": "testing"}], success=True)]
-    [0.0, 0.3, 1.0]
-    """
-    accumulator = RewardAccumulator(detector)
-    states = iter(states)
-    last = next(states, None)
-    if last is None:
-        raise InputError("reward 'apex': an episode needs at least one state.")
-    step = 1
-    for step, state in enumerate(states, start=2):
-        try:
-            signal = accumulator.signal(last, state)
-        except InputError as error:
-            error.add_note(f"in the step to state {step}")
-            raise
-        yield _row(step, {each.name: each.score for each in signal.terms}, signal.total)
-        last = state
-    bonus = accumulator.final_bonus(all_tests_pass(last) if success is None else success)
-    yield _row(step + 1, {}, bonus) | {"terminal": True}
-
-
-def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{token_hex(4)}")
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-        draft.replace(path)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-class PhaseCounts(NamedTuple):
-    """How an episode went through its phases."""
-
-    visits: int
-    changes: int
-    advances: int
-    """Changes that went forward, and were paid for."""
-    repaid: int
-    """Advances to a phase that an earlier advance had already been paid for."""
-
-
-def count_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> PhaseCounts:
-    """Return how an episode went through its phases.
-
-    >>> count_phases(scenario())
-    PhaseCounts(visits=7, changes=6, advances=5, repaid=1)
-    """
-    visits = [phase for phase, _ in groupby(_phase(state, aliases) for state in states)]
-    paid = [after for before, after in pairwise(visits) if moved_forward(before, after)]
-    return PhaseCounts(len(visits), max(len(visits) - 1, 0), len(paid), len(paid) - len(set(paid)))
-
-
-def scenario() -> list[dict[str, Any]]:
-    """Return the 25 states of a task that goes well: two switches, a round of critique, all tests passing."""
-    names = ("phase", "test_pass_rate", "tokens_used", "switch_committed")
-    states = [
-        ("planning", 0.0, 0, False),
-        ("planning", 0.0, 50, False),
-        ("planning", 0.0, 100, False),
-        ("planning", 0.0, 150, False),
-        ("coding", 0.0, 200, False),
-        ("coding", 0.1, 300, False),
-        ("coding", 0.2, 500, False),
-        ("coding", 0.3, 700, False),
-        ("coding", 0.3, 900, True),
-        ("coding", 0.4, 1100, False),
-        ("coding", 0.5, 1400, False),
-        ("testing", 0.5, 1500, False),
-        ("testing", 0.6, 1600, False),
-        ("testing", 0.7, 1750, False),
-        ("testing", 0.75, 1900, False),
-        ("testing", 0.8, 2100, True),
-        ("testing", 0.85, 2300, False),
-        ("critique", 0.85, 2400, False),
-        ("critique", 0.85, 2500, False),
-        ("critique", 0.87, 2650, False),
-        ("coding", 0.87, 2800, False),
-        ("coding", 0.9, 3000, False),
-        ("testing", 0.92, 3200, False),
-        ("testing", 0.95, 3400, False),
-        ("done", 1.0, 3500, False),
-    ]
-    return [dict(zip(names, state, strict=True)) for state in states]
-
-
-def episode() -> list[dict[str, Any]]:
-    """Return the steps of `scenario`, each as keyword arguments of `reward.score`; the last one ends it."""
-    steps: list[dict[str, Any]] = []
-    for before, after in pairwise(scenario()):
-        del before["switch_committed"]  # an event: the reward reads it of the state reached, and only there
-        steps.append({"prev": before, "curr": dict(after)})
-    steps[-1] |= {"terminal": True, "success": True}
-    return steps
-
-
-def _phase(state: Mapping[str, Any], aliases: Mapping[str, str]) -> str:
-    """Return the phase of `state` by its own name, or "other"."""
-    phase = state.get("phase")
-    if isinstance(phase, str):
-        phase = aliases.get(phase, phase)
-    return phase if phase in PHASES else NONE
-
-
-def _role(state: Mapping[str, Any], *, previous: str = NONE) -> str:
-    return dominant_role(state.get("role_shares") or {}, previous=previous)
-
-
-def _row(step: int, changes: Mapping[str, float], earned: float) -> dict[str, Any]:
-    """Return the record of `step`: the score of each term in `changes`, 0 where it has none, and what was earned."""
-    tokens = changes.get("token_cost", 0.0)
-    return {
-        "step": step,
-        "delta_pass_rate": changes.get("test_improvement", 0.0),
-        "delta_tokens": int(tokens) if tokens.is_integer() else tokens,
-        "phase_advance": bool(changes.get("phase_advance")),
-        "switch_committed": bool(changes.get("switch_cost")),
-        "r_step": earned,
-    }

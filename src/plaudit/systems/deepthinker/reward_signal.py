@@ -9,9 +9,10 @@ from numbers import Real
 from typing import Any, Self, TypeVar
 
 from plaudit import Field, Reward, term
-from plaudit.errors import DefinitionError, OutOfRange, did_you_mean
+from plaudit.errors import OutOfRange
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
+from plaudit.systems.versions import checked_label
 
 Settings = TypeVar("Settings", RewardWeights, RewardConfig)
 
@@ -100,9 +101,7 @@ def version(label: str) -> Reward:
     >>> version("1.0.0").name
     'deepthinker'
     """
-    if label not in VERSIONS:
-        hint = did_you_mean(str(label), VERSIONS)
-        raise DefinitionError(f"deepthinker has no version {label!r}, only {', '.join(VERSIONS)}.{hint}")
+    checked_label("deepthinker", label, VERSIONS)
     return reward
 
 

@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from plaudit import Field, Reward, term
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.versions import checked_label
 
 STAGE_COMPLETION_REWARDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 """What completing stage 1, 2, … 8 pays."""
@@ -190,7 +190,5 @@ def version(label: str) -> Reward:
     >>> version("1.0.0").name
     'hackmatrix'
     """
-    if label not in VERSIONS:
-        known = ", ".join(VERSIONS)
-        raise DefinitionError(f"hackmatrix has no version {label!r}, only {known}.{did_you_mean(label, VERSIONS)}")
+    checked_label("hackmatrix", label, VERSIONS)
     return reward

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from plaudit import Field, Reward, Term
-from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.systems.roadsense.fields import (
     ACTION,
     CLOSING_RATE,
@@ -20,6 +19,7 @@ from plaudit.systems.roadsense.fields import (
     WARNED_NOW,
 )
 from plaudit.systems.roadsense.terms import appropriateness, comfort, reaction, safety
+from plaudit.systems.versions import checked_label
 
 Knobs = dict[str, float | bool]
 
@@ -170,10 +170,7 @@ def version(label: str) -> Reward:
     >>> version("R8").score(distance=30.0, deceleration=1.0, closing_rate=0.0).total
     3.6
     """
-    if label not in RECIPES:
-        known = ", ".join(VERSIONS)
-        raise DefinitionError(f"roadsense has no version {label!r}, only {known}.{did_you_mean(label, VERSIONS)}")
-    recipe = RECIPES[label]
+    recipe = RECIPES[checked_label("roadsense", label, VERSIONS)]
     made = Reward(
         "roadsense",
         version=label,
