@@ -38,7 +38,8 @@ def main(size: int) -> None:
     print(f"{size:,} transitions, 3 columns in, 4 out, float64")
     rows: list[tuple[str, ...]] = [("what", "rows/s", "against np.select by hand")]
     rows += [
-        (name, f"{size / best:,.0f}", f"{result.ratio(name, 'np.select by hand'):.2f}x") for name, best in result.best.items()
+        (name, f"{size / best:,.0f}", f"{result.ratio(name, 'np.select by hand'):.2f}x")
+        for name, best in result.best.items()
     ]
     table(rows)
     moved = 7 * 8 * size
@@ -78,7 +79,9 @@ def numba_rows(columns: dict[str, np.ndarray], size: int) -> None:
         rounds=9,
     )
     rows: list[tuple[str, ...]] = [("what", "rows/s", "time against a plain copy")]
-    rows += [(name, f"{size / best:,.0f}", f"{best / result.best['plain copy']:.2f}x") for name, best in result.best.items()]
+    rows += [
+        (name, f"{size / best:,.0f}", f"{best / result.best['plain copy']:.2f}x") for name, best in result.best.items()
+    ]
     table(rows)
 
 

@@ -17,10 +17,10 @@ def roadsense_rows() -> list[tuple[str, ...]]:
     converted = [(d, q, float(a)) for d, q, a in states]  # past the door every number is a float
     rows = []
     contenders = {
-        "hand-written class": lambda: [hand.calculate(d, a, q) for d, q, a in states],
+        "hand-written class": lambda: [hand.calculate(distance=d, action=a, deceleration=q) for d, q, a in states],
         "compiled, no guard": lambda: [bare(d, q, a) for d, q, a in converted],
         "compiled, guarded": lambda: [guarded(d, q, a) for d, q, a in converted],
-        "RewardCalculator": lambda: [seed.calculate(d, a, q) for d, q, a in states],
+        "RewardCalculator": lambda: [seed.calculate(distance=d, action=a, deceleration=q) for d, q, a in states],
         "full Signal": lambda: [roadsense.reward.score(distance=d, deceleration=q, action=a) for d, q, a in states],
     }
     result = compare(contenders, calls=CALLS // 4)

@@ -14,27 +14,28 @@ class Calculator:
     FOR_ALERT, FOR_MISSED = -2.0, -3.0
 
     def safety(self, distance):
+        """Price the zone the car is in."""
         if distance < self.COLLISION:
             return self.AT_COLLISION
-        elif distance < self.UNSAFE:
+        if distance < self.UNSAFE:
             return self.AT_UNSAFE
-        elif self.SAFE_MIN <= distance <= self.SAFE_MAX:
+        if self.SAFE_MIN <= distance <= self.SAFE_MAX:
             return self.AT_SAFE
-        elif distance > self.SAFE_MAX:
+        if distance > self.SAFE_MAX:
             return self.AT_FAR
-        else:
-            return 0.0
+        return 0.0
 
     def comfort(self, deceleration):
+        """Price hard braking."""
         force = abs(deceleration)
         if force > self.HARSH:
             return self.FOR_HARSH
-        elif force > self.UNCOMFORTABLE:
+        if force > self.UNCOMFORTABLE:
             return self.FOR_UNCOMFORTABLE
-        else:
-            return 0.0
+        return 0.0
 
     def appropriateness(self, distance, action):
+        """Price an action that does not fit."""
         if distance > self.SAFE_MAX and action > 1:
             return self.FOR_ALERT
         if distance < self.UNSAFE and action == 0:
@@ -42,6 +43,7 @@ class Calculator:
         return 0.0
 
     def calculate(self, distance, action, deceleration):
+        """Return the total and its parts."""
         safety = self.safety(distance)
         comfort = self.comfort(deceleration)
         appropriateness = self.appropriateness(distance, action)
