@@ -5,7 +5,7 @@ from timing import compare, table
 
 from plaudit.systems import apex, deepthinker, hackmatrix, roadsense
 
-CALLS = 20_000
+CALLS, ROUNDS = 1_000, 200
 
 
 def roadsense_rows() -> list[tuple[str, ...]]:
@@ -23,7 +23,7 @@ def roadsense_rows() -> list[tuple[str, ...]]:
         "RewardCalculator": lambda: [seed.calculate(distance=d, action=a, deceleration=q) for d, q, a in states],
         "full Signal": lambda: [roadsense.reward.score(distance=d, deceleration=q, action=a) for d, q, a in states],
     }
-    result = compare(contenders, calls=CALLS // 4)
+    result = compare(contenders, calls=CALLS // 4, rounds=ROUNDS)
     for name in list(contenders)[1:]:
         rows.append(row("roadsense", name, result, "hand-written class", len(states)))
     return rows
@@ -43,7 +43,7 @@ def functions(system, hand, arguments, reward, inputs) -> list[tuple[str, ...]]:
     }
     guarded = reward.compile("python").function
     contenders["compiled, guarded"] = lambda: guarded(*ordered)
-    result = compare(contenders, calls=CALLS)
+    result = compare(contenders, calls=CALLS, rounds=ROUNDS)
     order = ["compiled, no guard", "compiled, guarded", "full Signal"]
     return [row(system, name, result, "hand-written") for name in order]
 

@@ -16,8 +16,11 @@ class Result:
         return self.best[peer] / self.best[name]
 
 
-def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: int = 7) -> Result:
-    """Return the best time of each contender over `rounds`, taken in turns."""
+def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: int) -> Result:
+    """Return the best time of each contender over `rounds`, taken in turns.
+
+    Many short rounds find a quiet moment for each on a busy machine, where a few long ones would not.
+    """
     best = dict.fromkeys(contenders, float("inf"))
     for contender in contenders.values():
         contender()  # first calls compile, allocate and warm caches

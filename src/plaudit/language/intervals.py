@@ -165,28 +165,38 @@ def _whole(rounded: Callable[[float], float], value: float) -> float:
     return value if math.isinf(value) else float(rounded(value))
 
 
-def surely_defined(program: Program, *, ranges: bool = True) -> frozenset[int]:
+class Sure(NamedTuple):
+    """What is known of a Program before any row is seen; a flag read from a table may be in one and not the other."""
+
+    holds: frozenset[int] = frozenset()
+    """Conditions that are true."""
+    defined: frozenset[int] = frozenset()
+    """Partial operations that are inside their domain."""
+
+
+def surely(program: Program, *, ranges: bool = True) -> Sure:
     """Return the conditions that surely hold, and the partial operations surely inside their domain.
 
     With `ranges`, for inputs that lie in their declared sets; without, for any numbers at all.
     """
     found = intervals(program, ranges=ranges)
-    sure: set[int] = set()
+    holds: set[int] = set()
+    defined: set[int] = set()
     for at, node in enumerate(program.nodes):
         if isinstance(node, n.PARTIAL) and _inside(program, node, found, ranges):
-            sure.add(at)
+            defined.add(at)
         match node:
             case n.Const(value) if value is True:
-                sure.add(at)
-            case n.Defined(arg) if arg in sure:
-                sure.add(at)
+                holds.add(at)
+            case n.Defined(arg) if arg in defined:
+                holds.add(at)
             case n.IsFinite(arg) if found[arg].finite:
-                sure.add(at)
-            case n.Or(left, right) if left in sure or right in sure:
-                sure.add(at)
-            case n.And(left, right) if left in sure and right in sure:
-                sure.add(at)
-    return frozenset(sure)
+                holds.add(at)
+            case n.Or(left, right) if left in holds or right in holds:
+                holds.add(at)
+            case n.And(left, right) if left in holds and right in holds:
+                holds.add(at)
+    return Sure(frozenset(holds), frozenset(defined))
 
 
 def _inside(program: Program, node: n.Node, found: tuple[Interval, ...], ranges: bool) -> bool:

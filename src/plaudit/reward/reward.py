@@ -213,7 +213,10 @@ class Reward:
         `score(distance=30.0, action=0)`. A reward that reads `prev.x` and `curr.x` takes two records, mappings or
         objects: `score(prev=..., curr=...)`. An InputError names the field and value that cannot be scored.
         """
-        return self._compiled.handing(Signal, self._frame, keywords=True)
+        made = self._compiled.handing(Signal, self._frame, keywords=True)
+        made.__name__ = made.__qualname__ = "score"
+        made.__doc__ = f"Return the signal of one step of {self.name!r}."
+        return made
 
     def final(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself."""

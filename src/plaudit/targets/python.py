@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeVar
 
-from plaudit.errors import InputError
-from plaudit.language.field import LARGEST_WHOLE
-from plaudit.language.intervals import surely_defined
+from plaudit.errors import InputError, ShapeMismatch
+from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
 from plaudit.targets.door import converter
 from plaudit.targets.emit import Code, emit
+from plaudit.targets.entrance import UNUSUAL, entrance
 from plaudit.targets.layout import Layout
 from plaudit.targets.refuse import refuse
-from plaudit.targets.rows import Place, columns, default_of, places, record
+from plaudit.targets.rows import Place, columns, places
 from plaudit.targets.scalar import NAMES, SCALAR, function
 from plaudit.targets.scores import Scores
 
@@ -55,7 +55,7 @@ class PythonReward:
     @property
     def source(self) -> str:
         """The generated text."""
-        return str(self.function.__doc__)
+        return str(self.function.source)  # type: ignore[attr-defined]  # put there by `function`
 
     def row(self, inputs: Any) -> Row:
         """Return the values of `inputs` past the door, in order."""
@@ -96,14 +96,14 @@ class PythonReward:
         names = ", ".join(f"x{i}" for i in range(len(program.inputs)))
         known = known | {name for name, field in program.inputs.items() if field.kind == "category"}
         tests = [guard.node for guard in program.ranges if guard.where not in known] if self.guard else []
-        sure = frozenset() if program.params else surely_defined(program, ranges=self.guard)
+        sure = Sure() if program.params else surely(program, ranges=self.guard)
         code = emit(program, tests, SCALAR)
         lines = code.lines
         code.lines = []
         if tests:
             lines.append(f"if not ({' and '.join(code.texts[test] for test in tests)}): raise bad(({names},))")
-        domain = [guard.node for guard in program.domain if guard.node not in sure]
-        code = emit(program, [*roots, *domain], SCALAR, code, sure=sure)
+        domain = [guard.node for guard in program.domain if guard.node not in sure.holds]
+        code = emit(program, [*roots, *domain], SCALAR, code, sure=sure.defined)
         lines += code.lines
         if domain:
             lines.append(f"if not ({' and '.join(code.texts[test] for test in domain)}): raise bad(({names},))")
@@ -123,86 +123,31 @@ class PythonReward:
         return {**NAMES, **code.tables, "bad": bad}
 
     def handing(self, take: Callable[..., Result], *first: object, keywords: bool = False) -> Callable[..., Result]:
-        """Return the door and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
+        """Return the way in and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
 
         With `keywords`, the inputs come in as keyword arguments instead.
         """
 
-        def slow(inputs: Any) -> Result:  # other shapes, defaults, and the error that says what is amiss
+        def slow(inputs: Any) -> Result:
             row = self.row(inputs)
             return take(*first, row, self._everything(*row))
 
-        door, names = self._door()
+        way = entrance(self.program, self._converters, keywords=keywords)
         listed = {name for name, field in self.program.inputs.items() if field.numbers}
         lines, code = self._body(self._bound, self.layout.roots, known=listed)
         leading = "".join(f"h{i}, " for i in range(len(first)))
         row = "".join(f"x{i}, " for i in range(len(self.inputs)))
         outputs = "".join(f"{code.texts[root]}, " for root in self.layout.roots)
-        body = [*door, *lines, f"return take({leading}({row}), ({outputs}))"]
-        body = ["try:", *(f"    {line}" for line in body), "except unusual: return slow(inputs)"]
-        names |= {f"h{i}": value for i, value in enumerate(first)}
-        unusual = (KeyError, TypeError, IndexError, AttributeError)
-        seen = {**self._names(code), **names, "take": take, "slow": slow, "unusual": unusual}
-        made: Callable[..., Result] = function("run", ["**inputs" if keywords else "inputs"], body, seen)
+        body = [*way.lines, *lines, f"return take({leading}({row}), ({outputs}))"]
+        body = ["try:", *(f"    {line}" for line in body), f"except unusual: return slow({way.given})"]
+        seen = {**self._names(code), **way.names, "take": take, "slow": slow, "unusual": UNUSUAL}
+        seen |= {f"h{i}": value for i, value in enumerate(first)}
+        made: Callable[..., Result] = way.renamed(function("run", way.arguments, body, seen))
         return made
-
-    def _door(self) -> tuple[list[str], dict[str, Any]]:
-        """Return lines that read each input from `inputs`, checking names and kinds, and what they refer to."""
-        names: dict[str, Any] = {"record": record, "KeyError": KeyError, "len": len, "dict": dict, "bool": bool}
-        lines: list[str] = []
-        found = places(self.program)
-        keys = {r: {p.key for p in found if p.record == r} for r in ("", "prev", "curr")}
-        for r in ("prev", "curr"):
-            if keys[r]:
-                names[f"keys_{r}"] = keys[r]
-                lines.append(f"{r} = inputs['{r}']")
-                lines.append(f"if type({r}) is not dict: {r} = record({r}, keys_{r})")
-        optional = {p.key for p in found if self._default(p) is not None and not p.record}
-        for i, place in enumerate(found):
-            lines += self._read(i, place, found, names)
-        top = keys[""] | {r for r in ("prev", "curr") if keys[r]}
-        names["top"] = frozenset(top)
-        names["declared"] = frozenset(place.key for place in found)
-        strict = "not (inputs.keys() <= top)" if optional else f"len(inputs) != {len(top)}"
-        lines.append(f"if {strict}: raise KeyError")
-        for r in ("prev", "curr"):
-            if keys[r]:
-                lines.append(f"if len({r}) != {len(keys[r])} and not ({r}.keys() <= declared): raise KeyError")
-        return lines, names
-
-    def _read(self, i: int, place: Place, found: tuple[Place, ...], names: dict[str, Any]) -> list[str]:
-        names[f"k{i}"], names[f"d{i}"] = place.key, self._converters[i]
-        source = place.record or "inputs"
-        value = f"{source}[k{i}]" if place.entry is None else f"{source}[k{i}][{place.entry}]"
-        default = self._default(place)
-        if default is not None and not place.record and place.entry is None:
-            names[f"e{i}"] = default
-            value = f"{source}.get(k{i}, e{i})"
-            if place.name in self.program.terminal:
-                terminal = [p.name for p in found].index("terminal")
-                value = f"{source}[k{i}] if x{terminal} else {value}"
-        lines = [f"x{i} = {value}"]
-        if place.entry == 0:
-            lines.append(f"if len({source}[k{i}]) != {place.field.length}: raise KeyError")
-        if place.field.kind == "category":
-            names[f"m{i}"] = {label: position for position, label in enumerate(place.field.labels)}
-            return [*lines, f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"]
-        if place.field.kind == "flag":
-            return [*lines, f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"]
-        if place.field.numbers:
-            names[f"m{i}"] = {number: number for number in place.field.numbers}
-            plain = f"type(x{i}) is float or type(x{i}) is int"
-            return [*lines, f"x{i} = m{i}[x{i} if {plain} else d{i}(x{i})]"]
-        whole = f"float(x{i}) if type(x{i}) is int and -{LARGEST_WHOLE} <= x{i} <= {LARGEST_WHOLE} else d{i}(x{i})"
-        return [*lines, f"if type(x{i}) is not float: x{i} = {whole}"]
-
-    def _default(self, place: Place) -> Any:
-        return default_of(self.program, place, False)
 
 
 def _entry(program: Program, place: Place, vector: Any) -> Any:
-    from plaudit.errors import ShapeMismatch
-
+    """Return one entry of a vector; ShapeMismatch where it is none, or not of its length."""
     try:
         length = len(vector)
     except TypeError:

@@ -1,0 +1,165 @@
+"""Find the reward that an argument names: a built-in, a Python file or module, or a specification."""
+
+import contextlib
+import importlib
+import importlib.util
+import linecache
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import plaudit
+from plaudit.cli.errors import unreadable
+from plaudit.errors import DefinitionError, FileError, PlauditError, SpecError, did_you_mean
+from plaudit.language.codec import MOST_CHARACTERS
+from plaudit.reward.reward import Reward
+from plaudit.systems import BUILT_IN, load
+
+_NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
+
+
+def find_reward(text: str) -> Reward:
+    """Return the reward that `text` names; an error says what was looked for, and where.
+
+    >>> find_reward("roadsense@R8").version
+    'R8'
+    """
+    name, at, version = text.partition("@")
+    if name in BUILT_IN:
+        if at and not version:
+            raise DefinitionError(f"{text!r} names no version after the '@'; `plaudit list` shows them.")
+        return load(name, version or None)
+    place, colon, attribute = text.rpartition(":")
+    if colon and re.fullmatch(_NAME, attribute):
+        return _attribute(place, attribute, text)
+    if place.endswith(".py"):
+        raise DefinitionError(f"{attribute!r} cannot be a name in {place}; write {place}:NAME.")
+    if text.endswith(".py"):
+        raise DefinitionError(f"{text} is a Python file; say which of its rewards is meant: {text}:NAME.")
+    if _is_path(text):
+        return _from_spec(Path(text))
+    raise DefinitionError(
+        f"there is no reward {text!r}.{did_you_mean(name, BUILT_IN)}\n"
+        f"The built-in ones: {', '.join(BUILT_IN)}. Your own: file.py:name, package.module:name, or a JSON file."
+    )
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith((".json", ".py")) or "/" in text or "\\" in text or Path(text).is_file()
+
+
+# -- a specification ------------------------------------------------------------------------------------------------
+
+
+def _from_spec(path: Path) -> Reward:
+    raw = _content(path, limit=4 * MOST_CHARACTERS)
+    try:
+        return Reward.from_json(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise SpecError(f"{path} is not a reward: it is not UTF-8 text.") from None
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from None
+
+
+def _content(path: Path, *, limit: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit)
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+# -- a name in a Python file or module --------------------------------------------------------------------------------
+
+
+def _attribute(place: str, name: str, text: str) -> Reward:
+    module = _file(Path(place)) if _is_path(place) else _module(place)
+    found: object = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(part, dir(found))}{_offer(place, module)}")
+        found = getattr(found, part)
+    if not isinstance(found, Reward):
+        kind = type(found).__name__
+        raise DefinitionError(f"{text} is a {kind}, not a Reward.{_offer(place, module)}")
+    return found
+
+
+def _offer(place: str, module: ModuleType) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, Reward)]
+    if not names:
+        return f"\nThere is no Reward at the top level of {place}."
+    return f"\nIts rewards: {', '.join(sorted(names))}."
+
+
+def _file(path: Path) -> ModuleType:
+    """Run a Python file as if it were imported; modules beside it can be imported by it."""
+    _content(path, limit=1)
+    spec = importlib.util.spec_from_file_location(f"plaudit_file_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise FileError(f"{path} is not a Python file; rewards are read from .py and .json files.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickles look there
+    with _imports_from(path.resolve().parent), _told(str(path), [str(path), str(path.resolve())]):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _module(name: str) -> ModuleType:
+    if not re.fullmatch(_NAME, name):
+        raise DefinitionError(f"{name!r} is neither a file nor the name of a module.")
+    with _imports_from(Path.cwd()), _told(name):
+        return importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def _imports_from(folder: Path) -> Iterator[None]:
+    """Let imports find what is in `folder`, as they would in a script there."""
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(folder))
+
+
+@contextlib.contextmanager
+def _told(what: str, files: Sequence[str] = ()) -> Iterator[None]:
+    """Tell in a sentence what the user's code raised and where; what it prints goes to stderr."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except PlauditError as error:
+        where = "" if ", line " in str(error) else _where(error, files)  # most of ours say it themselves
+        raise DefinitionError(f"{what} cannot be loaded. {type(error).__name__}: {error}{where}") from None
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and not files and f"{what}.".startswith(f"{error.name}."):
+            raise DefinitionError(f"there is no module {what!r}, here or where Python imports from.") from None
+        lines = traceback.format_exception_only(error)
+        last = lines[-1] if isinstance(error, SyntaxError) else lines[0]
+        raised = last.strip().split("\n")[0]
+        raise DefinitionError(f"{what} cannot be loaded: it raised {raised}{_where(error, files)}") from None
+
+
+def _where(error: BaseException, files: Sequence[str]) -> str:
+    """Return the line of the user's own code that failed: the innermost in `files`, or outside every library."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return _line(error.filename, error.lineno or 1)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _own(frame.filename, files)]
+    return _line(frames[-1].filename, frames[-1].lineno or 1) if frames else ""
+
+
+def _own(filename: str, files: Sequence[str]) -> bool:
+    if files:
+        return filename in files
+    libraries = (sys.base_prefix, str(Path(plaudit.__file__).parent), "<")
+    return "site-packages" not in filename and not filename.startswith(libraries)
+
+
+def _line(filename: str, number: int) -> str:
+    text = linecache.getline(filename, number).strip()
+    return f"\n  {filename}, line {number}:  {text}".rstrip()
