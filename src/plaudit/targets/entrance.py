@@ -45,8 +45,10 @@ class Entrance:
         The names are put into the code object as data, so no text of a reward is ever compiled.
         """
         if self.keywords:
-            rest = made.__code__.co_varnames[len(self.keywords) :]
-            made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, *rest))
+            extra, *rest = made.__code__.co_varnames[len(self.keywords) :]
+            while extra in self.keywords:
+                extra += "_"
+            made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, extra, *rest))
             made.__kwdefaults__ = dict(zip(self.keywords, made.__kwdefaults__.values(), strict=True))
         return made
 
