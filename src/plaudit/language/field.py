@@ -127,7 +127,7 @@ def _choice_problems(field: Field) -> list[str]:
     problems = [
         f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
         for name, allowed in choices.items()
-        if getattr(field, name) not in (None, *get_args(allowed))
+        if getattr(field, name) not in (*get_args(allowed), *([] if name == "outside" else [None]))
     ]
     if field.length is not None and not (_is_whole(field.length) and 1 <= field.length <= LONGEST_VECTOR):
         problems.append(f"length={field.length!r} must be a whole number from 1 to {LONGEST_VECTOR}")

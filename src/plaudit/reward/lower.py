@@ -96,20 +96,17 @@ def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[st
     outputs: dict[str, int] = {}
     domain = list(body.guards)
     total: int | None = None
-    parts: list[int] = []
     for term in terms:
         score = body.scores[term.name]
         clamped = _clamped(builder, score, term.name, params)
-        if clamped != score and not _surely_finite(builder.nodes, score):  # a clamp would hide an infinity
+        if clamped != score:  # the sum below would not show an infinity that a clamp has hidden
             finite = builder.add(n.IsFinite(score))
             domain.append(Guard(finite, term.name, "scores a number that is not finite"))
-        parts.append(clamped)
         value = builder.add(n.Mul(clamped, builder.add(n.Param(f"{term.name}.weight"))))
         total = value if total is None else builder.add(n.Add(total, value))
         outputs |= {f"{term.name}.score": score, f"{term.name}.clamped": clamped, f"{term.name}.value": value}
     assert total is not None
-    if not all(_surely_finite(builder.nodes, at) for at in parts):
-        domain.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
+    domain.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
     outputs["total"] = _clamped(builder, total, "total", params)
     ranges = _ranges(builder, body)
     names = tuple(term.name for term in terms)
@@ -164,32 +161,3 @@ def _among(builder: Builder, at: int, numbers: Sequence[float]) -> int:
         inside = [builder.add(n.Le(builder.const(low), at)), builder.add(n.Le(at, builder.const(high)))]
         return builder.all([*inside, builder.add(n.Eq(at, builder.add(n.Floor(at))))])
     return builder.any(builder.add(n.Eq(at, builder.const(number))) for number in numbers)
-
-
-def _surely_finite(nodes: list[n.Node], at: int) -> bool:
-    """Return whether a score is made of finite constants alone, whatever it chooses between."""
-    stack = [at]
-    seen = set()
-    while stack:
-        at = stack.pop()
-        if at in seen:
-            continue
-        seen.add(at)
-        match nodes[at]:
-            case n.Const(value) if abs(value) < math.inf:
-                pass
-            case n.Select(_, then, otherwise):
-                stack += [then, otherwise]
-            case n.Number() | n.Sin() | n.Cos() | n.Clip():  # not Tanh, which hands on a NaN
-                pass
-            case n.Item(table, _) if all(abs(entry) < math.inf for entry in table):
-                pass
-            case n.Param():
-                pass
-            case n.Neg(arg) | n.Abs(arg):
-                stack.append(arg)
-            case n.Min(left, right) | n.Max(left, right):
-                stack += [left, right]
-            case _:
-                return False
-    return True

@@ -179,7 +179,9 @@ def _term(entry: object) -> Term:
         raise SpecError("a term must be an object")
     knobs = {str(knob): checked_number(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
     unknown = entry.keys() - set(_TERM_PARTS)
-    if unknown or not isinstance(entry.get("name"), str) or not isinstance(entry.get("terminal", False), bool):
+    kinds = {"name": str, "terminal": bool, "doc": str, "shared": list, "reads": list}
+    wrong = [part for part, kind in kinds.items() if part in entry and not isinstance(entry[part], kind)]
+    if unknown or wrong or "name" not in entry:
         raise SpecError(f"a term must have a name and only these parts: {', '.join(_TERM_PARTS)}")
     parts: dict[str, Any] = {
         str(key): tuple(map(str, value)) if isinstance(value, list) else value for key, value in entry.items()

@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from plaudit.errors import InputError, ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
 from plaudit.targets.emit import Spelling, emit, literal
 from plaudit.targets.layout import Layout
-from plaudit.targets.refuse import refuse
+from plaudit.targets.refuse import Refusal
 from plaudit.targets.rows import columns, places
 from plaudit.targets.scalar import function
 
@@ -106,7 +109,8 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         return name
 
     spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
-    guards = [condition.node for condition in program.guards(ranges=guard)]
+    sure = Sure() if program.params else surely(program, ranges=guard)
+    guards = [condition.node for condition in program.guards(ranges=guard) if condition.node not in sure.holds]
     code = emit(program, [*layout.roots, *guards], spelling)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
@@ -130,18 +134,18 @@ def gather(
     shapes: dict[str, tuple[int, ...]] = {}
     for place in places(program):
         name = place.name if place.name in given else place.column
+        vector = place.entry is not None and name == place.column
         if name not in converted:
             converted[name], exact = convert(name, place.field, given[name])
-            if exact is not None:
-                conditions.append(exact.all(-1) if place.entry is not None and name == place.column else exact)
-        array = converted[name]
-        if place.entry is not None and name == place.column:
-            if not array.shape or array.shape[-1] != place.field.length:
+            shape = tuple(converted[name].shape)
+            if vector and (not shape or shape[-1] != place.field.length):
                 raise ShapeMismatch(
                     f"reward {program.name!r}, field {name!r}: its last axis must hold {place.field.length} values, "
-                    f"and the shape is {tuple(array.shape)}."
+                    f"and the shape is {shape}."
                 )
-            array = array[..., place.entry]
+            if exact is not None:
+                conditions.append(exact.all(-1) if vector else exact)
+        array = converted[name][..., place.entry] if vector else converted[name]
         arguments.append(array)
         shapes[name] = tuple(array.shape)
     return arguments, conditions, common_shape(program.name, shapes)
@@ -154,6 +158,14 @@ def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, 
         shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ShapeMismatch(f"reward {reward!r}: the columns differ in shape: {shown}.")
     return found.pop() if found else ()
+
+
+def as_array(reward: str, name: str, value: Any) -> Any:
+    """Return a list, number or array as a NumPy array; ShapeMismatch where its rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ShapeMismatch(f"reward {reward!r}, field {name!r}: its rows differ in length.") from None
 
 
 def wrong_dtype(reward: str, name: str, field: Field, dtype: object) -> WrongType:
@@ -169,4 +181,4 @@ def first_bad(program: Program, arguments: Iterable[Any], bad: int, *, guard: bo
     for array in arguments:
         value = array.reshape(-1)[bad if array.shape else 0].item()
         row.append(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
-    return refuse(program, row, place=f", row {bad}", ranges=guard)
+    return Refusal(program, ranges=guard)(row, place=f", row {bad}")

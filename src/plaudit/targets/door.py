@@ -29,10 +29,14 @@ def _number(reward: str, name: str, field: Field, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise _wrong(reward, name, value, "a number")
     if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_WHOLE:
+        shown = value if abs(int(value)) < 10**40 else f"a whole number of {int(value).bit_length()} bits"
         raise OutOfRange(
-            f"reward {reward!r}, field {name!r}: {value} is beyond 2**53, so a float cannot hold it exactly."
+            f"reward {reward!r}, field {name!r}: {shown} is beyond 2**53, so a float cannot hold it exactly."
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise OutOfRange(f"reward {reward!r}, field {name!r}: the number is larger than every float.") from None
 
 
 def _flag(reward: str, name: str, field: Field, value: Any) -> bool:
@@ -42,10 +46,10 @@ def _flag(reward: str, name: str, field: Field, value: Any) -> bool:
 
 
 def _category(reward: str, name: str, field: Field, value: Any) -> int:
-    if value in field.labels:
-        return field.labels.index(value)
     if not isinstance(value, str):
         raise _wrong(reward, name, value, f"a text, one of {', '.join(field.labels)}")
+    if value in field.labels:
+        return field.labels.index(value)
     if field.other is not None:
         return field.labels.index(field.other)
     raise range_error(reward, name, field, value)

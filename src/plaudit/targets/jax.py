@@ -10,7 +10,7 @@ import numpy as np
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
 from plaudit.targets.floats import FLOATS
 from plaudit.targets.scores import Scores
 
@@ -78,13 +78,21 @@ def _floating(leaves: list[Any]) -> Any:
     return jnp.result_type(*found) if found else jnp.dtype("float32")
 
 
+def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return whole numbers as int32, those beyond it at its ends: JAX itself would silently drop their upper bits."""
+    limits = np.iinfo(np.int32)
+    return np.clip(column, limits.min, limits.max).astype(np.int32) if column.dtype.itemsize == 8 else column
+
+
 def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
     if not hasattr(value, "dtype") or getattr(value.dtype, "kind", "") in "OUS":
-        value = np.asarray(value)
+        value = as_array(reward, name, value)
         if value.dtype.kind not in "iufb":
             raise wrong_dtype(reward, name, field, value.dtype)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not jax.config.jax_enable_x64:
+        value = _narrowed(value)
     column = jnp.asarray(value)
     integer = jnp.issubdtype(column.dtype, jnp.integer)
     floating = jnp.issubdtype(column.dtype, jnp.floating)

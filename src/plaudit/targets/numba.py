@@ -7,6 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
 from plaudit.targets.array import first_bad, gather
 from plaudit.targets.emit import emit
@@ -67,7 +68,8 @@ class NumbaReward:
     def _loop(self, program: Program) -> tuple[Layout, Any]:
         """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
-        guards = [condition.node for condition in program.guards(ranges=self.guard)]
+        sure = Sure() if program.params else surely(program, ranges=self.guard)
+        guards = [at.node for at in program.guards(ranges=self.guard) if at.node not in sure.holds]
         code = emit(program, [*layout.roots, *guards], SCALAR)
         inputs = [f"x{i}" for i in range(len(program.inputs))]
         outputs = [f"o{i}" for i in range(len(layout.roots))]

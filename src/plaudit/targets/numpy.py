@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from plaudit.language.field import LARGEST_WHOLE, Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
 from plaudit.targets.floats import FLOATS
 from plaudit.targets.layout import Layout
 from plaudit.targets.scores import Scores
@@ -70,15 +70,23 @@ class NumpyReward:
                 output[rows] = result
             ok[rows] = fine
             if not np.all(fine):
-                self._bad(flat, outputs, ok, rows)
+                self._bad(flat, outputs, ok, rows, params)
         shaped = [output.reshape(shape) for output in outputs]
         return made.layout.named(shaped, ok.reshape(shape))
 
-    def _bad(self, flat: Sequence[Array], outputs: Sequence[Array], ok: Array, rows: slice) -> None:
+    def _bad(
+        self,
+        flat: Sequence[Array],
+        outputs: Sequence[Array],
+        ok: Array,
+        rows: slice,
+        params: Mapping[str, float | bool] | None,
+    ) -> None:
         """Raise for the first bad row of a chunk, or mask all of them."""
         bad = np.flatnonzero(~ok[rows])
         if self.on_bad == "raise":
-            raise first_bad(self._bound, flat, rows.start + int(bad[0]), guard=self.guard)
+            bound = self._bound if params is None else self.program.bound(params)
+            raise first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard)
         for output in outputs:
             output[rows][bad] = np.nan
 
@@ -95,7 +103,7 @@ def convert(reward: str, name: str, field: Field, value: Any) -> tuple[Array, Ar
     """Return a column as float64, flags or positions, and where it was exact; None where it always is."""
     if isinstance(value, str) and field.kind == "category" and value in field.labels:
         return np.asarray(field.labels.index(value)), None  # a default
-    column = np.asarray(value)
+    column = as_array(reward, name, value)
     kind = column.dtype.kind
     if column.size == 0 and kind == "f":
         return column.astype({"number": np.float64, "flag": np.bool_, "category": np.intp}[field.kind]), None

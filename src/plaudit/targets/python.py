@@ -12,7 +12,7 @@ from plaudit.targets.door import converter
 from plaudit.targets.emit import Code, emit
 from plaudit.targets.entrance import UNUSUAL, entrance
 from plaudit.targets.layout import Layout
-from plaudit.targets.refuse import refuse
+from plaudit.targets.refuse import Refusal
 from plaudit.targets.rows import Place, columns, places
 from plaudit.targets.scalar import NAMES, SCALAR, function
 from plaudit.targets.scores import Scores
@@ -35,6 +35,7 @@ class PythonReward:
         self.on_bad = on_bad
         self.inputs = tuple(program.inputs)
         self._bound = program.bound()
+        self._refusal = Refusal(self._bound, ranges=guard)
         self.layout = Layout.of(self._bound)
         outputs = ["total", *(f"{term}.value" for term in program.terms)]
         self.function: Callable[..., Row] = self._generate(self._bound, [self._bound.outputs[name] for name in outputs])
@@ -44,9 +45,12 @@ class PythonReward:
         try:
             if params is None:
                 return self.layout.named(self.run(inputs), True)
-            arguments = [*self.row(inputs), *self.program.values(params).values()]
+            row, values = self.row(inputs), self.program.values(params)
             layout, general = self._general
-            return layout.named(general(*arguments), True)
+            try:
+                return layout.named(general(*row, *values.values()), True)
+            except InputError:
+                raise Refusal(self.program.bound(params), ranges=self.guard)(row) from None
         except InputError:
             if self.on_bad == "raise":
                 raise
@@ -117,10 +121,7 @@ class PythonReward:
         return made
 
     def _names(self, code: Code) -> dict[str, Any]:
-        def bad(row: Row) -> InputError:
-            return refuse(self._bound, row, ranges=self.guard)
-
-        return {**NAMES, **code.tables, "bad": bad}
+        return {**NAMES, **code.tables, "bad": self._refusal}
 
     def handing(self, take: Callable[..., Result], *first: object, keywords: bool = False) -> Callable[..., Result]:
         """Return the way in and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
@@ -148,10 +149,8 @@ class PythonReward:
 
 def _entry(program: Program, place: Place, vector: Any) -> Any:
     """Return one entry of a vector; ShapeMismatch where it is none, or not of its length."""
-    try:
-        length = len(vector)
-    except TypeError:
-        length = -1
+    sized = not isinstance(vector, str | bytes | Mapping | Set) and hasattr(vector, "__getitem__")
+    length = len(vector) if sized and getattr(vector, "ndim", 1) != 0 else -1
     if length != place.field.length:
         given = f"{length} values" if length >= 0 else f"a {type(vector).__name__}"
         raise ShapeMismatch(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain, UnknownCategory, did_you_mean
@@ -11,39 +12,48 @@ from plaudit.targets.emit import emit
 from plaudit.targets.scalar import NAMES, SCALAR, function
 
 
-def refuse(program: Program, row: Sequence[Any], *, place: str = "", ranges: bool = True) -> InputError:
-    """Return the error for `row`, the values of the inputs in order, of which `ok` is false.
+class Refusal:
+    """Says why a row of one Program cannot be scored; what it needs to find out is generated once."""
 
-    `program` has its parameters bound. `place` says which row of a batch it is.
-    """
-    guards = program.guards(ranges=ranges)
-    holds = _evaluator(program, [guard.node for guard in guards])(*row)
-    failed = next((guard for guard, held in zip(guards, holds, strict=True) if not held), None)
-    if failed is None:
-        return InputError(f"reward {program.name!r}{place}: a whole number is too large to be kept exactly")
-    if failed in program.ranges:
-        value = row[list(program.inputs).index(failed.where)]
-        return range_error(program.name, failed.where, program.inputs[failed.where], value, place=place)
-    if failed.where == "total":
-        failed = _culprit(program, row) or failed
-    shown = ", ".join(f"{name}={value!r}" for name, value in zip(program.inputs, row, strict=True))
-    line = f"\n  {failed.line}" if failed.line else ""
-    start = (
-        f"reward {program.name!r}" if failed.where == "total" else f"term {failed.where!r} of reward {program.name!r}"
-    )
-    return OutsideDomain(
-        f"{start} {failed.why}{place}.{line}\n  inputs: {shown}\n"
-        "Guard the operation with an `if`, or narrow the field's declared range."
-    )
+    def __init__(self, program: Program, *, ranges: bool = True) -> None:
+        """Explain rows of `program`, whose parameters are bound."""
+        self.program = program
+        self.guards = program.guards(ranges=ranges)
 
+    def __call__(self, row: Sequence[Any], *, place: str = "") -> InputError:
+        """Return the error for `row`, the inputs in order, of which `ok` is false; `place` says where in a batch."""
+        program = self.program
+        holds = self._conditions(*row)
+        failed = next((guard for guard, held in zip(self.guards, holds, strict=True) if not held), None)
+        if failed is None:
+            return InputError(f"reward {program.name!r}{place}: a whole number is too large to be kept exactly")
+        if failed in program.ranges:
+            value = row[list(program.inputs).index(failed.where)]
+            return range_error(program.name, failed.where, program.inputs[failed.where], value, place=place)
+        if failed.where == "total":
+            failed = self._culprit(row) or failed
+        term = "" if failed.where == "total" else f"term {failed.where!r} of "
+        line = f"\n  {failed.line}" if failed.line else ""
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(program.inputs, row, strict=True))
+        return OutsideDomain(
+            f"{term}reward {program.name!r} {failed.why}{place}.{line}\n  inputs: {shown}\n"
+            "Guard the operation with an `if`, or narrow the field's declared range."
+        )
 
-def _culprit(program: Program, row: Sequence[Any]) -> Guard | None:
-    """Return the term whose score is not finite, where there is one."""
-    scores = [program.outputs[f"{term}.score"] for term in program.terms]
-    for term, score in zip(program.terms, _evaluator(program, scores)(*row), strict=True):
-        if not math.isfinite(score):
-            return Guard(0, term, "scores a number that is not finite")
-    return None
+    def _culprit(self, row: Sequence[Any]) -> Guard | None:
+        """Return the term whose score is not finite, where there is one."""
+        for term, score in zip(self.program.terms, self._scores(*row), strict=True):
+            if not math.isfinite(score):
+                return Guard(0, term, "scores a number that is not finite")
+        return None
+
+    @cached_property
+    def _conditions(self) -> Callable[..., tuple[Any, ...]]:
+        return _evaluator(self.program, [guard.node for guard in self.guards])
+
+    @cached_property
+    def _scores(self) -> Callable[..., tuple[Any, ...]]:
+        return _evaluator(self.program, [self.program.outputs[f"{term}.score"] for term in self.program.terms])
 
 
 def _evaluator(program: Program, roots: Sequence[int]) -> Callable[..., tuple[Any, ...]]:

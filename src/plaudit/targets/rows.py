@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from plaudit.errors import UnknownInput, WrongType
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.door import missing_input, unknown_input
@@ -40,7 +39,7 @@ def places(program: Program) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def columns(program: Program, inputs: Any, *, fill: bool = True) -> dict[str, Any]:
+def columns(program: Program, inputs: Any) -> dict[str, Any]:
     """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
 
     `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
@@ -55,13 +54,16 @@ def columns(program: Program, inputs: Any, *, fill: bool = True) -> dict[str, An
             if record not in ("prev", "curr") or key not in declared:
                 raise unknown_input(program.name, name, known)
             del flat[name]  # a whole state: a declared field that is read at the other end of the step only
-    for name, place in known.items():
-        if name in flat or (place.entry is not None and f"{name}[0]" in flat):
+    for place in places(program):
+        if place.entry is not None and place.name in flat and place.column in flat:
+            raise UnknownInput(f"reward {program.name!r}: {place.column!r} is given twice, whole and by its entries.")
+        if place.name in flat or place.column in flat:
             continue
         default = default_of(program, place, flat.get("terminal", False))
-        if default is None or not fill:
-            raise missing_input(program.name, name, flat)
-        flat[name] = default if place.field.length is None else [default] * place.field.length
+        if default is None:
+            apart = any(f"{place.column}[{i}]" in flat for i in range(place.field.length or 0))
+            raise missing_input(program.name, place.name if apart else place.column, flat)
+        flat[place.name] = default
     return flat
 
 
@@ -71,19 +73,22 @@ def default_of(program: Program, place: Place, terminal: Any) -> Any:
         return place.field.missing
     if place.name == "terminal":
         return False
-    over = not isinstance(terminal, bool | int | np.bool_) or bool(terminal)  # a column may hold an end somewhere
-    return place.field.at_rest if place.name in program.terminal and not over else None
+    plain = isinstance(terminal, bool | int) or (type(terminal).__module__ == "numpy" and not terminal.shape)
+    goes_on = plain and not terminal  # a column may hold an end somewhere
+    return place.field.at_rest if place.name in program.terminal and goes_on else None
 
 
 def _flattened(program: Program, inputs: Any) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name in _names(inputs):
         value = inputs[name]
+        parts = {str(name): value}
         if name in ("prev", "curr"):
             keys = {place.key for place in places(program) if place.record == name}
-            flat |= {f"{name}.{key}": part for key, part in record(value, keys).items()}
-        else:
-            flat[str(name)] = value
+            parts = {f"{name}.{key}": part for key, part in record(value, keys).items()}
+        for twice in parts.keys() & flat.keys():
+            raise UnknownInput(f"reward {program.name!r}: {twice!r} is given twice, nested and by its whole name.")
+        flat |= parts
     return flat
 
 
@@ -95,7 +100,7 @@ def _names(inputs: Any) -> Any:
         return dtype_names
     if hasattr(inputs, "columns"):
         return inputs.columns
-    raise TypeError(
+    raise WrongType(
         f"inputs are a mapping from names to values, a structured array or a table; this is a {type(inputs).__name__}"
     )
 

@@ -9,7 +9,7 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
 from plaudit.targets.floats import FLOATS, Limits
 from plaudit.targets.scores import Scores
 
@@ -19,6 +19,11 @@ def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     return table[index.long()]
 
 
+def floor_divide(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Return `left // right`; PyTorch's own function of that name has no derivative."""
+    return torch.div(left, right, rounding_mode="floor")
+
+
 def whole(column: torch.Tensor) -> Any:
     """Return whether each entry is a whole number."""
     return column == torch.floor(column) if column.is_floating_point() else True
@@ -26,6 +31,7 @@ def whole(column: torch.Tensor) -> Any:
 
 NAMES: dict[str, Any] = {
     **{name: getattr(torch, {"rint": "round"}.get(name, name)) for name in FUNCTIONS},
+    "floor_divide": floor_divide,
     "take": take,
     "whole": whole,
 }
@@ -104,7 +110,7 @@ def _tensors(inputs: Any) -> Any:
             yield value
         elif isinstance(value, Mapping):
             yield from _tensors(value)
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
             yield torch.as_tensor(value)
 
 
@@ -112,9 +118,11 @@ def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, valu
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
     if not isinstance(value, torch.Tensor):
-        array = np.asarray(value)
+        array = as_array(reward, name, value)
         if array.dtype.kind not in "iufb":
             raise wrong_dtype(reward, name, field, array.dtype)
+        if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # not every PyTorch has these
+            array = np.minimum(array, 2**62).astype(np.int64)
         value = torch.as_tensor(array)
     column = value.to(device)
     integer = not column.is_floating_point() and column.dtype != torch.bool

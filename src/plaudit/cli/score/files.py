@@ -1,16 +1,15 @@
-"""Files that are read line by line, and files that appear only when they are complete."""
+"""What rows are read from and scores are written to: files, standard input and output, pipes."""
 
 import contextlib
 import io
 import os
-import shutil
 import stat
 import sys
 from pathlib import Path
-from secrets import token_hex
 from typing import IO, BinaryIO, Literal, Self, TextIO
 
 from plaudit.cli.errors import unreadable
+from plaudit.drafts import Draft
 from plaudit.errors import DefinitionError, FileError
 
 Format = Literal["jsonl", "csv"]
@@ -62,47 +61,22 @@ def _status(file: IO[str] | IO[bytes]) -> os.stat_result | None:
         return None
 
 
-class Draft:
-    """A file to be. `commit` puts it under its name in one move; leaving without that leaves nothing behind.
+class Output:
+    """Where a command writes: a draft of a file, or a stream that has no name to be put under.
 
-    Standard output, a pipe and a device have no name to be put under: they are written to as they are.
+    Standard output, a pipe and a device are written to as they are.
     """
 
     def __init__(self, path: str) -> None:
-        """Open a draft beside the file that it will become."""
+        """Open what `path` names."""
         self.name = "standard output" if path == STANDARD else path
-        self.target: Path | None = None
-        self._draft: Path | None = None
-        try:
-            self.file = _standard_output() if path == STANDARD else self._open(Path(os.path.realpath(path)))
-        except FileError:
-            raise
-        except OSError as error:
-            raise self._failure(error.strerror or str(error)) from None
-
-    def _open(self, target: Path) -> TextIO:
-        if target.is_dir():
-            raise FileError(f"{self.name} is a directory; name a file in it.")
-        if not target.parent.is_dir():
-            raise self._failure(f"there is no folder {target.parent}")
-        if target.exists() and not target.is_file():
-            return target.open("w", encoding="utf-8", newline="\n")
-        if target.exists() and not os.access(target, os.W_OK):
-            raise self._failure("Permission denied")
-        draft = target.with_name(f".{target.name}.{token_hex(4)}.part")
-        file = draft.open("x", encoding="utf-8", newline="\n")
-        self.target, self._draft = target, draft
-        if target.exists():
-            shutil.copymode(target, draft)
-        return file
-
-    def _failure(self, reason: str) -> FileError:
-        return FileError(f"{self.name} cannot be written: {reason}")
+        self._draft = Draft(path) if path != STANDARD and _becomes_a_file(path) else None
+        self.file: TextIO = self._draft.file if self._draft else _stream(path)
 
     @property
-    def appears(self) -> bool:
-        """Whether this is a file under a name, and no stream."""
-        return self.target is not None
+    def target(self) -> Path | None:
+        """The file that this becomes; None for a stream."""
+        return self._draft.target if self._draft else None
 
     def replaces(self, status: os.stat_result | None) -> bool:
         """Return whether this will overwrite the file that has this status."""
@@ -114,33 +88,40 @@ class Draft:
         return mine is not None and os.path.samestat(mine, status)
 
     def commit(self) -> None:
-        """Finish writing and put the file under its name."""
+        """Finish writing and, where it becomes a file, put it under its name."""
+        if self._draft is not None:
+            self._draft.commit()
+            return
         try:
             self.file.flush()
-            if self._draft is not None and self.target is not None:
-                os.fsync(self.file.fileno())
-                self.file.close()
-                self._draft.replace(self.target)
-                self._draft = None
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise self._failure(error.strerror or str(error)) from None
-
-    def discard(self) -> None:
-        """Leave nothing behind; what was committed stays."""
-        if self.file is not sys.stdout:
-            with contextlib.suppress(OSError):  # what does not fit any more was to be thrown away
-                self.file.close()
-        if self._draft is not None:
-            self._draft.unlink(missing_ok=True)
-            self._draft = None
+            raise FileError(f"{self.name} cannot be written: {error.strerror or error}") from None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.discard()
+        if self._draft is not None:
+            self._draft.discard()
+        elif self.file is not sys.stdout:
+            with contextlib.suppress(OSError):  # what does not fit any more was to be thrown away
+                self.file.close()
+
+
+def _becomes_a_file(path: str) -> bool:
+    target = Path(path)
+    return target.is_file() or target.is_dir() or not target.exists()
+
+
+def _stream(path: str) -> TextIO:
+    if path == STANDARD:
+        return _standard_output()
+    try:
+        return Path(path).open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def _standard_output() -> TextIO:

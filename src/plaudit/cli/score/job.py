@@ -14,7 +14,7 @@ import click
 
 from plaudit.cli.errors import TERMINATED
 from plaudit.cli.score.bad import BadRows
-from plaudit.cli.score.files import SUFFIXES, Draft, Format, Source
+from plaudit.cli.score.files import SUFFIXES, Format, Output, Source
 from plaudit.cli.score.shape import Shape
 from plaudit.cli.score.stream import Progress, score_lines
 from plaudit.errors import FileError
@@ -44,9 +44,9 @@ def score_file(job: Job, shape: Shape) -> Outcome:
     """Score every row; on any failure an output that was there before stays as it was."""
     with _terminable(), ExitStack() as stack:
         source = stack.enter_context(Source(job.source))
-        output = stack.enter_context(Draft(job.output))
-        aside = job.bad or (_beside(job.output) if output.appears else None)
-        kept = stack.enter_context(Draft(aside)) if aside else None
+        output = stack.enter_context(Output(job.output))
+        aside = job.bad or (_beside(job.output) if output.target else None)
+        kept = stack.enter_context(Output(aside)) if aside else None
         _refuse_overlap(source, output, kept)
         with _watched(source) as (tell, progress):
             # Without a file of their own bad rows go to stderr, every one of them.
@@ -67,10 +67,10 @@ def _beside(output: str) -> str:
     return str(path.with_name(f"{stem}.bad.jsonl"))
 
 
-def _refuse_overlap(source: Source, output: Draft, kept: Draft | None) -> None:
-    for draft in (output, kept):
-        if draft is not None and draft.replaces(source.status):
-            raise FileError(f"{draft.name} is the file that the rows come from; write to another one.")
+def _refuse_overlap(source: Source, output: Output, kept: Output | None) -> None:
+    for written in (output, kept):
+        if written is not None and written.replaces(source.status):
+            raise FileError(f"{written.name} is the file that the rows come from; write to another one.")
     if kept is not None and kept.target is not None and kept.target == output.target:
         raise FileError(f"{kept.name} cannot hold both the scores and the bad rows; name another file with --bad.")
 

@@ -3,11 +3,10 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
-from plaudit.errors import FileError, InputError
+from plaudit.drafts import Draft
+from plaudit.errors import InputError
 from plaudit.systems.apex.reward import RewardAccumulator
 
 
@@ -42,16 +41,9 @@ def reward_rows(
 
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays."""
-    path = Path(path)
-    draft = path.with_name(f".{path.name}.{token_hex(4)}")
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
-            file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
-        draft.replace(path)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}.") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    with Draft(path) as draft:
+        draft.file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        draft.commit()
 
 
 def all_tests_pass(state: Mapping[str, Any]) -> bool:

@@ -1,0 +1,93 @@
+"""`plaudit demo`: the tour, on any terminal."""
+
+import os
+
+import numpy as np
+import pytest
+
+from plaudit import Field, Reward, term
+from plaudit.cli.synthetic import synthetic
+from plaudit.systems import BUILT_IN, load
+
+
+def test_the_tour_shows_the_rewards_their_terms_a_rate_and_what_to_try_next(plaudit):
+    result = plaudit("demo", "--rows", "2000")
+    assert result.exit_code == 0
+    for name in BUILT_IN:
+        assert f"{name}@{load(name).version}" in result.stdout
+        assert all(each.name in result.stdout for each in load(name).terms)
+    assert "2,000 made-up transitions" in result.stdout
+    assert "per second" in result.stdout
+    assert "What to try next" in result.stdout
+    assert "plaudit score roadsense" in result.stdout
+    assert "2.75" in result.stdout  # what the episode of apex earns
+    assert "\x1b" not in result.stdout
+
+
+def test_a_million_transitions_are_the_default(plaudit):
+    shown = plaudit("demo").stdout
+    assert "1,000,000 made-up transitions each" in shown
+    assert "million" in shown
+
+
+@pytest.mark.parametrize("width", ["10", "30", "64", "200"])
+def test_any_width_will_do(plaudit, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    assert plaudit("demo", "--rows", "1").exit_code == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_any_encoding_will_do(process, encoding):
+    running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, PYTHONUTF8="0", NO_COLOR="1")
+    printed, told = running.communicate()
+    assert (running.returncode, told) == (0, b"")
+    assert b"hackmatrix" in printed
+    assert b"\x1b" not in printed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_without_colours_gets_none(tmp_path, no_color):
+    import pty
+    import subprocess
+    import sys
+    from contextlib import suppress
+
+    master, slave = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    environment |= {"TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "plaudit", "demo", "--rows", "200000"], cwd=tmp_path, env=environment, stdout=slave
+    )
+    os.close(slave)
+    printed = b""
+    with suppress(OSError):
+        while piece := os.read(master, 65_536):
+            printed += piece
+    os.close(master)
+    assert running.wait() == 0
+    assert (b"\x1b[32m" in printed) == (not no_color)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_made_up_transitions_are_within_what_the_fields_allow(name):
+    reward = load(name)
+    batch = synthetic(reward, 500, np.random.default_rng(1))
+    assert tuple(batch) == reward.inputs
+    assert reward.compile("numpy")(batch).ok.all()
+
+
+def test_made_up_transitions_of_any_field():
+    @term
+    def all_of_them(a, b, c, d, e):
+        return a + b + c + (1 if d == "x" else 0) + sum(v for v in e)
+
+    fields = [
+        Field("a"),
+        Field("b", high=-500),
+        Field("c", low=1000, infinite=True),
+        Field("d", values=("x", "y")),
+        Field("e", length=3, low=0, high=0),
+    ]
+    reward = Reward("all", version="1", terms=[all_of_them], fields=fields)
+    assert reward.compile("numpy")(synthetic(reward, 100, np.random.default_rng(1))).ok.all()

@@ -1,0 +1,155 @@
+"""The command line as a whole: help, exit codes, encodings, and a quick start."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import click
+import pytest
+
+from plaudit import PlauditError
+from plaudit.cli import main
+from plaudit.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_help_with_an_example(plaudit, name):
+    result = plaudit(name, "--help")
+    assert result.exit_code == 0
+    assert main.commands[name].help.strip()
+    assert f"Example: plaudit {name}" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_option_has_help(name):
+    options = [option for option in main.commands[name].params if isinstance(option, click.Option)]
+    assert all(option.help for option in options)
+
+
+def test_help_names_every_command_and_every_kind_of_reward(plaudit):
+    shown = plaudit("--help").stdout
+    assert all(f"  {name} " in shown for name in main.commands)
+    assert all(form in shown for form in ("roadsense@R8", "file.py:name", "package.module:name", "JSON"))
+
+
+def test_version_is_shown(plaudit):
+    result = plaudit("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("plaudit ")
+
+
+@pytest.mark.parametrize("arguments", [["shw"], ["show"], ["show", "roadsense", "--sorce"], ["demo", "--rows", "0"]])
+def test_wrong_usage_is_told_on_stderr(plaudit, arguments):
+    result = plaudit(*arguments)
+    assert result.exit_code == FAILED
+    assert result.stdout == ""
+    assert "Error: " in result.stderr
+
+
+def test_a_command_that_is_nearly_right_is_guessed(plaudit):
+    assert "Did you mean 'show'?" in plaudit("shw").stderr
+
+
+def test_the_command_line_starts_without_numpy():
+    assert "numpy" not in modules_of_the_command_line()
+
+
+def test_the_command_line_starts_without_what_only_some_commands_need():
+    assert modules_of_the_command_line() & {"rich", "plaudit.systems.apex", "plaudit.systems.roadsense"} == set()
+
+
+def modules_of_the_command_line() -> set[str]:
+    script = "import json, sys; import plaudit.cli; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def failing(error: BaseException) -> click.Command:
+    @click.command("fail")
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (PlauditError("no"), FAILED, "Error: no\n"),
+        (FileNotFoundError(2, "No such file or directory", "x"), FAILED, "Error: x: No such file or directory\n"),
+        (OSError("odd"), FAILED, "Error: odd\n"),
+        (KeyboardInterrupt(), INTERRUPTED, "\n"),
+        (BrokenPipeError(32, "Broken pipe"), BROKEN_PIPE, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_what_stops_a_command_is_one_message_and_an_exit_code(plaudit, monkeypatch, error, code, told):
+    monkeypatch.setitem(main.commands, "fail", failing(error))
+    result = plaudit("fail")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr == told
+
+
+def test_notes_on_an_error_are_told(plaudit, monkeypatch):
+    error = PlauditError("no")
+    error.add_note("in step 3")
+    monkeypatch.setitem(main.commands, "fail", failing(error))
+    assert plaudit("fail").stderr == "Error: no\nin step 3\n"
+
+
+def test_a_bug_is_not_hidden(plaudit, monkeypatch):
+    monkeypatch.setitem(main.commands, "fail", failing(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        plaudit("fail")
+
+
+# -- real processes -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "utf-8"])
+@pytest.mark.parametrize("command", [["list"], ["show", "hackmatrix"], ["show", "nothing.json"]])
+def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
+    done = process(*command, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    printed, told = done.communicate()
+    assert done.returncode == (2 if "nothing.json" in command else 0)
+    assert b"Traceback" not in told
+    assert b"\x1b" not in printed
+    if command == ["list"]:
+        assert ("6 × 6" if encoding in ("cp1252", "utf-8") else "6 x 6") in printed.decode(encoding)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
+@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["show", "hackmatrix", "--spec"]])
+def test_a_reader_that_leaves_early_is_no_error(process, command):
+    running = process(*command)
+    running.stdout.close()
+    told = running.stderr.read()
+    assert running.wait() == BROKEN_PIPE
+    assert told == b""
+    running.stderr.close()
+    running.stdin.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_behind_stdout_is_told(tmp_path):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "plaudit", "list"], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path
+        )
+    assert done.returncode == FAILED
+    assert done.stderr == b"Error: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_in_a_real_process_ends_it_quietly(process, tmp_path):
+    (tmp_path / "slow.py").write_text("import time\nprint('started', flush=True)\ntime.sleep(60)\n", encoding="utf-8")
+    running = process("show", "slow.py:reward")
+    assert running.stderr.readline() == b"started\n"
+    running.send_signal(signal.SIGINT)
+    printed, told = running.communicate(timeout=30)
+    assert running.returncode == INTERRUPTED
+    assert printed == b""
+    assert told == b"\n"

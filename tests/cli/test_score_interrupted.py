@@ -1,0 +1,137 @@
+"""`plaudit score` stopped in the middle, on a file of any size, and on a terminal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import pytest
+
+ROW = b'{"distance": 30.0, "deceleration": 1.0, "action": 0}\n'
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+
+def drafts(folder) -> list[str]:
+    return [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
+def stopped(process, folder, number) -> int:
+    """Send a signal to a command that has scored some rows and waits for more; return how it ended."""
+    running = process("score", "roadsense", "-i", "-", "-o", "scores.jsonl")
+    running.stdin.write(ROW * 20_000)
+    running.stdin.flush()
+    written = 0
+    while written < 100_000:  # bytes of the draft: it is in the middle
+        assert running.poll() is None
+        time.sleep(0.01)
+        with suppress(FileNotFoundError):
+            written = max((os.path.getsize(folder / name) for name in drafts(folder)), default=0)
+    assert not (folder / "scores.jsonl").exists() or (folder / "scores.jsonl").read_bytes() == b"as it was"
+    running.send_signal(number)
+    code = running.wait(timeout=30)
+    for stream in (running.stdin, running.stdout, running.stderr):
+        with suppress(BrokenPipeError):
+            stream.close()
+    return code
+
+
+@posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("before", [None, b"as it was"])
+def test_what_is_interrupted_leaves_nothing_behind(process, tmp_path, number, code, before):
+    if before:
+        (tmp_path / "scores.jsonl").write_bytes(before)
+    assert stopped(process, tmp_path, number) == code
+    assert os.listdir(tmp_path) == (["scores.jsonl"] if before else [])
+    assert before is None or (tmp_path / "scores.jsonl").read_bytes() == before
+
+
+@posix
+@pytest.mark.parametrize("before", [None, b"as it was"])
+def test_what_is_killed_leaves_no_half_of_an_output(process, tmp_path, before):
+    if before:
+        (tmp_path / "scores.jsonl").write_bytes(before)
+    assert stopped(process, tmp_path, signal.SIGKILL) == -signal.SIGKILL
+    assert drafts(tmp_path)  # only hidden drafts, beside an output that is whole or absent
+    assert {name for name in os.listdir(tmp_path) if not name.startswith(".")} == (
+        {"scores.jsonl"} if before else set()
+    )
+    assert before is None or (tmp_path / "scores.jsonl").read_bytes() == before
+
+
+@posix
+def test_a_reader_of_the_scores_that_leaves_is_no_error(process, tmp_path):
+    (tmp_path / "rows.jsonl").write_bytes(ROW * 20_000)
+    running = process("score", "roadsense", "-i", "rows.jsonl", "-o", "-")
+    running.stdout.close()
+    assert running.stderr.read() == b""
+    assert running.wait(timeout=30) == 141
+    running.stderr.close()
+    running.stdin.close()
+
+
+# A process remembers the memory of the one that it was forked from, so a small one stands between.
+MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call([sys.executable, "-m", "plaudit", *sys.argv[1:]])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
+@posix
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
+    row = ROW if suffix == "jsonl" else b"30.0,1.0,0\n"
+    header = b"" if suffix == "jsonl" else b"distance,deceleration,action\n"
+
+    def most_memory(rows: int, longest: int) -> int:
+        with open(tmp_path / f"rows.{suffix}", "wb") as file:
+            file.write(header)
+            for _ in range(rows // 1_000):
+                file.write(row * 1_000)
+            file.writelines(b"x" * 1_000 for _ in range(longest // 1_000))  # one bad row, which is kept whole
+            file.write(b"\n" + b"{}\n" * (rows // 10))  # and many small ones
+        command = ["score", "roadsense", "-i", f"rows.{suffix}", "-o", f"scores.{suffix}"]
+        done = subprocess.run([sys.executable, "-c", MEASURED, *command], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 1, done.stderr
+        with open(tmp_path / f"scores.{suffix}", "rb") as file:
+            assert sum(1 for _ in file) == rows + (suffix == "csv")
+        with open(tmp_path / "scores.bad.jsonl", "rb") as file:
+            assert sum(1 for _ in file) == 1 + rows // 10
+        return int(done.stdout)
+
+    small = most_memory(1_000, 1_000_000)
+    large = most_memory(300_000, 60_000_000)
+    assert large < 1.25 * small
+
+
+@posix
+def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
+    import pty
+
+    (tmp_path / "rows.jsonl").write_bytes(ROW * 20_000 + b"{}\n")
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "-i", "rows.jsonl", "-o", "s.jsonl", "--json"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
+    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    told = b""
+    with suppress(OSError):  # how Linux says that the other end is closed
+        while piece := os.read(master, 65_536):
+            told += piece
+    os.close(master)
+    printed = running.stdout.read()
+    running.stdout.close()
+    assert running.wait() == 1
+    assert json.loads(printed)["scored"] == 20_000
+    assert b"rows.jsonl" in told
+    assert b"\x1b[" in told
+    assert b"line 20001: reward 'roadsense' needs 'distance'" in told
+
+    piped = process("score", "roadsense", "-i", "rows.jsonl", "-o", "s.jsonl")
+    _, told = piped.communicate()
+    assert b"\x1b" not in told

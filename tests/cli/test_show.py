@@ -1,0 +1,113 @@
+"""`plaudit show`."""
+
+import json
+
+import pytest
+
+from plaudit import Field, Reward, term
+from plaudit.cli.portrait import allowed, span
+from plaudit.systems import BUILT_IN, load, system
+
+EVERY = [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_built_in_reward_is_shown_whole(plaudit, name):
+    reward = load(*name.split("@"))
+    shown = plaudit("show", name).stdout
+    assert shown.startswith(f"{name}\n")
+    assert reward.fingerprint in shown
+    words = " ".join(shown.split())
+    for part in (*reward.fields, *reward.inputs, *(each.name for each in reward.terms)):
+        assert part in words
+    for knob in (name for name in reward.params if not name.endswith((".weight", ".low", ".high"))):
+        assert knob in words
+    assert "\x1b" not in shown
+
+
+def test_weights_clamps_ranges_units_and_roles_are_shown(plaudit):
+    shown = plaudit("show", "deepthinker").stdout
+    assert "-0.1   0 … 0.3" in shown
+    assert "total" in shown
+    assert "-1 … 1; others clipped" in " ".join(shown.split())
+    shown = plaudit("show", "roadsense").stdout
+    assert "≥ 0 or inf" in shown
+    assert "m/s^2" in shown
+    assert "0, 1, 2, 3" in shown
+    assert "action" in shown
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_formula_and_source_are_those_of_the_reward(plaudit, name):
+    assert plaudit("show", name, "--formula").stdout.strip() == load(name).formula().strip()
+    assert plaudit("show", name, "--source").stdout.strip() == load(name).source().strip()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_specification_is_a_reward_like_any_other(plaudit, tmp_path, name):
+    reward = load(*name.split("@"))
+    spec = plaudit("show", name, "--spec").stdout
+    assert spec == reward.to_json() + "\n"
+    assert spec.isascii()
+    (tmp_path / "r.json").write_text(spec, encoding="utf-8")
+    again = json.loads(plaudit("show", "r.json", "--json").stdout)
+    assert again == json.loads(plaudit("show", name, "--json").stdout)
+    assert again["fingerprint"] == reward.fingerprint
+
+
+def test_json_is_for_scripts(plaudit):
+    shown = json.loads(plaudit("show", "roadsense", "--json").stdout)
+    reward = load("roadsense")
+    assert shown["fingerprint"] == reward.fingerprint
+    assert shown["params"] == dict(reward.params)
+    assert shown["inputs"] == list(reward.inputs)
+    assert shown["fields"][0]["name"] == "distance"
+    assert shown["fields"][0]["kind"] == "number"
+    assert shown["terms"][1]["knobs"]["harsh_brake_threshold"] == 4.5
+
+
+def test_only_one_view_at_a_time(plaudit):
+    result = plaudit("show", "roadsense", "--json", "--spec")
+    assert result.exit_code == 2
+    assert "choose one" in result.stderr
+
+
+@pytest.mark.parametrize("width", ["8", "20", "40", "300"])
+def test_any_width_will_do(plaudit, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    assert plaudit("show", "apex").exit_code == 0
+
+
+def test_texts_from_a_file_cannot_steer_the_terminal(plaudit, tmp_path):
+    @term
+    def near(distance):
+        """Come [bold]near[/bold] :smile:."""
+        return distance
+
+    field = Field("distance", unit="\x1b[31m", doc="\x07\x1b]0;title\x07")
+    reward = Reward("r", version="1", terms=[near], fields=[field], doc="\x1b[2J gone")
+    (tmp_path / "r.json").write_text(reward.to_json(), encoding="utf-8")
+    shown = plaudit("show", "r.json").stdout
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "Come [bold]near[/bold] :smile:." in shown
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        (Field("x"), "any number"),
+        (Field("x", high=3), "≤ 3"),
+        (Field("x", infinite=True), "any number or inf"),
+        (Field("x", low=0, high=9, outside="allow"), "0 … 9; others pass"),
+        (Field("x", values=range(28)), "0, 1, 2, 3, 4, 5, …, 27"),
+        (Field("x", flag=True, missing=False), "true, false; absent: false"),
+        (Field("x", values=("a", "b"), other="b", missing="a"), "a, b; others: b; absent: a"),
+    ],
+)
+def test_what_a_field_allows_is_said_in_words(field, text):
+    assert allowed(field) == text
+
+
+def test_a_range_is_written_as_people_write_it():
+    assert [span(None, 1.5), span(-1.0, 1.0), span(0.0, None), span(None, None)] == ["≤ 1.5", "-1 … 1", "≥ 0", ""]

@@ -1,0 +1,41 @@
+"""What every test shares: Hypothesis profiles, and skipped tests that nobody can overlook."""
+
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import settings
+
+# `make test` draws the same examples every time; `make soak` draws many new ones.
+settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
+settings.load_profile("default")
+
+NO_SKIPS = "PLAUDIT_NO_SKIPS"
+
+
+def _skip_reasons(config: pytest.Config) -> Counter[str]:
+    """Return how many tests were skipped, by reason; with xdist only the controller knows."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return Counter()
+    reports = reporter.stats.get("skipped", [])
+    return Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let the run fail where a skip is not allowed."""
+    passed = session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    if passed and os.environ.get(NO_SKIPS) and _skip_reasons(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many tests were skipped, and why."""
+    reasons = _skip_reasons(config)
+    if not reasons:
+        return
+    forbidden = f", a failure because {NO_SKIPS} is set" if os.environ.get(NO_SKIPS) else ""
+    terminalreporter.section(f"{reasons.total()} SKIPPED{forbidden}", red=bool(forbidden), yellow=True)
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:5d} × {reason}")

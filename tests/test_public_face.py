@@ -1,0 +1,71 @@
+"""The names a user imports: few, sorted, documented, and free of every extra."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import plaudit
+
+SOURCE = Path(plaudit.__file__).parent
+
+# What the extras bring, by the name it is imported under.
+EXTRAS = {
+    "alembic", "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "psycopg",
+    "pyarrow", "pyspark", "ray", "scipy", "sklearn", "sqlalchemy", "sqlglot", "stable_baselines3",
+    "sumo", "tensorboard", "torch", "traci", "transformers", "trl", "z3",
+}  # fmt: skip
+
+# Parts of the standard library that only some operating systems have.
+ONE_SYSTEM_ONLY = {
+    "crypt", "curses", "fcntl", "grp", "msvcrt", "nt", "posix", "pty", "pwd", "readline",
+    "resource", "spwd", "syslog", "termios", "tty", "winreg", "winsound",
+}  # fmt: skip
+
+
+def test_the_public_names_are_sorted_and_are_what_is_exported():
+    exported = [
+        name for name, value in vars(plaudit).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    ]
+    assert list(plaudit.__all__) == sorted(plaudit.__all__)
+    assert sorted(exported) == sorted(name for name in plaudit.__all__ if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("name", [name for name in plaudit.__all__ if not name.startswith("_")])
+def test_every_public_name_has_a_docstring(name):
+    assert getattr(plaudit, name).__doc__
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "plaudit",
+        "plaudit.cli",
+        "plaudit.systems.apex",
+        "plaudit.systems.deepthinker",
+        "plaudit.systems.hackmatrix",
+        "plaudit.systems.roadsense",
+    ],
+)
+def test_importing_it_imports_no_extra(module):
+    script = f"import json, sys; import {module}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert "plaudit" in loaded
+    assert loaded & EXTRAS == set()
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_module_needs_one_operating_system(path):
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imported.add((node.module or "").partition(".")[0])
+    assert imported & ONE_SYSTEM_ONLY == set()
