@@ -49,7 +49,7 @@ def intervals(program: Program, *, ranges: bool = True) -> tuple[Interval, ...]:
             case n.Input(name):
                 field = program.inputs[name]
                 checked = ranges and name not in program.terminal  # what only the end reads is checked only there
-                result = of_field(field) if checked or field.kind != "number" else ANYTHING
+                result = of_field(field) if checked or field.kind == "flag" else ANYTHING
             case n.Item(table, _):
                 result = Interval(float(min(table)), float(max(table)))
             case n.Select():

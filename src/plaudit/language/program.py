@@ -237,6 +237,8 @@ class Builder:
             result: float | bool = FOLDED[type(node)](*(v if isinstance(v, bool) else float(v) for v in values))
         except (ArithmeticError, ValueError):
             return None
+        if isinstance(node, n.PARTIAL) and not math.isfinite(result):
+            return None  # outside its domain, though Python has a value for it
         return result if isinstance(result, bool) else float(result)
 
     def _options(self, at: int) -> tuple[int, int, int] | None:

@@ -79,6 +79,8 @@ FUNCTIONS = (
 )
 """What the spellings call; each library has all of them, under these names or close ones."""
 
+NOT_FINITE = {"inf": float("inf"), "nan": float("nan")}
+
 CATEGORY_HINT = "Turn texts into positions once, with reward.encode(columns)."
 
 
@@ -109,14 +111,16 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         return name
 
     spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
-    sure = Sure() if program.params else surely(program, ranges=guard)
-    guards = [condition.node for condition in program.guards(ranges=guard) if condition.node not in sure.holds]
+    # what is sure of float64 is not of narrower floats, where an exponential overflows sooner
+    sure = Sure() if program.params or not inline else surely(program, ranges=guard)
+    guards = [condition.node for condition in (program.ranges if guard else ())]
+    guards += [condition.node for condition in program.domain if condition.node not in sure.holds]
     code = emit(program, [*layout.roots, *guards], spelling)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
     ok = " & ".join(code.texts[at] for at in guards) or "True"
     outputs = "".join(f"{code.texts[root]}, " for root in layout.roots)
-    made = function("score", arguments, [*code.lines, f"return ({outputs}{ok})"], {**names, "inf": float("inf")})
+    made = function("score", arguments, [*code.lines, f"return ({outputs}{ok})"], {**names, **NOT_FINITE})
     return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
 
 

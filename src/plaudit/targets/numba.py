@@ -69,7 +69,8 @@ class NumbaReward:
         """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
         sure = Sure() if program.params else surely(program, ranges=self.guard)
-        guards = [at.node for at in program.guards(ranges=self.guard) if at.node not in sure.holds]
+        guards = [at.node for at in (program.ranges if self.guard else ())]
+        guards += [at.node for at in program.domain if at.node not in sure.holds]
         code = emit(program, [*layout.roots, *guards], SCALAR)
         inputs = [f"x{i}" for i in range(len(program.inputs))]
         outputs = [f"o{i}" for i in range(len(layout.roots))]

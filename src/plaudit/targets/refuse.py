@@ -26,7 +26,8 @@ class Refusal:
         holds = self._conditions(*row)
         failed = next((guard for guard, held in zip(self.guards, holds, strict=True) if not held), None)
         if failed is None:
-            return InputError(f"reward {program.name!r}{place}: a whole number is too large to be kept exactly")
+            dtype = "the dtype of the batch, which overflows or does not keep a whole number exactly"
+            return InputError(f"reward {program.name!r}{place}: a number is too large for {dtype}")
         if failed in program.ranges:
             value = row[list(program.inputs).index(failed.where)]
             return range_error(program.name, failed.where, program.inputs[failed.where], value, place=place)

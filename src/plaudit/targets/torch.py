@@ -104,14 +104,15 @@ def _limits(dtype: torch.dtype) -> Limits:
 
 
 def _tensors(inputs: Any) -> Any:
-    for name in inputs:
+    names = getattr(getattr(inputs, "dtype", None), "names", None) or getattr(inputs, "columns", ())
+    for name in inputs if isinstance(inputs, Mapping) else names:
         value = inputs[name]
         if isinstance(value, torch.Tensor):
             yield value
-        elif isinstance(value, Mapping):
+        elif isinstance(value, Mapping) or getattr(getattr(value, "dtype", None), "names", None):
             yield from _tensors(value)
         elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            yield torch.as_tensor(value)
+            yield torch.as_tensor(np.empty(0, value.dtype))
 
 
 def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
@@ -123,7 +124,7 @@ def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, valu
             raise wrong_dtype(reward, name, field, array.dtype)
         if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # not every PyTorch has these
             array = np.minimum(array, 2**62).astype(np.int64)
-        value = torch.as_tensor(array)
+        value = torch.as_tensor(array if array.flags.c_contiguous else array.copy())
     column = value.to(device)
     integer = not column.is_floating_point() and column.dtype != torch.bool
     if field.kind == "category":
