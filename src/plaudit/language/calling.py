@@ -28,7 +28,8 @@ class Calls(Expressions):
                 return self.position(table.value, self.expression(node.args[0], env), node)
         function = self.expression(node.func, env)
         called = function.value if isinstance(function, Constant) else None
-        called = getattr(called, "__wrapped__", called)  # a term called as a helper
+        if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
+            called = called.source.function  # type: ignore[attr-defined]  # as was just seen
         if isinstance(called, types.FunctionType):
             return self.helper(called, node, env)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):

@@ -293,7 +293,10 @@ class Expressions(ABC):
             raise self.error(node, *refused(op))
         kind, python = COMPARISONS[type(op)]
         if isinstance(left, Constant) and isinstance(right, Constant):
-            return self.known(python(left.value, right.value), node)
+            try:
+                return self.known(python(left.value, right.value), node)
+            except TypeError:
+                raise self.error(node, f"{describe(left)} has no order with {describe(right)}.") from None
         kinds = {self.kind(left), self.kind(right)}
         category_kind = next((kind for kind in kinds if kind.startswith("category")), None)
         if category_kind or "text" in kinds:

@@ -57,6 +57,8 @@ class Field:
     def __post_init__(self) -> None:
         """Refuse a declaration that contradicts itself."""
         if self.values is not None:
+            if not isinstance(self.values, list | tuple | range):
+                raise DefinitionError(f"field {self.name!r}: values={self.values!r} must be a tuple of texts or of numbers")
             object.__setattr__(self, "values", tuple(self.values))
         for problem in _problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
@@ -106,9 +108,9 @@ class Field:
         if isinstance(value, bool | str):
             return False
         if self.numbers:
-            return float(value) in self.numbers
-        if math.isinf(value):
-            return self.infinite and value > 0
+            return _is_finite(value) and float(value) in self.numbers
+        if not _is_finite(value):
+            return self.infinite and value == math.inf
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
 
@@ -145,7 +147,7 @@ def _value_problems(field: Field) -> list[str]:
         return ["values= mixes texts and numbers; a category lists texts only, a number lists numbers only"]
     if any(isinstance(value, bool) for value in values):
         return ["values= lists True or False; write flag=True instead"]
-    if not texts and not all(_is_number(value) and math.isfinite(float(value)) for value in values):
+    if not texts and not all(_is_finite(value) for value in values):
         return ["values= must be texts or finite numbers"]
     if len(set(values)) != len(values):
         return ["values= lists a value twice"]
@@ -160,7 +162,7 @@ def _number_problems(field: Field) -> list[str]:
             given.append("outside")
         return [f"{name}= is for numbers, and this field is a {field.kind}" for name in given]
     for name in given:
-        if not _is_number(getattr(field, name)) or not math.isfinite(getattr(field, name)):
+        if not _is_finite(getattr(field, name)):
             hint = "; write infinite=True to allow infinity" if name == "high" else ""
             return [f"{name}={getattr(field, name)!r} must be a finite number{hint}"]
     if field.values and (given or field.infinite or field.outside != "error"):
@@ -186,8 +188,12 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_finite(value: object) -> bool:
+    """Return whether `value` is a number that a float can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(float(value))
+    except OverflowError:
+        return False
 
 
 TERMINAL = Field("terminal", flag=True, doc="Whether the episode ends with this step.")

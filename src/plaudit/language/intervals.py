@@ -69,10 +69,9 @@ def of_field(field: Field) -> Interval:
         return Interval(0.0, float(len(field.labels) - 1))
     if field.numbers:
         return Interval(min(field.numbers), max(field.numbers))
-    if field.outside != "error":
-        return Interval(-LARGEST, LARGEST)
-    low = -LARGEST if field.low is None else float(field.low)
-    high = LARGEST if field.high is None else float(field.high)
+    anything = field.outside != "error"
+    low = -LARGEST if anything or field.low is None else float(field.low)
+    high = LARGEST if anything or field.high is None else float(field.high)
     return Interval(low, math.inf if field.infinite else high)
 
 

@@ -98,7 +98,7 @@ class Term:
 def checked_number(name: str, value: object) -> float | bool:
     """Return a parameter's value as plain Python; DefinitionError unless it is a finite number or a flag."""
     number = constant_number(value)
-    if number is None or not math.isfinite(number) or not exact(number):
+    if number is None or not exact(number) or not math.isfinite(number):
         raise DefinitionError(f"{name}={value!r} must be a finite number")
     return number if isinstance(number, bool) else float(number)
 
