@@ -1,18 +1,20 @@
 """Reading calls: functions that every target has, reductions over short vectors, and helpers, read in place."""
 
 import ast
+import operator
 import types
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 
 from plaudit.language import nodes as n
-from plaudit.language.calls import MATH, REDUCTIONS, refused_call
+from plaudit.language.calls import FOREIGN, MATH, REDUCTIONS, refused_call
 from plaudit.language.expressions import Expressions
-from plaudit.language.kinds import FLAG, NUMBER
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.numbers import constant_number
 from plaudit.language.reader import describe
 from plaudit.language.signature import check_signature
 from plaudit.language.source import Source
-from plaudit.language.values import Constant, Ref, Undeclared, Value, Vector, constant_number
+from plaudit.language.values import Constant, Ref, Undeclared, Value, Vector
 
 MOST_CALLS = 10_000
 
@@ -30,7 +32,8 @@ class Calls(Expressions):
         called = function.value if isinstance(function, Constant) else None
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
-        if isinstance(called, types.FunctionType):
+        foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
+        if isinstance(called, types.FunctionType) and not foreign:
             return self.helper(called, node, env)
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             raise self.error(node, "this call takes plain arguments only.")
@@ -57,15 +60,18 @@ class Calls(Expressions):
         else:
             raise self.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
         if called is len:
-            return Constant(len(values))
+            vector = None if isinstance(node.args[0], ast.GeneratorExp) else self.expression(node.args[0], env)
+            return Ref(vector.at, UNKNOWN) if isinstance(vector, Undeclared) else Constant(len(values))
         if called in (any, all):
             return self.chain(called is all, [partial(self.truth, value, node) for value in values])
         if not values:
             raise self.error(node, "the vector is empty.")
         kind = {min: n.Min, max: n.Max, sum: n.Add}[called]  # type: ignore[index]
         read = [value() for value in values]
-        if all(isinstance(value, Constant) for value in read):
-            return self.known(called([value.value for value in read]), node)  # type: ignore[operator, union-attr]
+        known = [constant_number(value.value) for value in read if isinstance(value, Constant)]
+        if len(known) == len(read) and None not in known:
+            fold = {min: min, max: max, sum: operator.add}[called]  # type: ignore[index]
+            return self.known(reduce(fold, known), node)  # type: ignore[call-overload]  # left to right, as everywhere
         numbers = [reader.number(value, node, source) for value in read]
         result = numbers[0]
         for number in numbers[1:]:

@@ -8,6 +8,9 @@ from plaudit.language import nodes as n
 REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
 
+FOREIGN = ("numpy", "jax", "torch")
+"""Libraries whose functions run on one target only."""
+
 _INFINITE = "takes an infinite number"
 
 MATH: dict[Any, tuple[type[n.Unary], str]] = {
@@ -50,7 +53,7 @@ def refused_call(name: str, called: object) -> tuple[str, str]:
         "abs min max round sum any all, and from math: sqrt exp log log1p expm1 tanh sin cos floor ceil isinf pi inf"
     )
     module = (getattr(called, "__module__", "") or type(called).__module__ or "").split(".")[0]
-    if module in ("numpy", "jax", "torch"):
+    if module in FOREIGN:
         return f"`{name}` belongs to {module}.", "Use the math module: plaudit translates it for every target."
     try:
         advice = _ADVICE.get(called, "")

@@ -9,10 +9,11 @@ from functools import partial
 from plaudit.errors import ReadError, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, category
+from plaudit.language.numbers import constant_number, exact
 from plaudit.language.operators import ARITHMETIC, COMPARISONS, refused
 from plaudit.language.reader import Reader, describe
 from plaudit.language.source import Source
-from plaudit.language.values import Constant, Record, Ref, Unassigned, Undeclared, Value, Vector, constant_number, exact
+from plaudit.language.values import Constant, Record, Ref, Unassigned, Undeclared, Value, Vector
 
 LARGEST_EXPONENT = 64
 
@@ -24,12 +25,14 @@ class Expressions(ABC):
         """Begin to read the function `source`."""
         self.reader = reader
         self.source = source
-        self.locals = {
-            target.id
-            for statement in ast.walk(source.tree)
-            if isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store)
-            for target in [statement]
-        }
+        inner = [
+            node
+            for loop in ast.walk(source.tree)
+            if isinstance(loop, ast.comprehension)
+            for node in ast.walk(loop.target)
+        ]
+        stored = (node for node in ast.walk(source.tree) if isinstance(node, ast.Name) and node not in inner)
+        self.locals = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 
     def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
         """Return the error that points at `node`."""
@@ -212,14 +215,18 @@ class Expressions(ABC):
     def join(self, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
         """Return `then` where `test` is true and `otherwise` elsewhere."""
         reader, source = self.reader, self.source
-        if then == otherwise or (isinstance(then, Constant) and then.same(otherwise)):
+        if then.same(otherwise) if isinstance(then, Constant) else then == otherwise:
             return then
         if isinstance(then, Unassigned) or isinstance(otherwise, Unassigned):
             return Unassigned()
+        if isinstance(then, Undeclared) and isinstance(otherwise, Undeclared):
+            return Undeclared(reader.add(n.Select(test, then.at, otherwise.at)), then.name)
         if isinstance(then, Vector) and isinstance(otherwise, Vector) and len(then.items) == len(otherwise.items):
             pairs = zip(then.items, otherwise.items, strict=True)
             return Vector(tuple(self.join(test, left, right, node) for left, right in pairs))
         kinds = {self.kind(then), self.kind(otherwise)}
+        if kinds == {"text"}:
+            raise self.error(node, "a text is not a value of its own.", "Keep the condition instead: fast = x > 1.")
         if kinds == {FLAG}:
             left, right, kind = reader.flag(then, node, source), reader.flag(otherwise, node, source), FLAG
         elif any(kind.startswith("category") for kind in kinds) or "text" in kinds:
@@ -317,9 +324,6 @@ class Expressions(ABC):
         if isinstance(value, Constant):
             return Constant(value.value in table.value)
         entries = [self.known(entry, node) for entry in table.value]
-        if self.kind(value).startswith("category"):
-            labels = self.labels_of(value)
-            entries = [entry for entry in entries if not labels or entry.value in labels]
         flags = [self.compared(ast.Eq(), value, entry, node) for entry in entries]
         return self.chain(False, [partial(self.reader.flag, flag, node, self.source) for flag in flags])
 
@@ -412,7 +416,7 @@ class Expressions(ABC):
             if not all(known):
                 self.reader.require(self.reader.add(n.Item(known, value.at)), why, node, self.source)
             places = tuple(float(table.index(label)) if label in table else 0.0 for label in labels)
-            return Ref(self.reader.add(n.Item(places, value.at)), NUMBER)
+            return self.reader.partial(n.Item(places, value.at), why, node, self.source)
         flags = [self.compared(ast.Eq(), value, self.known(entry, node), node) for entry in table]
         positions = [self.reader.flag(flag, node, self.source) for flag in flags]
         self.reader.require(self.reader.builder.any(positions), why, node, self.source)

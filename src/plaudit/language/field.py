@@ -3,9 +3,10 @@
 import math
 import re
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError
+from plaudit.language.numbers import constant_number, exact
 
 Kind = Literal["number", "flag", "category"]
 Role = Literal["state", "action", "event"]
@@ -57,9 +58,14 @@ class Field:
     def __post_init__(self) -> None:
         """Refuse a declaration that contradicts itself."""
         if self.values is not None:
-            if not isinstance(self.values, list | tuple | range):
-                raise DefinitionError(f"field {self.name!r}: values={self.values!r} must be a tuple of texts or of numbers")
-            object.__setattr__(self, "values", tuple(self.values))
+            values = self.values.tolist() if hasattr(self.values, "tolist") else self.values
+            if not isinstance(values, list | tuple | range):
+                raise DefinitionError(
+                    f"field {self.name!r}: values={self.values!r} must be a tuple of texts or of numbers"
+                )
+            object.__setattr__(self, "values", tuple(_plain(value) for value in values))
+        for part in ("low", "high", "step", "missing", "rest", "length"):
+            object.__setattr__(self, part, _plain(getattr(self, part)))
         for problem in _problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
 
@@ -116,7 +122,7 @@ class Field:
 
 def _problems(field: Field) -> list[str]:
     """Return what is wrong with a declaration, most basic first."""
-    if not NAME.fullmatch(str(field.name)):
+    if not isinstance(field.name, str) or not NAME.fullmatch(field.name):  # type: ignore[redundant-expr]
         return ["its name must be a plain identifier such as 'distance'"]
     if field.name in RESERVED and not (field.name == "terminal" and field.flag):
         return [f"the name is reserved: {', '.join(RESERVED)} have a meaning of their own"]
@@ -177,11 +183,27 @@ def _number_problems(field: Field) -> list[str]:
 def _stand_in_problems(field: Field) -> list[str]:
     if field.other is not None and field.kind != "category":
         return [f"other= is for categories, and this field is a {field.kind}"]
+    for name in ("unit", "doc"):
+        if not isinstance(getattr(field, name), str):
+            return [f"{name}= must be a text"]
     for name in ("other", "missing", "rest"):
         value = getattr(field, name)
-        if value is not None and not field.holds(value):
+        if value is not None and not _holds(field, value):
             return [f"{name}={value!r} is not a value that the field allows"]
     return []
+
+
+def _holds(field: Field, value: object) -> bool:
+    """Return whether a stand-in is a value of the field, and a float holds it exactly."""
+    if not isinstance(value, bool | int | float | str):
+        return False
+    return (isinstance(value, str) or exact(value)) and field.holds(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as plain Python: whole numbers stay whole only where they are counts."""
+    number = constant_number(value)
+    return value if number is None else number
 
 
 def _is_whole(value: object) -> bool:

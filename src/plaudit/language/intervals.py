@@ -50,6 +50,8 @@ def intervals(program: Program, *, ranges: bool = True) -> tuple[Interval, ...]:
                 field = program.inputs[name]
                 checked = ranges and name not in program.terminal  # what only the end reads is checked only there
                 result = of_field(field) if checked or field.kind == "flag" else ANYTHING
+            case n.Label():
+                result = ANYTHING  # a position, and never computed with
             case n.Item(table, _):
                 result = Interval(float(min(table)), float(max(table)))
             case n.Select():
@@ -127,7 +129,6 @@ def _modulo(left: Interval, right: Interval) -> Interval:
     return Interval(-size, size)
 
 
-_TINY = sys.float_info.min
 _EXPONENT = 709.782712893384
 
 RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
@@ -179,10 +180,11 @@ def surely(program: Program, *, ranges: bool = True) -> Sure:
     With `ranges`, for inputs that lie in their declared sets; without, for any numbers at all.
     """
     found = intervals(program, ranges=ranges)
+    wholes = _wholes(program, ranges)
     holds: set[int] = set()
     defined: set[int] = set()
     for at, node in enumerate(program.nodes):
-        if isinstance(node, n.PARTIAL) and _inside(program, node, found, ranges):
+        if isinstance(node, n.PARTIAL) and _inside(node, found, wholes):
             defined.add(at)
         match node:
             case n.Const(value) if value is True:
@@ -198,7 +200,7 @@ def surely(program: Program, *, ranges: bool = True) -> Sure:
     return Sure(frozenset(holds), frozenset(defined))
 
 
-def _inside(program: Program, node: n.Node, found: tuple[Interval, ...], ranges: bool) -> bool:
+def _inside(node: n.Node, found: tuple[Interval, ...], wholes: list[bool]) -> bool:
     operands = [found[at] for at in n.operands(node)]
     match node:
         case n.Div() | n.FloorDiv() | n.Mod():
@@ -212,24 +214,27 @@ def _inside(program: Program, node: n.Node, found: tuple[Interval, ...], ranges:
         case n.Exp() | n.Expm1():
             return operands[0].high <= _EXPONENT
         case n.Item(table, index):
-            return operands[0].low >= 0 and operands[0].high <= len(table) - 1 and _is_whole(program, index, ranges)
+            return operands[0].low >= 0 and operands[0].high <= len(table) - 1 and wholes[index]
     return operands[0].finite
 
 
-def _is_whole(program: Program, at: int, ranges: bool) -> bool:
-    """Return whether a node is surely a whole number."""
-    match program.nodes[at]:
-        case n.Const(value):
-            return float(value).is_integer()
-        case n.Input(name):
-            field = program.inputs[name]
-            checked = ranges and name not in program.terminal
-            listed = checked and bool(field.numbers) and all(number.is_integer() for number in field.numbers)
-            return field.kind != "number" or listed
-        case n.Add(left, right) | n.Sub(left, right) | n.Mul(left, right) | n.Min(left, right) | n.Max(left, right):
-            return _is_whole(program, left, ranges) and _is_whole(program, right, ranges)
-        case n.Floor() | n.Ceil() | n.Round() | n.Number():
-            return True
-        case n.Neg(arg) | n.Abs(arg):
-            return _is_whole(program, arg, ranges)
-    return False
+def _wholes(program: Program, ranges: bool) -> list[bool]:
+    """Return for each node whether it is surely a whole number."""
+    found: list[bool] = []
+    for node in program.nodes:
+        operands = [found[at] for at in n.operands(node)]
+        match node:
+            case n.Const(value):
+                found.append(float(value).is_integer())
+            case n.Input(name):
+                field = program.inputs[name]
+                checked = ranges and name not in program.terminal
+                listed = bool(field.numbers) and all(number.is_integer() for number in field.numbers)
+                found.append(field.kind == "flag" or (checked and (field.kind == "category" or listed)))
+            case n.Add() | n.Sub() | n.Mul() | n.Min() | n.Max() | n.Neg() | n.Abs():
+                found.append(all(operands))
+            case n.Floor() | n.Ceil() | n.Round() | n.Number():
+                found.append(True)
+            case _:
+                found.append(False)
+    return found

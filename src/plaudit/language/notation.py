@@ -38,6 +38,8 @@ def _python_table(table: tuple[float | bool, ...], index: str, labels: tuple[str
         index = f"{labels!r}.index({index})"
         if list(table) == list(range(len(labels))):
             return index
+    elif not index.isdecimal():
+        index = f"round({index})"
     entries = ", ".join(repr(entry) for entry in table)
     return f"({entries}{',' if len(table) == 1 else ''})[{index}]"
 
@@ -45,7 +47,8 @@ def _python_table(table: tuple[float | bool, ...], index: str, labels: tuple[str
 def _python_choice(cases: list[tuple[str, str]], last: str) -> tuple[str, int]:
     text = last
     for condition, value in reversed(cases):
-        text = f"{value} if {condition} else {text}"
+        parts = [f"({part})" if " if " in part else part for part in (value, condition)]
+        text = f"{parts[0]} if {parts[1]} else {text}"
     return text, TERNARY
 
 

@@ -7,12 +7,13 @@ things about it, rendering it, storing it. A value computed once is one node how
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plaudit.errors import UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.language.numbers import constant_number, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,8 @@ class Program:
     """Partial operations that a row reaches are inside their domain, and scores are finite."""
     ranges: tuple[Guard, ...]
     """Inputs lie in their declared sets."""
+    memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What walks have found out and want to keep."""
 
     def guards(self, *, ranges: bool = True) -> tuple[Guard, ...]:
         """Return every condition of `ok`; without `ranges`, only the domains of operations."""
@@ -62,6 +65,7 @@ class Program:
                 raise UnknownParameter(
                     f"reward {self.name!r} has no parameter {name!r}.{near}\nIts parameters: {known}."
                 )
+            _check_value(name, params[name], flag=isinstance(self.params[name], bool))
         return {**self.params, **params}
 
     def pruned(self) -> "Program":
@@ -95,6 +99,15 @@ class Program:
         ranges = tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges)
         whole = replace(self, nodes=tuple(builder.nodes), params={}, outputs=moves, domain=domain, ranges=ranges)
         return whole.pruned()
+
+
+def _check_value(name: str, value: Any, *, flag: bool) -> None:
+    """Refuse a value that no parameter can have; arrays and traced values are left to the target."""
+    number = constant_number(value)
+    if number is None and not isinstance(value, str | bytes | None | list | tuple | dict):
+        return
+    if number is None or not exact(number) or not math.isfinite(number) or isinstance(number, bool) != flag:
+        raise DefinitionError(f"{name}={value!r}: {'a flag' if flag else 'a finite number'} is needed")
 
 
 def renumbered(node: n.Node, moved: Mapping[int, int]) -> n.Node:

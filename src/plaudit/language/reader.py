@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.language.field import TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, kind_of_field
+from plaudit.language.numbers import constant_number, exact
 from plaudit.language.program import Builder, Guard
 from plaudit.language.source import Source
-from plaudit.language.values import Constant, Record, Ref, Undeclared, Value, Vector, constant_number, exact
+from plaudit.language.values import Constant, Record, Ref, Undeclared, Value, Vector
 
 MOST_NODES = 200_000
 
@@ -56,7 +57,7 @@ class Reader:
         """Return an input by its whole name; a vector is written out."""
         if self.scope.fields is None:
             return Undeclared(self.add(n.Input(name)), name)
-        declared = self.scope.fields.get(field_name)
+        declared = TERMINAL if name == "terminal" else self.scope.fields.get(field_name)
         if declared is None:
             known = ", ".join(self.scope.fields) or "none"
             raise UnknownField(
@@ -160,5 +161,6 @@ def describe(value: Value) -> str:
         case Constant(known) if isinstance(known, str):
             return f"the text {known!r}"
         case Constant(known):
-            return f"{known!r}" if len(repr(known)) < 60 else f"a long {type(known).__name__}"
+            short = not isinstance(known, int) or abs(known) < 10**40
+            return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"

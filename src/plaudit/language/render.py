@@ -1,8 +1,10 @@
 """A Program as text for people: readable Python, and formulas in Markdown."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 from plaudit.language import nodes as n
 from plaudit.language.notation import ATOM, LATEX, LEAST, PRODUCT, PYTHON, SIGN, Square, Style
@@ -66,38 +68,57 @@ def _signature(program: Program, term: str, score: int) -> str:
 
 def _total(program: Program, style: Style) -> str:
     """Return the total as a sum of clamped and weighted terms, with the numbers in place."""
-    bound = program.bound()
-    texts = {bound.outputs[f"{term}.score"]: style.name(term) for term in reversed(program.terms)}
-    rendered = _rendered(bound, bound.outputs["total"], style, texts, named=False)
-    return style.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
+    parts = []
+    for term in program.terms:
+        text = _clamped(program, (style.name(term), ATOM), term, style)
+        weight = program.params[f"{term}.weight"]
+        if weight != 1.0:
+            number = style.constant(weight)
+            factor = (number, SIGN if number.startswith("-") else ATOM)
+            text = _joined(n.Mul, [text, factor], style)
+        parts.append(text)
+    total = parts[0]
+    for part in parts[1:]:
+        total = _joined(n.Add, [total, part], style)
+    return _clamped(program, total, "total", style)[0]
 
 
-def _rendered(
-    program: Program, root: int, style: Style, known: Mapping[int, str] | None = None, *, named: bool = True
-) -> Rendered:
-    """Return the text of one node: shared or deep parts by name, a chain of choices as cases.
+def _clamped(program: Program, text: tuple[str, int], owner: str, style: Style) -> tuple[str, int]:
+    low, high = (program.params.get(f"{owner}.{end}") for end in ("low", "high"))
+    if low is not None and high is not None:
+        return _joined(n.Clip, [text, (style.constant(low), ATOM), (style.constant(high), ATOM)], style)
+    if low is not None:
+        return _joined(n.Max, [text, (style.constant(low), ATOM)], style)
+    return text if high is None else _joined(n.Min, [text, (style.constant(high), ATOM)], style)
 
-    `known` holds texts to use as they are. Without `named`, everything is written in one expression.
-    """
-    known = known or {}
-    above = _above(program, root, known)
-    order = [at for at in reachable(program.nodes, [root]) if at in above]
-    uses = Counter(operand for at in order if at not in known for operand in n.operands(program.nodes[at]))
-    texts: dict[int, tuple[str, int]] = {at: (text, ATOM) for at, text in known.items()}
+
+def _joined(kind: type[n.Node], operands: list[tuple[str, int]], style: Style) -> tuple[str, int]:
+    """Return an operation on texts, with parentheses where they are needed."""
+    template, tightness = style.operations[kind]
+    first, rest = LEAST.get(tightness, (tightness, tightness + 1))
+    texts = [_wrapped(text, rest if place else first, style) for place, text in enumerate(operands)]
+    return template.format(*texts), tightness
+
+
+def _rendered(program: Program, root: int, style: Style) -> Rendered:
+    """Return the text of one node: shared or deep parts by name, a chain of choices as cases."""
+    order = list(reachable(program.nodes, [root]))
+    uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
+    taken = {word for name in (*program.inputs, *program.params) for word in re.findall(r"\w+", name)}
+    fresh = (name for i in count(1) if (name := f"part_{i}") not in taken)
+    texts: dict[int, tuple[str, int]] = {}
     depth: dict[int, int] = {}
     rendered = Rendered()
-    chain = _chain(program, root, uses) if root not in known else []
+    chain = _chain(program, root, uses)
     for at in order:
-        if at in texts:
-            continue
         node = program.nodes[at]
         operands = n.operands(node)
         depth[at] = 1 + max((depth.get(operand, 0) for operand in operands), default=-1)
         if at in chain:
             continue
         texts[at] = _spelled(program, node, texts, style)
-        if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST) and named:
-            name = style.name(f"part_{len(rendered.parts) + 1}")
+        if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST):
+            name = style.name(next(fresh))
             rendered.parts.append((name, texts[at][0]))
             texts[at], depth[at] = (name, ATOM), 0
     last = root
@@ -108,19 +129,6 @@ def _rendered(
         last = choice.otherwise
     rendered.last = texts[last][0]
     return rendered
-
-
-def _above(program: Program, root: int, known: Mapping[int, str]) -> set[int]:
-    """Return the nodes that `root` needs, down to those whose text is known."""
-    seen: set[int] = set()
-    stack = [root]
-    while stack:
-        at = stack.pop()
-        if at not in seen:
-            seen.add(at)
-            if at not in known:
-                stack.extend(n.operands(program.nodes[at]))
-    return seen
 
 
 def _chain(program: Program, root: int, uses: Counter[int]) -> list[int]:
@@ -147,17 +155,23 @@ def _spelled(program: Program, node: n.Node, texts: Mapping[int, tuple[str, int]
         case n.Select(condition, then, otherwise):
             return style.choice([(texts[condition][0], texts[then][0])], texts[otherwise][0])
         case n.Item(table, index):
-            source = program.nodes[index]
-            labels = program.inputs[source.name].labels if isinstance(source, n.Input) else ()
+            labels = _labels(program, index)
             return style.table(table, texts[index][0], labels), ATOM
         case n.Mul(left, right) if left == right:
             return style.operations[Square][0].format(_wrapped(texts[left], ATOM, style)), PRODUCT
         case n.Number(arg) if style.flags_count:
             return texts[arg]
-    template, tightness = style.operations[type(node)]
-    first, rest = LEAST.get(tightness, (tightness, tightness + 1))
-    operands = [_wrapped(texts[at], rest if place else first, style) for place, at in enumerate(n.operands(node))]
-    return template.format(*operands), tightness
+    return _joined(type(node), [texts[at] for at in n.operands(node)], style)
+
+
+def _labels(program: Program, at: int) -> tuple[str, ...]:
+    """Return the categories of a node; empty for a number."""
+    while isinstance(node := program.nodes[at], n.Select):
+        at = node.then
+    if isinstance(node, n.Input):
+        return program.inputs[node.name].labels
+    fields = program.inputs.values()
+    return next((f.labels for f in fields if isinstance(node, n.Label) and f.name == node.field), ())
 
 
 def _wrapped(text: tuple[str, int], least: int, style: Style) -> str:

@@ -2,8 +2,10 @@
 
 import ast
 import builtins
+import dis
 import inspect
 import types
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -37,12 +39,12 @@ class Source:
         line = getattr(node, "lineno", self.tree.lineno)
         text = self.lines[line - self.first].rstrip("\n")
         indent = len(text) - len(text.lstrip())
-        start = max(len(text.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore")) - indent, 0)
+        start = max(_letters(text, getattr(node, "col_offset", 0)) - indent, 0)
         same_line = getattr(node, "end_lineno", line) == line
-        stop = getattr(node, "end_col_offset", 0) - indent if same_line else len(text) - indent
+        stop = (_letters(text, getattr(node, "end_col_offset", 0)) if same_line else len(text)) - indent
         caret = " " * start + "^" * max(stop - start, 1)
         parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
-        return ReadError("\n".join([*parts, f"    {caret}", *([advice] if advice else [])]))
+        return ReadError("\n".join([*parts, f"    {caret}", advice or "See docs/language.md for what a term may say."]))
 
     def outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""
@@ -58,6 +60,11 @@ class Source:
         if function not in self.helpers:
             self.helpers[function] = source_of(function)
         return self.helpers[function]
+
+
+def _letters(text: str, column: int) -> int:
+    """Return how many letters stand before a column, which Python counts in bytes."""
+    return len(text.encode()[:column].decode(errors="ignore"))
 
 
 def _closure(function: types.FunctionType) -> dict[str, object]:
@@ -101,4 +108,47 @@ def source_of(function: object) -> Source:
             "Write `def name(field, *, knob=1.0): ...`."
         )
     ast.increment_lineno(tree, first - (2 if indented else 1))
+    if not _is_the_source_of(tree, function):
+        raise ReadError(
+            f"{name!r} cannot be read: {file}, line {first}, no longer holds the function that runs.\n"
+            "The file was edited after it was imported; reload the module, or restart."
+        )
     return Source(name, file, tuple(lines), first, tree, function)
+
+
+def _is_the_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bool:
+    """Return whether compiling `tree` gives the code of `function`."""
+    bare = ast.FunctionDef(**{**dict(ast.iter_fields(tree)), "decorator_list": []})
+    ast.copy_location(bare, tree)
+    free = function.__code__.co_freevars
+    arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
+    # names of an enclosing function are only that inside one
+    body: list[ast.stmt] = [ast.FunctionDef("enclosing", arguments, [bare], [])] if free else [bare]
+    try:
+        code = compile(ast.fix_missing_locations(ast.Module(body, [])), "<source>", "exec")
+    except (SyntaxError, ValueError):
+        return False
+    for _ in range(2 if free else 1):
+        code = next(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return _same(code, function.__code__)
+
+
+def _same(left: types.CodeType, right: types.CodeType) -> bool:
+    """Return whether two code objects do the same, wherever they stand."""
+    return left.co_varnames == right.co_varnames and list(_steps(left)) == list(_steps(right))
+
+
+_INCIDENTAL = {"CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "RESUME"}
+"""Instructions that depend on where a function stands: a call of a module's function is compiled in two ways."""
+
+
+def _steps(code: types.CodeType) -> Iterator[tuple[str, object]]:
+    """Yield what a code object does, without where it jumps to and how it calls."""
+    for step in dis.get_instructions(code):
+        if step.opname in _INCIDENTAL:
+            continue
+        name = "LOAD_ATTR" if step.opname == "LOAD_METHOD" else step.opname
+        if isinstance(step.argval, types.CodeType):
+            yield name, list(_steps(step.argval))
+        else:
+            yield name, None if "JUMP" in name or name == "FOR_ITER" else repr(step.argval)

@@ -10,9 +10,6 @@ from plaudit.language.field import Field
 if TYPE_CHECKING:
     from plaudit.reward.reward import Reward
 
-_FORMULA_PARTS = ("name", "values", "flag", "length")
-"""What a field contributes to the formula; everything else is about the domain."""
-
 
 def fingerprint(reward: "Reward") -> str:
     """Return the SHA-256 of inputs, kinds, categories, nodes, parameters, term names and order."""
@@ -39,7 +36,7 @@ def field_to_dict(field: Field) -> dict[str, Any]:
     for part in dataclass_fields(field):
         value = getattr(field, part.name)
         if part.name == "name" or value != part.default:
-            data[part.name] = list(value) if isinstance(value, tuple) else value
+            data[part.name] = list(value) if isinstance(value, tuple) else number_out(value)
     return data
 
 

@@ -38,6 +38,17 @@ class Reward:
     0.0
     """
 
+    name: str
+    version: str
+    doc: str
+    terms: tuple[Term, ...]
+    fields: Mapping[str, Field]
+    action: str | None
+    shared: Mapping[str, float | bool]
+    low: float | None
+    high: float | None
+    _formula: Formula
+
     def __init__(
         self,
         name: str,
@@ -52,26 +63,27 @@ class Reward:
         doc: str = "",
     ) -> None:
         """Read the terms into one formula; every mistake in the definition is an error here."""
-        self.name = _title("name", name)
-        self.version = _title("version", version)
-        self.doc = doc
-        self.terms = tuple(terms)
-        self.fields = MappingProxyType(_by_name(name, fields))
-        self.action = action
         shared = {key: checked_number(key, value) for key, value in (params or {}).items()}
-        self.shared = MappingProxyType(shared)
-        self.low = None if low is None else float(checked_number("total.low", low))
-        self.high = None if high is None else float(checked_number("total.high", high))
+        vars(self).update(
+            name=title("name", name),
+            version=title("version", version),
+            doc=doc,
+            terms=tuple(terms),
+            fields=MappingProxyType(_by_name(name, fields)),
+            action=action,
+            shared=MappingProxyType(shared),
+            low=None if low is None else float(checked_number("total.low", low)),
+            high=None if high is None else float(checked_number("total.high", high)),
+        )
         self._check(shared)
-        self._formula = formula(self.terms, self.fields, shared)
+        vars(self)["_formula"] = formula(self.terms, self.fields, shared)
 
     @classmethod
     def _made(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
         """Return a reward from parts that are already checked, those of `like` unless given."""
         made = cls.__new__(cls)
         names = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high", "_formula")
-        for part in names:
-            setattr(made, part, parts[part] if part in parts else getattr(like, part))
+        vars(made).update({part: parts[part] if part in parts else getattr(like, part) for part in names})
         made._check(made.shared)
         return made
 
@@ -159,6 +171,20 @@ class Reward:
         """Return a hash that agrees with equality."""
         return hash(self._identity)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a reward never changes."""
+        raise AttributeError(
+            f"a reward never changes; {name!r} is changed by with_params, with_weights or with_version"
+        )
+
+    def __copy__(self) -> "Reward":
+        """Return itself: what never changes needs no copy."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Reward":
+        """Return itself: what never changes needs no copy."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as data: another process gets the formula and needs none of the source."""
         return Reward.from_json, (self.to_json(),)
@@ -187,7 +213,7 @@ class Reward:
 
     def with_version(self, version: str) -> "Reward":
         """Return this reward under another version label."""
-        return Reward._made(self, version=_title("version", version))
+        return Reward._made(self, version=title("version", version))
 
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read."""
@@ -220,7 +246,10 @@ class Reward:
 
     def final(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself."""
-        return self._final.score(**inputs, terminal=True)
+        final = self._final
+        own = {place.record or place.key for place in places(self.program)}
+        needed = {place.record or place.key for place in places(final.program)}
+        return final.score(**{k: v for k, v in inputs.items() if k in needed or k not in own}, terminal=True)
 
     def compile(self, target: str = "python", **options: Any) -> Any:
         """Return this reward as a function for `target`: python, numba, numpy, jax or torch.
@@ -248,7 +277,7 @@ class Reward:
         if not terminal:
             raise DefinitionError(f"reward {self.name!r} has no terminal terms; mark one with @term(terminal=True)")
         final = self.only(*terminal)
-        final.fingerprint, final.domain_fingerprint = self.fingerprint, self.domain_fingerprint
+        vars(final).update(fingerprint=self.fingerprint, domain_fingerprint=self.domain_fingerprint)
         return final
 
     @cached_property
@@ -263,6 +292,7 @@ class Reward:
             tuple(term.weight for term in self.terms),
             self.inputs,
             tuple(field.labels for field in self._formula.inputs.values()),
+            tuple(name in self._formula.terminal for name in self.inputs),
             layout.scores,
             layout.clamped,
             layout.values,
@@ -297,7 +327,8 @@ class Reward:
         return spec.from_json(text)
 
 
-def _title(what: str, value: object) -> str:
+def title(what: str, value: object) -> str:
+    """Return a name or version if it is a printable text; DefinitionError if not."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise DefinitionError(f"a reward's {what} must be a printable text, not {value!r}")
     return value
@@ -309,11 +340,8 @@ def _by_name(reward: str, fields: Iterable[Field]) -> dict[str, Field]:
         if not isinstance(field, Field):
             raise DefinitionError(f"reward {reward!r}: {field!r} is not a Field")
         if field.name == "terminal":
-            raise DefinitionError(f"reward {reward!r}: 'terminal' is declared for you when a term is terminal")
+            raise DefinitionError(f"reward {reward!r}: 'terminal' needs no declaration: any term may read it")
         if field.name in found:
             raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice")
         found[field.name] = field
     return found
-
-
-__all__ = ["Formula", "Reward"]

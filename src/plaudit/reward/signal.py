@@ -31,6 +31,8 @@ class Frame:
     inputs: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     """The categories of each input; empty for numbers and flags."""
+    final: tuple[bool, ...]
+    """Which inputs only the end of an episode reads."""
     scores: tuple[int, ...]
     clamped: tuple[int, ...]
     values: tuple[int, ...]
@@ -78,11 +80,13 @@ class Signal:
 
     @property
     def inputs(self) -> dict[str, float | bool | str]:
-        """The values scored, by input name, after defaults were applied."""
+        """The values scored, by input name, after defaults were applied; those of the end only where it is one."""
         frame = self._frame
+        ended = "terminal" in frame.inputs and self._inputs[frame.inputs.index("terminal")]
         return {
-            name: labels[value] if labels else value
-            for name, labels, value in zip(frame.inputs, frame.labels, self._inputs, strict=True)
+            name: labels[int(value)] if labels else value
+            for name, labels, value, final in zip(frame.inputs, frame.labels, self._inputs, frame.final, strict=True)
+            if ended or not final
         }
 
     @property
@@ -130,7 +134,11 @@ class Signal:
         rule = "  ".join("─" * width for width in widths)
         lines = [f"{self.reward} {self.version}", _line(rows[0], widths), rule]
         lines += [_line(row, widths) for row in rows[1:]]
-        shown = ", ".join(f"{name}={_shown(value)}" for name, value in self.inputs.items())
+        grouped: dict[str, list[str]] = {}
+        for name, value in self.inputs.items():
+            grouped.setdefault(name.partition("[")[0], []).append(_shown(value))
+        joined = {name: values[0] if len(values) == 1 else f"({', '.join(values)})" for name, values in grouped.items()}
+        shown = ", ".join(f"{name}={text}" for name, text in joined.items())
         return "\n".join([*lines, rule, _line(total, widths), f"from {shown}"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,6 +176,7 @@ class Signal:
             tuple(term.weight for term in terms),
             tuple(inputs),
             ((),) * len(inputs),
+            (False,) * len(inputs),
             tuple(1 + 3 * i for i in count),
             tuple(2 + 3 * i for i in count),
             tuple(3 + 3 * i for i in count),

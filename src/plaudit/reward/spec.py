@@ -6,13 +6,13 @@ from typing import Any
 
 from plaudit.errors import PlauditError, SpecError
 from plaudit.language import nodes as n
-from plaudit.language.codec import canonical, decode, encode, parse
+from plaudit.language.codec import canonical, decode, encode, number_in, parse
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, kinds
-from plaudit.language.program import Guard
+from plaudit.language.program import Guard, reachable
 from plaudit.reward.identity import field_to_dict
 from plaudit.reward.lower import Formula, final_inputs, tidied
-from plaudit.reward.reward import Reward
+from plaudit.reward.reward import Reward, title
 from plaudit.reward.term import Term, checked_number
 
 FORMAT = 1
@@ -83,12 +83,16 @@ def from_dict(data: object) -> Reward:
 
 
 def _built(data: Mapping[str, Any]) -> Reward:
-    fields = {field.name: field for field in (_field(entry) for entry in _list(data, "fields"))}
+    listed = [_field(entry) for entry in _list(data, "fields")]
+    fields = {field.name: field for field in listed}
+    if len(fields) != len(listed) or "terminal" in fields:
+        raise SpecError("a field is declared twice, or called 'terminal'")
     terms = tuple(_term(entry) for entry in _list(data, "terms"))
     shared = {str(name): checked_number(name, value) for name, value in data["params"].items()}
-    for key in ("name", "version", "doc"):
-        if not isinstance(data[key], str):
-            raise SpecError(f"{key!r} must be a text")
+    if not isinstance(data["doc"], str) or not isinstance(data["action"], str | None):
+        raise SpecError("'doc' and 'action' must be texts")
+    for key in ("name", "version"):
+        title(key, data[key])
     low, high = (None if data[key] is None else float(checked_number(key, data[key])) for key in ("low", "high"))
     body = _formula(data, fields, terms, shared)
     parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
@@ -123,7 +127,25 @@ def _formula(
     unread = [name for name in fields if not any(field.name == name for field in inputs.values())]
     if unread:
         raise SpecError(f"no node reads the field {unread[0]!r}")
-    return tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
+    body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
+    _check_whole(body)
+    return body
+
+
+def _check_whole(body: Formula) -> None:
+    """Refuse a formula that computes with an unguarded partial operation, or names a field it does not read."""
+    guarded = {
+        node.arg
+        for at in reachable(body.nodes, [guard.node for guard in body.guards])
+        if isinstance(node := body.nodes[at], n.Defined)
+    }
+    for at in reachable(body.nodes, body.scores.values()):
+        if isinstance(body.nodes[at], n.PARTIAL) and at not in guarded:
+            raise SpecError(f"node {at} ({type(body.nodes[at]).__name__}) has no guard that says where it is defined")
+    read = {field.name for field in body.inputs.values()}
+    for node in body.nodes:
+        if isinstance(node, n.Label) and node.field not in read:
+            raise SpecError(f"a node names a value of field {node.field!r}, which no node reads")
 
 
 def _at(position: object, found: tuple[str, ...], kind: str) -> int:
@@ -167,6 +189,8 @@ def _field(entry: object) -> Field:
     parts: dict[str, Any] = {
         str(key): tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
+    if not any(isinstance(value, str) for value in parts.get("values") or ()):
+        parts |= {key: number_in(parts[key], key) for key in ("missing", "rest") if parts.get(key) in ("inf", "-inf")}
     field = Field(**parts)
     for name, wanted in {"flag": bool, "infinite": bool, "unit": str, "doc": str}.items():
         if not isinstance(getattr(field, name), wanted):

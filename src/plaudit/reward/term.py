@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args, overload
 
 from plaudit.errors import DefinitionError
 from plaudit.language.field import NAME, RESERVED
+from plaudit.language.numbers import constant_number, exact
 from plaudit.language.program import Builder
 from plaudit.language.read import read_term
 from plaudit.language.reader import Scope
 from plaudit.language.signature import check_signature
 from plaudit.language.source import Source, source_of
-from plaudit.language.values import constant_number, exact
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]
 PARAMETERS = ("weight", "low", "high")
@@ -68,7 +68,9 @@ class Term:
             raise DefinitionError(
                 f"term {self.name!r} was loaded from a specification and has no function; score it through its reward"
             )
-        return self.source.function(*inputs, **knobs)
+        defaults = self.source.function.__kwdefaults__ or {}
+        changed = {name: value for name, value in self.knobs.items() if defaults.get(name) != value}
+        return self.source.function(*inputs, **{**changed, **knobs})
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:
@@ -146,6 +148,8 @@ def term(
         defaults = source.function.__kwdefaults__ or {}
         names = [argument.arg for argument in source.tree.args.kwonlyargs]
         for knob in names:
+            if knob in defaults and defaults[knob] is None:
+                raise DefinitionError(f"term {title!r}: the knob {knob!r} is None; give it a number, or no default")
             if knob in PARAMETERS:
                 raise DefinitionError(
                     f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter"

@@ -1,6 +1,7 @@
 """Where a Program runs: one module a target, each with one table from node to spelling."""
 
 import importlib
+import inspect
 from typing import Any, Literal, get_args
 
 from plaudit.errors import MissingExtra, TargetError, did_you_mean
@@ -39,4 +40,10 @@ def compile_program(program: Program, target: str, *, on_bad: str = "raise", **o
         raise MissingExtra(
             f"the target {target!r} needs {error.name}. Install it: pip install 'plaudit[{extra}]'"
         ) from None
-    return getattr(module, _CLASSES[target])(program, on_bad=on_bad, **options)
+    kind = getattr(module, _CLASSES[target])
+    known = [name for name in inspect.signature(kind).parameters if name != "program"]
+    for name in options:
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise TargetError(f"the target {target!r} has no option {name!r}.{near} Its options: {', '.join(known)}.")
+    return kind(program, on_bad=on_bad, **options)

@@ -4,21 +4,22 @@ Both branches of a choice are computed, so every operation is written to be harm
 gradients finite in the branch not taken.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from plaudit.errors import InputError, ShapeMismatch, WrongType
+from plaudit.errors import InputError, OutOfRange, ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
-from plaudit.targets.emit import Spelling, emit, literal
+from plaudit.targets.door import none_given
+from plaudit.targets.emit import Code, Spelling, emit, literal
 from plaudit.targets.layout import Layout
 from plaudit.targets.refuse import Refusal
-from plaudit.targets.rows import columns, places
+from plaudit.targets.rows import places
 from plaudit.targets.scalar import function
 
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
@@ -115,7 +116,8 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     sure = Sure() if program.params or not inline else surely(program, ranges=guard)
     guards = [condition.node for condition in (program.ranges if guard else ())]
     guards += [condition.node for condition in program.domain if condition.node not in sure.holds]
-    code = emit(program, [*layout.roots, *guards], spelling)
+    code = Code() if inline else _safe_inputs(program, guards[: len(program.ranges)], spelling)
+    code = emit(program, [*layout.roots, *guards], spelling, code)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
     ok = " & ".join(code.texts[at] for at in guards) or "True"
@@ -124,16 +126,33 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
 
 
-def gather(
-    program: Program, inputs: Any, convert: Callable[[str, Field, Any], tuple[Any, Any]]
-) -> tuple[list[Any], list[Any], tuple[int, ...]]:
-    """Return the arguments for the inputs in order, conditions for `ok` found on the way in, and the batch's shape.
+def _safe_inputs(program: Program, ranges: Sequence[int], spelling: Spelling) -> Code:
+    """Return code that tests each range and puts a harmless value where it fails.
 
-    `convert` turns a column into an array of the target's own and a condition, or None where it always holds.
+    The row is masked either way; without this its NaN would reach the gradient of every parameter and input.
     """
-    given = columns(program, inputs)
+    code = emit(program, ranges, spelling)
+    names = list(program.inputs)
+    for k, (guard, at) in enumerate(zip(program.ranges, ranges, strict=False)):
+        code.lines.append(f"g{k} = {code.texts[at]}")
+        code.texts[at] = f"g{k}"
+        field = program.inputs[guard.where]
+        if field.kind == "number":
+            x, rest = f"x{names.index(guard.where)}", spelling.constant(float(field.at_rest))
+            code.lines.append(f"{x} = where(g{k}, {x}, {rest})")
+    return code
+
+
+def gather(
+    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]]
+) -> tuple[list[Any], dict[str, Any], tuple[int, ...]]:
+    """Return the arguments for the inputs in order, where each column was exact, and the batch's shape.
+
+    `given` holds the columns by name. `convert` turns one into an array of the target's own and a condition under
+    which it is what was given, or None where it always is.
+    """
     converted: dict[str, Any] = {}
-    conditions = []
+    conditions: dict[str, Any] = {}
     arguments = []
     shapes: dict[str, tuple[int, ...]] = {}
     for place in places(program):
@@ -148,7 +167,7 @@ def gather(
                     f"and the shape is {shape}."
                 )
             if exact is not None:
-                conditions.append(exact.all(-1) if vector else exact)
+                conditions[name] = exact.all(-1) if vector else exact
         array = converted[name][..., place.entry] if vector else converted[name]
         arguments.append(array)
         shapes[name] = tuple(array.shape)
@@ -164,12 +183,19 @@ def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, 
     return found.pop() if found else ()
 
 
-def as_array(reward: str, name: str, value: Any) -> Any:
-    """Return a list, number or array as a NumPy array; ShapeMismatch where its rows differ in length."""
+def as_array(reward: str, name: str, field: Field, value: Any) -> Any:
+    """Return a list, number or array as a NumPy array, None replaced by what stands in for it."""
     try:
-        return np.asarray(value)
+        column = np.asarray(value)
     except ValueError:
         raise ShapeMismatch(f"reward {reward!r}, field {name!r}: its rows differ in length.") from None
+    if column.dtype.kind != "O" or not any(entry is None for entry in column.reshape(-1)):
+        return column
+    if field.missing is None:
+        raise none_given(reward, name)
+    stand_in = field.labels.index(str(field.missing)) if field.kind == "category" else field.missing
+    filled = [stand_in if entry is None else entry for entry in column.reshape(-1)]
+    return np.asarray(filled).reshape(column.shape)
 
 
 def wrong_dtype(reward: str, name: str, field: Field, dtype: object) -> WrongType:
@@ -179,8 +205,15 @@ def wrong_dtype(reward: str, name: str, field: Field, dtype: object) -> WrongTyp
     return WrongType(f"reward {reward!r}, field {name!r}: a column of {dtype} is not {wanted}. {hint}")
 
 
-def first_bad(program: Program, arguments: Iterable[Any], bad: int, *, guard: bool) -> InputError:
+def first_bad(
+    program: Program, arguments: Iterable[Any], bad: int, *, guard: bool, exact: Mapping[str, Any]
+) -> InputError:
     """Return the error for the row at the flat position `bad`, the first that `ok` refuses."""
+    for name, condition in exact.items():
+        if not condition.reshape(-1)[bad if condition.shape else 0]:
+            flag = any(place.column == name and place.field.kind == "flag" for place in places(program))
+            problem = "is neither 0 nor 1" if flag else "is a whole number that the dtype cannot hold exactly"
+            return OutOfRange(f"reward {program.name!r}, field {name!r}, row {bad}: the value {problem}.")
     row = []
     for array in arguments:
         value = array.reshape(-1)[bad if array.shape else 0].item()

@@ -16,7 +16,7 @@ def converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]:
     def converted(value: Any) -> Any:
         if value is None:
             if field.missing is None:
-                raise _none(reward, name)
+                raise none_given(reward, name)
             value = field.missing
         if not isinstance(value, str) and getattr(value, "ndim", None) == 0:
             value = value.item()  # a 0-d array or tensor
@@ -45,17 +45,18 @@ def _flag(reward: str, name: str, field: Field, value: Any) -> bool:
     raise _wrong(reward, name, value, "a flag (True, False, 1 or 0)")
 
 
-def _category(reward: str, name: str, field: Field, value: Any) -> int:
+def _category(reward: str, name: str, field: Field, value: Any) -> float:
     if not isinstance(value, str):
         raise _wrong(reward, name, value, f"a text, one of {', '.join(field.labels)}")
     if value in field.labels:
-        return field.labels.index(value)
+        return float(field.labels.index(value))
     if field.other is not None:
-        return field.labels.index(field.other)
+        return float(field.labels.index(field.other))
     raise range_error(reward, name, field, value)
 
 
-def _none(reward: str, name: str) -> MissingField:
+def none_given(reward: str, name: str) -> MissingField:
+    """Return the error for a value that is None where nothing stands in for it."""
     advice = "Give a value, or declare the field with missing=."
     return MissingField(f"reward {reward!r}, field {name!r}: a value is None. {advice}")
 
@@ -92,7 +93,7 @@ def encode_category(reward: str, name: str, field: Field, texts: Any) -> Any:
     absent = np.array([text is None for text in flat]) if column.dtype.kind == "O" else np.zeros(flat.shape, bool)
     if absent.any():
         if field.missing is None:
-            raise _none(reward, name)
+            raise none_given(reward, name)
         flat = np.where(absent, field.missing, flat)
     found, inverse = np.unique(flat.astype(str), return_inverse=True)
     try:

@@ -5,7 +5,7 @@ The usual row — the right names, floats, flags, known texts — costs a few te
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from plaudit.language.field import LARGEST_WHOLE
@@ -36,7 +36,7 @@ class Entrance:
     names: dict[str, Any]
     given: str
     """An expression for everything that was passed, for the slow way in."""
-    keywords: list[str] = field(default_factory=list)
+    keywords: list[str] | None = None
     """The names that the first arguments go by, where they are keyword arguments."""
 
     def renamed(self, made: Any) -> Any:
@@ -44,12 +44,12 @@ class Entrance:
 
         The names are put into the code object as data, so no text of a reward is ever compiled.
         """
-        if self.keywords:
+        if self.keywords is not None:
             extra, *rest = made.__code__.co_varnames[len(self.keywords) :]
             while extra in self.keywords:
                 extra += "_"
             made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, extra, *rest))
-            made.__kwdefaults__ = dict(zip(self.keywords, made.__kwdefaults__.values(), strict=True))
+            made.__kwdefaults__ = dict(zip(self.keywords, (made.__kwdefaults__ or {}).values(), strict=True))
         return made
 
 
@@ -63,7 +63,7 @@ def entrance(program: Program, converters: Sequence[Callable[[Any], Any]], *, ke
     if keywords:
         names |= {"absent": ABSENT, "passed": passed}
         pairs = "".join(f"(q{i}, y{i}), " for i in range(len(top)))
-        arguments = ["*", *(f"y{i}=absent" for i in range(len(top))), "**extra"]
+        arguments = [*(["*"] if top else []), *(f"y{i}=absent" for i in range(len(top))), "**extra"]
         way = Entrance(arguments, [], names, f"passed(({pairs}), extra)", top)
     else:
         way = Entrance(["inputs"], [], names, "inputs")
@@ -81,10 +81,15 @@ def passed(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any]) -> dict[s
     return {name: value for name, value in pairs if value is not ABSENT} | dict(extra)
 
 
+def listed(vector: Any) -> Any:
+    """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one."""
+    return vector.tolist() if hasattr(vector, "tolist") else vector
+
+
 def _read_record(way: Entrance, name: str, top: list[str], found: Sequence[Place]) -> None:
     """Read `prev` or `curr`; a whole state may hold declared fields that are read at the other end only."""
     keys = {place.key for place in found if place.record == name}
-    way.names |= {f"keys_{name}": keys, "declared": frozenset(place.key for place in found)}
+    way.names |= {f"keys_{name}": keys, "declared": frozenset(place.key for place in found if place.record)}
     way.lines += [
         f"{name} = {_top(way, name, top)}",
         f"if type({name}) is not dict: {name} = record({name}, keys_{name})",
@@ -94,12 +99,12 @@ def _read_record(way: Entrance, name: str, top: list[str], found: Sequence[Place
 
 def _top(way: Entrance, name: str, top: list[str]) -> str:
     """Return the expression for what was passed under a name."""
-    return f"y{top.index(name)}" if way.keywords else f"inputs[q{top.index(name)}]"
+    return f"y{top.index(name)}" if way.keywords is not None else f"inputs[q{top.index(name)}]"
 
 
 def _unexpected(way: Entrance, program: Program, found: Sequence[Place], top: list[str]) -> str:
     """Return the test that something was passed that the reward does not read."""
-    if way.keywords:
+    if way.keywords is not None:
         return "extra"
     if any(_default(program, place) is not None for place in found):
         way.names["top"] = frozenset(top)
@@ -117,22 +122,25 @@ def _read(way: Entrance, program: Program, i: int, place: Place, top: list[str])
     value = f"{place.record}[k{i}]" if place.record else _top(way, place.key, top)
     if place.entry is not None:
         if place.entry == 0:
-            way.lines.append(f"if len({value}) != {place.field.length}: raise KeyError")
-        value = f"{value}[{place.entry}]"
+            way.names["listed"] = listed
+            way.lines += [f"w = listed({value})", f"if len(w) != {place.field.length}: raise KeyError"]
+        value = f"w[{place.entry}]"
     default = _default(program, place)
     if default is not None:
         way.names[f"e{i}"] = default
         at = top.index(place.key)
-        instead = f"{value} if {value} is not absent else e{i}" if way.keywords else f"inputs.get(q{at}, e{i})"
-        needed = f"x{list(program.inputs).index('terminal')}" if place.name in program.terminal else ""
-        value = f"{value} if {needed} else {instead}" if needed else instead
+        kept = f"{value} if {value} is not absent else e{i}"
+        instead = f"inputs.get(q{at}, e{i})" if way.keywords is None else kept
+        if place.name in program.terminal:
+            instead = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
+        value = instead
     way.lines += [f"x{i} = {value}", _converted(way, i, place)]
 
 
 def _converted(way: Entrance, i: int, place: Place) -> str:
     """Return the line that turns x0, x1 … into what its field holds."""
     if place.field.kind == "category":
-        way.names[f"m{i}"] = {label: position for position, label in enumerate(place.field.labels)}
+        way.names[f"m{i}"] = {label: float(position) for position, label in enumerate(place.field.labels)}
         return f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"
     if place.field.kind == "flag":
         return f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"

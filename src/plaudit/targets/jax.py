@@ -1,5 +1,6 @@
 """The `jax` target: one traced function, so `jit`, `vmap`, `grad` and `scan` need no adapter."""
 
+from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property, reduce
 from typing import Any
@@ -11,7 +12,9 @@ import numpy as np
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.compiled import Compiled
 from plaudit.targets.floats import FLOATS
+from plaudit.targets.rows import columns
 from plaudit.targets.scores import Scores
 
 
@@ -28,7 +31,7 @@ def whole(column: Any) -> Any:
 NAMES: dict[str, Any] = {name: getattr(jnp, name) for name in FUNCTIONS} | {"take": take, "whole": whole}
 
 
-class JaxReward:
+class JaxReward(Compiled):
     """A reward compiled to JAX: a pytree of arrays in, `Scores` out, pure and traceable.
 
     Inside `jit`, `vmap` or `grad` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
@@ -36,35 +39,34 @@ class JaxReward:
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
-        self.program = program
-        self.guard = guard
-        self.on_bad = on_bad
+        super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self.inputs = tuple(program.inputs)
         self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
-        leaves = jax.tree_util.tree_leaves(inputs)
+        given = columns(self.program, inputs)
+        leaves = jax.tree_util.tree_leaves(list(given.values()))
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _floating(leaves))
-        arguments, conditions, shape = gather(self.program, inputs, lambda *c: _convert(self.program.name, dtype, *c))
+        arguments, exact, shape = gather(self.program, given, lambda *c: _convert(self.program.name, dtype, *c))
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.values(params)
         numbers = [
             jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         ]
-        constants = [np.asarray(c, bool if isinstance(c, bool) else dtype) for c in made.constants]
+        limits = FLOATS[str(dtype)]
+        constants = [np.asarray(limits.fitted(c), bool if isinstance(c, bool) else dtype) for c in made.constants]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
-        limit = FLOATS[str(dtype)].exponent
-        fixed = [*constants, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limit]
+        fixed = [*constants, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
         *results, fine = made.function(*arguments, *numbers, *fixed)
+        conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers)]
         ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
-        if self.on_bad == "raise" and not isinstance(ok, jax.core.Tracer) and not bool(ok.all()):
+        if self.on_bad == "raise" and not _traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
             bound = self.program.bound({name: np.asarray(value).item() for name, value in (params or {}).items()})
-            raise first_bad(bound, [np.asarray(array) for array in arguments], bad, guard=self.guard)
-        return made.layout.named(outputs, ok)
+            raise first_bad(bound, [np.asarray(array) for array in arguments], bad, guard=self.guard, exact=exact)
+        return made.layout.named(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
 
     @cached_property
     def _general(self) -> Generated:
@@ -78,6 +80,11 @@ def _floating(leaves: list[Any]) -> Any:
     return jnp.result_type(*found) if found else jnp.dtype("float32")
 
 
+def _traced(tree: Any) -> bool:
+    """Return whether something in a tree has no value yet, as inside `jit`, `vmap` and `grad`."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
+
+
 def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return whole numbers as int32, those beyond it at its ends: JAX itself would silently drop their upper bits."""
     limits = np.iinfo(np.int32)
@@ -87,11 +94,13 @@ def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
+    if not hasattr(value, "dtype") and _traced(value):
+        value = jnp.asarray(value)
     if not hasattr(value, "dtype") or getattr(value.dtype, "kind", "") in "OUS":
-        value = as_array(reward, name, value)
+        value = as_array(reward, name, field, value)
         if value.dtype.kind not in "iufb":
             raise wrong_dtype(reward, name, field, value.dtype)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and not jax.config.jax_enable_x64:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and jnp.asarray(0).dtype.itemsize < 8:
         value = _narrowed(value)
     column = jnp.asarray(value)
     integer = jnp.issubdtype(column.dtype, jnp.integer)

@@ -27,22 +27,22 @@ class Layout:
         parts = ("value", "score", "clamped") if clamped else ("value", "score")
         wanted = ["total", *(f"{term}.{part}" for part in parts for term in program.terms)]
         roots: dict[int, str] = {}
-        for name in wanted:
+        for name in wanted[1:]:
             roots.setdefault(program.outputs[name], name)
-        order = list(roots)
+        order = [program.outputs["total"], *roots]  # a total may be scaled in place: it shares with no term
 
         def at(part: str) -> tuple[int, ...]:
             if part not in parts:
                 return ()
-            return tuple(order.index(program.outputs[f"{term}.{part}"]) for term in program.terms)
+            return tuple(1 + list(roots).index(program.outputs[f"{term}.{part}"]) for term in program.terms)
 
-        return cls(tuple(order), tuple(roots.values()), program.terms, 0, at("value"), at("score"), at("clamped"))
+        return cls(tuple(order), ("total", *roots.values()), program.terms, 0, at("value"), at("score"), at("clamped"))
 
-    def named(self, outputs: Sequence[Any], ok: Any) -> Scores:
-        """Return the outputs of a compiled function by name."""
+    def named(self, outputs: Sequence[Any], ok: Any, *, kind: type[dict[str, Any]] = dict) -> Scores:
+        """Return the outputs of a compiled function by name, in dictionaries of `kind`."""
         return Scores(
             outputs[self.total],
-            {term: outputs[at] for term, at in zip(self.terms, self.values, strict=True)},
-            {term: outputs[at] for term, at in zip(self.terms, self.scores, strict=True)},
+            kind((term, outputs[at]) for term, at in zip(self.terms, self.values, strict=True)),
+            kind((term, outputs[at]) for term, at in zip(self.terms, self.scores, strict=True)),
             ok,
         )

@@ -10,9 +10,11 @@ import numpy as np
 from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
 from plaudit.targets.array import first_bad, gather
+from plaudit.targets.compiled import Compiled
 from plaudit.targets.emit import emit
 from plaudit.targets.layout import Layout
 from plaudit.targets.numpy import buffers, convert
+from plaudit.targets.rows import columns
 from plaudit.targets.scalar import NAMES, SCALAR, function
 from plaudit.targets.scores import Scores
 
@@ -20,16 +22,13 @@ _NAMES = {**NAMES, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "numba"
 """As in Python, but for rounding: Numba's own returns 64-bit integers, which overflow."""
 
 
-class NumbaReward:
+class NumbaReward(Compiled):
     """A reward compiled to machine code: columns in, `Scores` of columns out, bit for bit what Python gives."""
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", parallel: bool = True) -> None:
         """Compile `program` on the first call; without `guard`, declared ranges are not checked."""
-        self.program = program
-        self.guard = guard
-        self.on_bad = on_bad
+        super().__init__(program, guard=guard, on_bad=on_bad, parallel=parallel)
         self.parallel = parallel
-        self.inputs = tuple(program.inputs)
         self.layout = Layout.of(program.bound(), clamped=False)
 
     def __call__(
@@ -37,7 +36,7 @@ class NumbaReward:
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         name = self.program.name
-        arguments, conditions, shape = gather(self.program, inputs, lambda *column: convert(name, *column))
+        arguments, exact, shape = gather(self.program, columns(self.program, inputs), lambda *c: convert(name, *c))
         size = int(np.prod(shape, dtype=np.int64))
         layout, loop = self._default if params is None else self._general
         numbers = [] if params is None else list(self.program.values(params).values())
@@ -46,14 +45,14 @@ class NumbaReward:
             np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array) for array in arguments
         ]
         loop(size, *flat, *numbers, *outputs, ok)
-        for condition in conditions:
+        for condition in exact.values():
             fine = np.broadcast_to(condition, shape).reshape(-1)
             ok &= fine
             for output in outputs:
                 output[~fine] = np.nan
         if self.on_bad == "raise" and not ok.all():
             bound = self.program.bound(params)
-            raise first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard)
+            raise first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard, exact=exact)
         return layout.named([output.reshape(shape) for output in outputs], ok.reshape(shape))
 
     @cached_property
@@ -75,7 +74,7 @@ class NumbaReward:
         inputs = [f"x{i}" for i in range(len(program.inputs))]
         outputs = [f"o{i}" for i in range(len(layout.roots))]
         reads = [
-            f"x{i} = float(a{i}[i])" if field.kind == "number" else f"x{i} = a{i}[i]"
+            f"x{i} = a{i}[i]" if field.kind == "flag" else f"x{i} = float(a{i}[i])"
             for i, field in enumerate(program.inputs.values())
         ]
         fine = " and ".join(code.texts[at] for at in guards) or "True"

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from plaudit.language.field import LARGEST_WHOLE, Field
 from plaudit.language.program import Program
 from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.compiled import Compiled
 from plaudit.targets.floats import FLOATS
 from plaudit.targets.layout import Layout
+from plaudit.targets.rows import columns
 from plaudit.targets.scores import Scores
 
 CHUNK = 16_384
@@ -34,16 +36,13 @@ def whole(column: Array) -> Any:
 NAMES: dict[str, Any] = {name: getattr(np, name) for name in FUNCTIONS} | {"take": take, "whole": whole}
 
 
-class NumpyReward:
+class NumpyReward(Compiled):
     """A reward compiled to NumPy: columns in, `Scores` of columns out."""
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", chunk: int = CHUNK) -> None:
         """Compile `program`; without `guard`, declared ranges are not checked."""
-        self.program = program
-        self.guard = guard
-        self.on_bad = on_bad
+        super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk)
         self.chunk = chunk
-        self.inputs = tuple(program.inputs)
         self._bound = program.bound()
         self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)
 
@@ -51,14 +50,14 @@ class NumpyReward:
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
-        arguments, conditions, shape = gather(self.program, inputs, self._convert)
+        arguments, exact, shape = gather(self.program, columns(self.program, inputs), self._convert)
         made = self._default if params is None else self._general
         numbers = [] if params is None else list(self.program.values(params).values())
         tables = [np.asarray(table) for table in made.tables]
         fixed = [*numbers, *made.constants, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
         size = int(np.prod(shape, dtype=np.int64))
         flat = [array.reshape(-1) if array.shape else array for array in arguments]
-        checks = [condition.reshape(-1) if condition.shape else condition for condition in conditions]
+        checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
         outputs, ok = buffers(made.layout, size, shape, out)
         for start in range(0, size, self.chunk):
             rows = slice(start, min(start + self.chunk, size))
@@ -70,7 +69,7 @@ class NumpyReward:
                 output[rows] = result
             ok[rows] = fine
             if not np.all(fine):
-                self._bad(flat, outputs, ok, rows, params)
+                self._bad(flat, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         return made.layout.named(shaped, ok.reshape(shape))
 
@@ -81,12 +80,13 @@ class NumpyReward:
         ok: Array,
         rows: slice,
         params: Mapping[str, float | bool] | None,
+        exact: Mapping[str, Array],
     ) -> None:
         """Raise for the first bad row of a chunk, or mask all of them."""
         bad = np.flatnonzero(~ok[rows])
         if self.on_bad == "raise":
             bound = self._bound if params is None else self.program.bound(params)
-            raise first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard)
+            raise first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard, exact=exact)
         for output in outputs:
             output[rows][bad] = np.nan
 
@@ -103,7 +103,7 @@ def convert(reward: str, name: str, field: Field, value: Any) -> tuple[Array, Ar
     """Return a column as float64, flags or positions, and where it was exact; None where it always is."""
     if isinstance(value, str) and field.kind == "category" and value in field.labels:
         return np.asarray(field.labels.index(value)), None  # a default
-    column = as_array(reward, name, value)
+    column = as_array(reward, name, field, value)
     kind = column.dtype.kind
     if column.size == 0 and kind == "f":
         return column.astype({"number": np.float64, "flag": np.bool_, "category": np.intp}[field.kind]), None
@@ -133,6 +133,9 @@ def buffers(layout: Layout, size: int, shape: tuple[int, ...], out: Scores | Non
     for part, ats in ((out.values, layout.values), (out.scores, layout.scores)):
         places |= {at: part[term] for term, at in zip(layout.terms, ats, strict=True)}
     arrays = [places[at] for at in range(len(layout.roots))]
+    for at, array in enumerate(arrays):  # outputs that shared an array, and differ under other parameters
+        if any(array is earlier for earlier in arrays[:at]):
+            arrays[at] = np.empty(shape)
     if any(array.shape != shape or array.dtype != np.float64 for array in arrays):
         raise ValueError(f"out= holds arrays of shape {out.total.shape}; this batch has shape {shape}")
     return [array.reshape(-1) for array in arrays], out.ok.reshape(-1)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeVar
 
-from plaudit.errors import InputError, ShapeMismatch
+from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain, ShapeMismatch, UnknownCategory
 from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
+from plaudit.targets.compiled import Compiled
 from plaudit.targets.door import converter
 from plaudit.targets.emit import Code, emit
 from plaudit.targets.entrance import UNUSUAL, entrance
@@ -21,7 +22,7 @@ Row = tuple[Any, ...]
 Result = TypeVar("Result")
 
 
-class PythonReward:
+class PythonReward(Compiled):
     """A reward compiled to Python.
 
     Call it with a mapping of inputs to get `Scores`. `function` is the bare generated function: inputs by position, in
@@ -30,10 +31,7 @@ class PythonReward:
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise") -> None:
         """Compile `program`; without `guard`, declared ranges are not checked."""
-        self.program = program
-        self.guard = guard
-        self.on_bad = on_bad
-        self.inputs = tuple(program.inputs)
+        super().__init__(program, guard=guard, on_bad=on_bad)
         self._bound = program.bound()
         self._refusal = Refusal(self._bound, ranges=guard)
         self.layout = Layout.of(self._bound)
@@ -51,7 +49,7 @@ class PythonReward:
                 return layout.named(general(*row, *values.values()), True)
             except InputError:
                 raise Refusal(self.program.bound(params), ranges=self.guard)(row) from None
-        except InputError:
+        except (NotFinite, OutOfRange, UnknownCategory, OutsideDomain):
             if self.on_bad == "raise":
                 raise
             return self.layout.named((math.nan,) * len(self.layout.roots), False)
@@ -64,10 +62,14 @@ class PythonReward:
     def row(self, inputs: Any) -> Row:
         """Return the values of `inputs` past the door, in order."""
         flat = columns(self.program, inputs)
+        found = list(zip(places(self.program), self._converters, strict=True))
+        ended = any(convert(flat["terminal"]) for place, convert in found if place.name == "terminal")
         values = []
-        for place, convert in zip(places(self.program), self._converters, strict=True):
+        for place, convert in found:
             value = flat.get(place.name) if place.name in flat else flat[place.column]
-            if place.entry is not None and place.name not in flat:
+            if place.name in self.program.terminal and not ended:
+                value = place.field.at_rest  # what only the end reads is nobody's business before it
+            elif place.entry is not None and place.name not in flat:
                 value = _entry(self.program, place, value)
             values.append(convert(value))
         return tuple(values)
@@ -149,6 +151,8 @@ class PythonReward:
 
 def _entry(program: Program, place: Place, vector: Any) -> Any:
     """Return one entry of a vector; ShapeMismatch where it is none, or not of its length."""
+    if vector is None and place.field.missing is not None:
+        return place.field.missing
     sized = not isinstance(vector, str | bytes | Mapping | Set) and hasattr(vector, "__getitem__")
     length = len(vector) if sized and getattr(vector, "ndim", 1) != 0 else -1
     if length != place.field.length:

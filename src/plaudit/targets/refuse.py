@@ -26,8 +26,7 @@ class Refusal:
         holds = self._conditions(*row)
         failed = next((guard for guard, held in zip(self.guards, holds, strict=True) if not held), None)
         if failed is None:
-            dtype = "the dtype of the batch, which overflows or does not keep a whole number exactly"
-            return InputError(f"reward {program.name!r}{place}: a number is too large for {dtype}")
+            return InputError(f"reward {program.name!r}{place}: a number overflows the dtype of the batch")
         if failed in program.ranges:
             value = row[list(program.inputs).index(failed.where)]
             return range_error(program.name, failed.where, program.inputs[failed.where], value, place=place)

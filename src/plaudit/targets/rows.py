@@ -31,6 +31,13 @@ class Place:
 
 def places(program: Program) -> tuple[Place, ...]:
     """Return where each input of `program` is found."""
+    if "places" not in program.memo:
+        program.memo["places"] = _places(program)
+    known: tuple[Place, ...] = program.memo["places"]
+    return known
+
+
+def _places(program: Program) -> tuple[Place, ...]:
     found = []
     for name, field in program.inputs.items():
         record, _, key = name.rpartition(".")
@@ -53,10 +60,14 @@ def columns(program: Program, inputs: Any) -> dict[str, Any]:
             record, _, key = name.rpartition(".")
             if record not in ("prev", "curr") or key not in declared:
                 raise unknown_input(program.name, name, known)
-            del flat[name]  # a whole state: a declared field that is read at the other end of the step only
+            value = flat.pop(name)  # of a whole state: read at the other end of the step only, unless …
+            if record == "curr" and key in known:  # … it is read plainly, which means its value after the step
+                if key in flat:
+                    raise twice(program, key)
+                flat[key] = value
     for place in places(program):
         if place.entry is not None and place.name in flat and place.column in flat:
-            raise UnknownInput(f"reward {program.name!r}: {place.column!r} is given twice, whole and by its entries.")
+            raise twice(program, place.column)
         if place.name in flat or place.column in flat:
             continue
         default = default_of(program, place, flat.get("terminal", False))
@@ -86,10 +97,15 @@ def _flattened(program: Program, inputs: Any) -> dict[str, Any]:
         if name in ("prev", "curr"):
             keys = {place.key for place in places(program) if place.record == name}
             parts = {f"{name}.{key}": part for key, part in record(value, keys).items()}
-        for twice in parts.keys() & flat.keys():
-            raise UnknownInput(f"reward {program.name!r}: {twice!r} is given twice, nested and by its whole name.")
+        for both in parts.keys() & flat.keys():
+            raise twice(program, both)
         flat |= parts
     return flat
+
+
+def twice(program: Program, name: str) -> UnknownInput:
+    """Return the error for an input that is given in two ways."""
+    return UnknownInput(f"reward {program.name!r}: {name!r} is given twice, in two ways.")
 
 
 def _names(inputs: Any) -> Any:

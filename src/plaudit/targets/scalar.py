@@ -88,7 +88,8 @@ NAMES: dict[str, Any] = {
 def function(name: str, arguments: list[str], body: list[str], names: dict[str, Any]) -> Any:
     """Return the function made of generated lines; `names` is all that it sees, and `source` on it the text."""
     text = f"def {name}({', '.join(arguments)}):\n" + "\n".join(f"    {line}" for line in body) + "\n"
-    namespace: dict[str, Any] = {"__builtins__": {}, **names}
+    # PyTorch looks for __import__ in the frame that calls it; our own text calls nothing but `names`
+    namespace: dict[str, Any] = {"__builtins__": {"__import__": __import__}, **names}
     exec(compile(text, f"<plaudit {name}>", "exec"), namespace)  # our own text: see emit
     made = namespace[name]
     made.source = text

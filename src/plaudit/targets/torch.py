@@ -1,7 +1,6 @@
 """The `torch` target: tensors in, tensors out on their device, differentiable, ready for `torch.compile`."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,10 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.array import FUNCTIONS, as_array, first_bad, gather, generate, wrong_dtype
+from plaudit.targets.compiled import Compiled
 from plaudit.targets.floats import FLOATS, Limits
+from plaudit.targets.rows import columns
 from plaudit.targets.scores import Scores
 
 
@@ -37,7 +38,7 @@ NAMES: dict[str, Any] = {
 }
 
 
-class TorchReward:
+class TorchReward(Compiled):
     """A reward compiled to PyTorch.
 
     Inside `torch.compile` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
@@ -45,30 +46,28 @@ class TorchReward:
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
-        self.program = program
-        self.guard = guard
-        self.on_bad = on_bad
+        super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self.inputs = tuple(program.inputs)
         self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
+        self._general = generate(program, guard=guard, names=NAMES, inline=False)
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
-        tensors = list(_tensors(inputs))
-        floating = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
-        dtype = self.dtype or (max(floating, key=lambda d: d.itemsize) if floating else torch.float32)
-        device = tensors[0].device if tensors else torch.device("cpu")
+        given = columns(self.program, inputs)
+        dtype = self.dtype or _floating(given)
+        device = _device(given)
+        limits = _limits(dtype)
 
         def tensor(value: Any, kind: Any = None) -> torch.Tensor:
             wanted = kind or (torch.bool if isinstance(value, bool) else dtype)
             if isinstance(value, torch.Tensor):
                 return value.to(device=device, dtype=wanted)
-            return torch.full((), value, dtype=wanted, device=device)
+            return torch.full((), limits.fitted(value), dtype=wanted, device=device)
 
         def column(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return _convert(self.program.name, dtype, device, name, field, value)
 
-        arguments, conditions, shape = gather(self.program, inputs, column)
+        arguments, exact, shape = gather(self.program, given, column)
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.values(params)
         numbers = [
@@ -79,10 +78,10 @@ class TorchReward:
             torch.tensor(table, dtype=torch.bool if isinstance(table[0], bool) else dtype, device=device)
             for table in made.tables
         ]
-        limit = _limits(dtype).exponent
-        *results, fine = made.function(*arguments, *numbers, *constants, *tables, tensor(0.0), tensor(1.0), limit)
+        fixed = [*constants, *tables, tensor(0.0), tensor(1.0), limits.exponent]
+        *results, fine = made.function(*arguments, *numbers, *fixed)
         ok = torch.as_tensor(fine, device=device)
-        for condition in conditions:
+        for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers)]:
             ok = ok & condition
         ok = ok.expand(shape)
         nothing = tensor(float("nan"))
@@ -90,36 +89,34 @@ class TorchReward:
         if self.on_bad == "raise" and not torch.compiler.is_compiling() and not bool(ok.all()):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
             bound = self.program.bound({name: float(value) for name, value in (params or {}).items()})
-            raise first_bad(bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard)
+            raise first_bad(bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard, exact=exact)
         return made.layout.named(outputs, ok)
 
-    @cached_property
-    def _general(self) -> Generated:
-        """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES, inline=False)
+
+def _floating(given: Mapping[str, Any]) -> torch.dtype:
+    """Return the widest dtype of the floating columns; float32 where there is none."""
+    found = [value.dtype for value in given.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    arrays = [value for value in given.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
+    found += [torch.as_tensor(np.empty(0, array.dtype)).dtype for array in arrays]
+    return max(found, key=lambda dtype: dtype.itemsize, default=torch.float32)
+
+
+def _device(given: Mapping[str, Any]) -> torch.device:
+    """Return the device of the columns; a single number goes where they are."""
+    tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
+    tensors.sort(key=lambda tensor: tensor.ndim == 0)
+    return tensors[0].device if tensors else torch.device("cpu")
 
 
 def _limits(dtype: torch.dtype) -> Limits:
     return FLOATS[str(dtype).removeprefix("torch.")]
 
 
-def _tensors(inputs: Any) -> Any:
-    names = getattr(getattr(inputs, "dtype", None), "names", None) or getattr(inputs, "columns", ())
-    for name in inputs if isinstance(inputs, Mapping) else names:
-        value = inputs[name]
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, Mapping) or getattr(getattr(value, "dtype", None), "names", None):
-            yield from _tensors(value)
-        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            yield torch.as_tensor(np.empty(0, value.dtype))
-
-
 def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
     if not isinstance(value, torch.Tensor):
-        array = as_array(reward, name, value)
+        array = as_array(reward, name, field, value)
         if array.dtype.kind not in "iufb":
             raise wrong_dtype(reward, name, field, array.dtype)
         if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # not every PyTorch has these
