@@ -111,7 +111,7 @@ def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[st
     ranges = _ranges(builder, body)
     names = tuple(term.name for term in terms)
     whole = Program(
-        name, names, tuple(builder.nodes), body.inputs, params, outputs, body.terminal, tuple(domain), ranges
+        name, names, tuple(builder.nodes), body.inputs, dict(params), outputs, body.terminal, tuple(domain), ranges
     )
     return whole.pruned()
 
