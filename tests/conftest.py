@@ -4,11 +4,12 @@ import os
 from collections import Counter
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
+settings.register_profile("hurry", deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("default")
 
 NO_SKIPS = "PLAUDIT_NO_SKIPS"

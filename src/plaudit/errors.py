@@ -16,11 +16,11 @@ PlauditError
 │   ├── UnknownCategory               a text that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
 │   └── ShapeMismatch                 columns of different lengths
+├── TargetError                       a reward that cannot be compiled for a target
+│   ├── MissingExtra (ImportError)    the target's library is not installed
+│   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
-├── FileError (OSError)               a file that cannot be read or written
-└── TargetError                       a reward that cannot be compiled for a target
-├── MissingExtra (ImportError)    the target's library is not installed
-└── UnsupportedNode (NotImplementedError)  the target cannot express an operation
+└── FileError (OSError)               a file that cannot be read or written
 """
 
 from collections.abc import Iterable

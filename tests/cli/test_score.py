@@ -238,7 +238,10 @@ def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tm
         ({"torque": [1, 2, 3], "torque[0]": 1}, "'torque' is given whole and by its entries"),
         ({"torque": [1, 2]}, "3 values are needed"),
         ({"torque": 5}, "3 values are needed"),
-        ({"torque": {"a": 1, "b": 2, "c": 3}}, "torque",),
+        (
+            {"torque": {"a": 1, "b": 2, "c": 3}},
+            "torque",
+        ),
         ({"torque": [1, [2], 3]}, "torque[1]"),
         ({"torque": "abc"}, "torque"),
         ({"torque[3]": 1}, "does not read 'torque[3]'"),

@@ -23,7 +23,7 @@ SAMPLES = """
 {"step": 14, "delta_pass_rate": 0.1, "delta_tokens": 150, "phase_advance": false, "switch_committed": false, "r_step": 0.055}
 {"step": 25, "delta_pass_rate": 0.05, "delta_tokens": 100, "phase_advance": true, "switch_committed": false, "r_step": 0.325}
 {"step": 26, "delta_pass_rate": 0, "delta_tokens": 0, "phase_advance": false, "switch_committed": false, "r_step": 1.0, "terminal": true}
-"""  # noqa: E501 - as they are printed
+"""
 
 FIELDS = {
     "step": int,

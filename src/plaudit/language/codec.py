@@ -104,6 +104,8 @@ def canonical(data: object) -> str:
 
 def parse(text: str) -> Any:
     """Return JSON text as data; SpecError for NaN, doubled keys, or text too large or too deep."""
+    if not isinstance(text, str | bytes):
+        raise SpecError(f"JSON is a text, not a {type(text).__name__}")
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"the JSON is larger than {MOST_CHARACTERS:,} characters")
     try:

@@ -68,6 +68,9 @@ class Field:
             object.__setattr__(self, part, _plain(getattr(self, part)))
         for problem in _problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
+        for part in ("low", "high", "step", "missing", "rest"):  # 0 and 0.0 declare the same
+            if _is_whole(number := getattr(self, part)):
+                object.__setattr__(self, part, float(number))
 
     @property
     def kind(self) -> Kind:

@@ -17,6 +17,8 @@ def checked(reward: "Reward", values: Mapping[str, Any]) -> dict[str, float | bo
     """Return overrides by dotted name; a name the reward does not have is an error that suggests one."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
+        if not isinstance(name, str):
+            raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}: a name is a text")
         flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, Mapping) else {name: value}
     found: dict[str, float | bool] = {}
     for name, value in flat.items():
@@ -58,5 +60,9 @@ def from_toml(path: str | Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise DefinitionError(f"{path} is not a TOML file that can be read: it is nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DefinitionError(f"{path} is not a TOML file: {error}") from None
+    except ValueError as error:
+        raise FileError(f"{str(path)!r} cannot be read: {error}") from None

@@ -63,6 +63,8 @@ class Reward:
         doc: str = "",
     ) -> None:
         """Read the terms into one formula; every mistake in the definition is an error here."""
+        if not isinstance(params, Mapping | None) or not isinstance(action, str | None):  # type: ignore[redundant-expr]
+            raise DefinitionError(f"reward {name!r}: params= maps names to numbers, and action= is the name of a field")
         shared = {key: checked_number(key, value) for key, value in (params or {}).items()}
         vars(self).update(
             name=title("name", name),

@@ -118,7 +118,7 @@ class Signal:
 
     def __hash__(self) -> int:
         """Return a hash that agrees with equality."""
-        return hash((self.fingerprint, self._inputs, self._outputs[0]))
+        return hash((self.fingerprint, self.total))
 
     def __repr__(self) -> str:
         """Return the total and the terms that are not zero."""
@@ -142,7 +142,7 @@ class Signal:
         return "\n".join([*lines, rule, _line(total, widths), f"from {shown}"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the signal as plain data for JSON; infinities are written as texts."""
+        """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""
         return {
             "reward": self.reward,
             "version": self.version,
@@ -158,13 +158,15 @@ class Signal:
         """Return the signal that `to_dict` wrote; SpecError where something is missing or of the wrong kind."""
         try:
             terms = [
-                TermScore(str(t["name"]), *(_number(t[key]) for key in ("score", "clamped", "weight", "value")))
+                TermScore(_text(t["name"]), *(_number(t[key]) for key in ("score", "clamped", "weight", "value")))
                 for t in data["terms"]
             ]
             inputs = {str(name): _value(value) for name, value in data["inputs"].items()}
-            reward, version, fingerprint, domain = (str(data[key]) for key in _TEXTS)
+            reward, version, fingerprint, domain = (_text(data[key]) for key in _TEXTS)
             total = _number(data["total"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if len({term.name for term in terms}) != len(terms):
+                raise ValueError("a term is there twice")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SpecError(f"this is not a signal: {type(error).__name__}: {error}") from None
         count = range(len(terms))
         frame = Frame(
@@ -198,18 +200,24 @@ def _line(cells: tuple[str, ...], widths: list[int]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, float) and math.isinf(value) else value
+    return {"number": str(value)} if isinstance(value, float) and math.isinf(value) else value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a text")
+    return value
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{value!r} is not a number")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("a finite number is needed")
     return float(value)
 
 
 def _value(value: Any) -> Any:
-    if value in ("inf", "-inf"):
-        return float(value)
+    if value in ({"number": "inf"}, {"number": "-inf"}):  # a text may be a category
+        return float(value["number"])
     if not isinstance(value, bool | int | float | str):
         raise ValueError(f"{value!r} is not a number, flag or text")
     return value

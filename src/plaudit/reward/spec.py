@@ -115,6 +115,11 @@ def _formula(
     params = {name: value for term in terms for name, value in term.params.items()} | dict(shared)
     found = kinds(nodes, inputs, params)
     scores = {term.name: _at(data["scores"][term.name], found, NUMBER) for term in terms}
+    for term in terms:
+        asks = nodes[scores[term.name]]
+        ends = isinstance(asks, n.Select) and nodes[asks.condition] == n.Input("terminal")
+        if term.terminal and not ends:
+            raise SpecError(f"the terminal term {term.name!r} does not ask whether the episode ends")
     if len(data["scores"]) != len(terms):
         raise SpecError("there is a score without a term")
     names = {term.name for term in terms}
@@ -124,11 +129,11 @@ def _formula(
         if where not in names or not isinstance(why, str) or not isinstance(line, str):
             raise SpecError("a guard must name a term and say why")
         guards.append(Guard(_at(node, found, FLAG), where, why, line))
-    unread = [name for name in fields if not any(field.name == name for field in inputs.values())]
-    if unread:
-        raise SpecError(f"no node reads the field {unread[0]!r}")
     body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
     _check_whole(body)
+    unread = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
+    if unread:
+        raise SpecError(f"no term reads the field {unread[0]!r}")
     return body
 
 

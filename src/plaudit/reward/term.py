@@ -35,7 +35,7 @@ class Term:
     terminal: bool = False
     kind: Intent | None = None
     doc: str = ""
-    knobs: Mapping[str, float | bool] = field(default_factory=dict)
+    knobs: Mapping[str, float | bool] = field(default_factory=dict, hash=False)
     """Keyword-only parameters with a default."""
     shared: tuple[str, ...] = ()
     """Keyword-only parameters without one: the reward supplies them."""

@@ -5,7 +5,7 @@ The usual row — the right names, floats, flags, known texts — costs a few te
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from plaudit.language.field import LARGEST_WHOLE
@@ -36,6 +36,8 @@ class Entrance:
     names: dict[str, Any]
     given: str
     """An expression for everything that was passed, for the slow way in."""
+    vectors: dict[str, str] = field(default_factory=dict)
+    """The name of each vector that has been read."""
     keywords: list[str] | None = None
     """The names that the first arguments go by, where they are keyword arguments."""
 
@@ -64,7 +66,7 @@ def entrance(program: Program, converters: Sequence[Callable[[Any], Any]], *, ke
         names |= {"absent": ABSENT, "passed": passed}
         pairs = "".join(f"(q{i}, y{i}), " for i in range(len(top)))
         arguments = [*(["*"] if top else []), *(f"y{i}=absent" for i in range(len(top))), "**extra"]
-        way = Entrance(arguments, [], names, f"passed(({pairs}), extra)", top)
+        way = Entrance(arguments, [], names, f"passed(({pairs}), extra)", keywords=top)
     else:
         way = Entrance(["inputs"], [], names, "inputs")
     for name in RECORDS:
@@ -121,10 +123,11 @@ def _read(way: Entrance, program: Program, i: int, place: Place, top: list[str])
     """Read one input into x0, x1 …, as a float, a flag or the position of a category."""
     value = f"{place.record}[k{i}]" if place.record else _top(way, place.key, top)
     if place.entry is not None:
-        if place.entry == 0:
+        vector = way.vectors.setdefault(place.column, f"w{len(way.vectors)}")
+        if f"{vector} = listed({value})" not in way.lines:
             way.names["listed"] = listed
-            way.lines += [f"w = listed({value})", f"if len(w) != {place.field.length}: raise KeyError"]
-        value = f"w[{place.entry}]"
+            way.lines += [f"{vector} = listed({value})", f"if len({vector}) != {place.field.length}: raise KeyError"]
+        value = f"{vector}[{place.entry}]"
     default = _default(program, place)
     if default is not None:
         way.names[f"e{i}"] = default

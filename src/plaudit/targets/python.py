@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Any, TypeVar
 
-from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain, ShapeMismatch, UnknownCategory
+from plaudit.errors import InputError, ShapeMismatch, UnknownInput
 from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
 from plaudit.targets.compiled import Compiled
@@ -49,8 +49,8 @@ class PythonReward(Compiled):
                 return layout.named(general(*row, *values.values()), True)
             except InputError:
                 raise Refusal(self.program.bound(params), ranges=self.guard)(row) from None
-        except (NotFinite, OutOfRange, UnknownCategory, OutsideDomain):
-            if self.on_bad == "raise":
+        except InputError as error:
+            if self.on_bad == "raise" or isinstance(error, UnknownInput):  # a wrong name is no bad row
                 raise
             return self.layout.named((math.nan,) * len(self.layout.roots), False)
 

@@ -1,0 +1,137 @@
+"""The jax target alone: traced, batched, differentiated and scanned with no adapter."""
+
+import numpy as np
+import pytest
+
+from plaudit import Field, NotFinite, Reward, term
+from running import need, plain, wide
+
+jax = need("jax")
+jnp = jax.numpy
+
+
+@term(weight=2.0, high=3.0)
+def near(x, *, reach=2.0):
+    return x / reach if x < 10 else 0.0
+
+
+@term
+def lit(on):
+    return on
+
+
+REWARD = Reward("small", version="1", terms=[near, lit], fields=[Field("x", low=0), Field("on", flag=True)])
+KEYS = ["lit", "near"]
+
+
+def batch(*numbers):
+    return {"x": jnp.array(numbers, jnp.float32), "on": jnp.array([True] * len(numbers))}
+
+
+def test_jit_gives_what_a_plain_call_gives_with_every_key():
+    compiled = REWARD.compile("jax")
+    found, plainly = jax.jit(compiled)(batch(1.0, 20.0)), compiled(batch(1.0, 20.0))
+    assert sorted(found.values) == sorted(found.scores) == KEYS
+    jax.tree_util.tree_map(np.testing.assert_array_equal, found, plainly)
+    assert found.total.tolist() == [2.0, 1.0]
+
+
+def test_vmap_maps_over_rows_with_every_key():
+    found = jax.vmap(REWARD.compile("jax"))(batch(1.0, 3.0, 20.0))
+    assert sorted(found.values) == KEYS
+    assert found.total.tolist() == [2.0, 4.0, 1.0]
+    assert found.ok.shape == (3,)
+
+
+def test_vmap_maps_over_parameters():
+    compiled = REWARD.compile("jax")
+    found = jax.vmap(lambda reach: compiled(batch(1.0, 3.0), {"near.reach": reach}))(jnp.array([1.0, 2.0, 4.0]))
+    assert found.total.tolist() == [[3.0, 7.0], [2.0, 4.0], [1.5, 2.5]]
+
+
+def test_grad_by_knobs_and_by_inputs_inside_jit():
+    compiled = REWARD.compile("jax")
+
+    def loss(params, x):
+        return compiled({"x": x, "on": True}, params).total
+
+    params = {"near.reach": 2.0, "near.weight": 2.0, "near.high": 3.0, "lit.weight": 1.0}
+    by_params, by_x = jax.jit(jax.grad(loss, argnums=(0, 1)))(params, 3.0)
+    assert by_x == 1.0
+    assert {name: float(slope) for name, slope in by_params.items()} == {
+        "near.reach": -1.5,
+        "near.weight": 1.5,
+        "near.high": 0.0,
+        "lit.weight": 1.0,
+    }
+
+
+def test_scan_carries_it_through_an_episode():
+    compiled = REWARD.compile("jax")
+
+    def step(state, action):
+        found = compiled({"x": state, "on": action > 0})
+        return state + action, found
+
+    last, found = jax.lax.scan(step, jnp.float32(1.0), jnp.array([1.0, 2.0, 0.0], jnp.float32))
+    assert last == 4.0
+    assert sorted(found.values) == sorted(found.scores) == KEYS
+    assert found.total.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_inside_jit_a_bad_row_is_masked_and_outside_it_is_raised():
+    compiled = REWARD.compile("jax")
+    found = jax.jit(compiled)(batch(1.0, float("nan"), -1.0))
+    assert found.ok.tolist() == [True, False, False]
+    assert np.isnan(found.total[1:]).all()
+    assert np.isnan(found.values["lit"][1:]).all()
+    with pytest.raises(NotFinite, match="row 1"):
+        compiled(batch(1.0, float("nan"), -1.0))
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype"),
+    [
+        ({"x": np.float32(1), "on": True}, "float32"),
+        ({"x": 1.0, "on": True}, "float32"),
+        ({"x": 1, "on": True}, "float32"),
+        ({"x": np.ones(2, np.float16), "on": np.ones(2, bool)}, "float16"),
+        ({"x": jnp.ones(2, jnp.bfloat16), "on": True}, "bfloat16"),
+        ({"x": np.ones(2), "on": True}, "float32"),  # JAX keeps 64 bits only where it is told to
+    ],
+    ids=str,
+)
+def test_the_dtype_is_that_of_the_floating_inputs(columns, dtype):
+    found = REWARD.compile("jax")(columns)
+    for array in jax.tree_util.tree_leaves((found.total, found.values, found.scores)):
+        assert str(array.dtype) == dtype
+    assert found.total.reshape(-1)[0] == 2.0
+
+
+def test_the_dtype_is_double_where_jax_has_it():
+    with wide("jax"):
+        found = REWARD.compile("jax")({"x": np.ones(2), "on": np.ones(2, bool)})
+        assert found.total.dtype == np.float64
+        assert REWARD.compile("jax")({"x": 1, "on": True}).total.dtype == np.float32
+
+
+def test_the_dtype_can_be_said():
+    found = REWARD.compile("jax", dtype=jnp.float16)(batch(1.0))
+    assert found.total.dtype == jnp.float16
+
+
+def test_constants_and_parameters_are_rounded_to_the_dtype():
+    @term
+    def edge(x, *, limit=0.1):
+        return 1 if x == limit and x == 0.1 else 0
+
+    reward = Reward("edge", version="1", terms=[edge], fields=[Field("x", low=0.1)])
+    assert reward.compile("jax")({"x": jnp.float32(0.1)}).total == 1.0
+    assert reward.compile("jax")({"x": jnp.float32(0.1)}, {"edge.limit": 0.1}).total == 1.0
+
+
+def test_the_whole_reward_is_one_computation():
+    compiled = REWARD.compile("jax")
+    text = jax.jit(compiled).lower(batch(*range(1000))).compile().as_text()
+    assert "custom-call" not in text
+    assert plain(jax.jit(compiled)(batch(1.0))).total.tolist() == [2.0]

@@ -1,0 +1,143 @@
+"""Files that appear under their name when they are complete, or not at all."""
+
+import errno
+import os
+import stat
+
+import pytest
+
+from plaudit.drafts import Draft
+from plaudit.errors import FileError
+
+
+def names(folder):
+    """Return what lies in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_committed_draft_is_the_file(tmp_path):
+    with Draft(tmp_path / "scores.txt") as draft:
+        draft.file.write("žluť\n1.0\n")
+        draft.commit()
+    assert (tmp_path / "scores.txt").read_bytes() == "žluť\n1.0\n".encode()
+    assert names(tmp_path) == ["scores.txt"]
+
+
+def test_nothing_is_under_the_name_before_the_commit(tmp_path):
+    with Draft(tmp_path / "scores.txt") as draft:
+        draft.file.write("1.0")
+        draft.file.flush()
+        assert not (tmp_path / "scores.txt").exists()
+        assert len(names(tmp_path)) == 1
+        draft.commit()
+        assert (tmp_path / "scores.txt").read_text() == "1.0"
+
+
+def test_leaving_without_a_commit_leaves_nothing(tmp_path):
+    with Draft(tmp_path / "scores.txt") as draft:
+        draft.file.write("1.0")
+    assert names(tmp_path) == []
+
+
+def test_an_error_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), Draft(tmp_path / "scores.txt") as draft:
+        draft.file.write(str(1 / 0))
+    assert names(tmp_path) == []
+
+
+def test_an_older_file_stays_until_the_commit(tmp_path):
+    path = tmp_path / "scores.txt"
+    path.write_text("old")
+    with Draft(path) as draft:
+        draft.file.write("new")
+    assert path.read_text() == "old"
+    with Draft(path) as draft:
+        draft.file.write("new")
+        assert path.read_text() == "old"
+        draft.commit()
+    assert path.read_text() == "new"
+    assert names(tmp_path) == ["scores.txt"]
+
+
+def test_what_was_committed_stays_when_more_is_discarded(tmp_path):
+    draft = Draft(tmp_path / "scores.txt")
+    draft.file.write("1.0")
+    draft.commit()
+    draft.discard()
+    draft.discard()
+    assert names(tmp_path) == ["scores.txt"]
+
+
+def test_two_drafts_of_one_file_do_not_meet(tmp_path):
+    path = tmp_path / "scores.txt"
+    with Draft(path) as first, Draft(path) as second:
+        first.file.write("first")
+        second.file.write("second")
+        second.commit()
+        first.commit()
+    assert path.read_text() == "first"
+    assert names(tmp_path) == ["scores.txt"]
+
+
+@pytest.mark.parametrize("kind", [str, os.fspath, lambda path: path])
+def test_a_path_may_be_a_text(tmp_path, kind):
+    with Draft(kind(tmp_path / "a b.txt")) as draft:
+        draft.commit()
+    assert names(tmp_path) == ["a b.txt"]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(FileError, match=r"is a directory; name a file in it"):
+        Draft(tmp_path)
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"scores.txt cannot be written: there is no folder .*missing"):
+        Draft(tmp_path / "missing" / "scores.txt")
+
+
+def test_a_file_that_may_not_be_written_is_refused_and_kept(tmp_path, monkeypatch):
+    path = tmp_path / "scores.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    with pytest.raises(OSError, match=r"scores.txt cannot be written: Permission denied"):
+        Draft(path)
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["scores.txt"]
+
+
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    (tmp_path / "scores.txt").write_text("old")
+    with (
+        pytest.raises(FileError, match=r"scores.txt cannot be written: No space left"),
+        Draft(tmp_path / "scores.txt") as draft,
+    ):
+        draft.commit()
+    assert names(tmp_path) == ["scores.txt"]
+    assert (tmp_path / "scores.txt").read_text() == "old"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and modes are Unix's")
+def test_a_link_keeps_pointing_where_it_did_and_a_mode_stays(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with Draft(link) as draft:
+        draft.file.write("new")
+        draft.commit()
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_lines_end_alike_everywhere(tmp_path):
+    with Draft(tmp_path / "scores.txt") as draft:
+        draft.file.write("a\nb\n")
+        draft.commit()
+    assert (tmp_path / "scores.txt").read_bytes() == b"a\nb\n"

@@ -1,0 +1,258 @@
+"""How far a target may be from the oracle (semantics §4), and which rows stand too close to a cliff to compare.
+
+The bound is `4·n·eps·M`: `n` the longest chain of operations, `M` the largest intermediate of the row. A row is set
+aside where rounding alone could take the other side of a comparison, leave an operation's domain, or be magnified
+beyond that bound; a running error bound, one loop over the nodes, says where. Where every operand is exact nothing is
+set aside: `x < 0.1` on both sides of 0.1 is always compared.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from plaudit.language import nodes as n
+
+LARGEST_EXPONENT = {"float64": 709.782712893384, "float32": 88.72283}
+
+EXACT = (
+    *(n.Const, n.Label, n.Input, n.Param, n.Neg, n.Abs, n.Not, n.Number, n.Sqrt, n.IsInf, n.IsFinite, n.Defined, n.Add),
+    *(n.Sub, n.Mul, n.Div, n.Min, n.Max, n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.And, n.Or, n.Select, n.Clip, n.Item),
+)
+"""Operations that IEEE 754 rounds correctly: every target gives the same bits."""
+
+
+ARITHMETIC = (n.Add, n.Sub, n.Mul, n.Div, n.Sqrt)
+
+
+def exactly_rounded(case) -> bool:
+    """Return whether every target must give the very bits of the plain functions."""
+    return not case.powers and all(isinstance(node, EXACT) for node in case.reward.program.nodes)
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """For each row of a batch: how far outputs may differ, and whether it can be compared at all."""
+
+    bound: np.ndarray
+    aside: np.ndarray
+
+
+def _safe(function, inside, otherwise):
+    """Return `function` with its argument replaced where it lies outside the domain."""
+    return lambda x: function(np.where(inside(x), x, otherwise))
+
+
+def _positive(x):
+    return (x > 0) & (x < np.inf)
+
+
+def _over(operation):
+    return lambda a, b: operation(a, np.where(b == 0, 1.0, b))
+
+
+OPERATIONS = {
+    n.Neg: np.negative,
+    n.Abs: np.abs,
+    n.Not: np.logical_not,
+    n.Number: lambda flag: np.where(flag, 1.0, 0.0),
+    n.Sqrt: _safe(np.sqrt, lambda x: (x >= 0) & (x < np.inf), 0.0),
+    n.Exp: _safe(np.exp, lambda x: x <= LARGEST_EXPONENT["float64"], 0.0),
+    n.Expm1: _safe(np.expm1, lambda x: x <= LARGEST_EXPONENT["float64"], 0.0),
+    n.Log: _safe(np.log, _positive, 1.0),
+    n.Log1p: _safe(np.log1p, lambda x: (x > -1) & (x < np.inf), 0.0),
+    **{
+        k: _safe(f, np.isfinite, 0.0)
+        for k, f in {n.Sin: np.sin, n.Cos: np.cos, n.Floor: np.floor, n.Ceil: np.ceil}.items()
+    },
+    n.Round: _safe(np.rint, np.isfinite, 0.0),
+    n.Tanh: np.tanh,
+    n.IsInf: np.isinf,
+    n.IsFinite: np.isfinite,
+    n.Add: np.add,
+    n.Sub: np.subtract,
+    n.Mul: np.multiply,
+    n.Div: _over(np.divide),
+    n.FloorDiv: _over(np.floor_divide),
+    n.Mod: _over(np.remainder),
+    n.Min: lambda a, b: np.where(b < a, b, a),
+    n.Max: lambda a, b: np.where(b > a, b, a),
+    n.Lt: np.less,
+    n.Le: np.less_equal,
+    n.Gt: np.greater,
+    n.Ge: np.greater_equal,
+    n.Eq: np.equal,
+    n.Ne: np.not_equal,
+    n.And: np.logical_and,
+    n.Or: np.logical_or,
+    n.Select: np.where,
+    n.Clip: lambda x, low, high: np.where(x < low, low, np.where(x > high, high, x)),
+}
+
+
+def trace(program, arguments):
+    """Return the value of every node, for a list of columns in the order of the inputs."""
+    given = dict(zip(program.inputs, arguments, strict=True))
+    size = len(arguments[0]) if arguments else 1
+    found = []
+    with np.errstate(all="ignore"):
+        for node in program.nodes:
+            found.append(np.broadcast_to(_value(node, program, given, found), (size,)))
+    return found
+
+
+def _value(node, program, given, found):
+    operands = [found[at] for at in n.operands(node)]
+    match node:
+        case n.Const(value):
+            return np.asarray(value if isinstance(value, bool) else float(value))
+        case n.Param(name):
+            return np.asarray(program.params[name])
+        case n.Input(name):
+            return given[name]
+        case n.Label(field, value):
+            return np.asarray(next(f for f in program.inputs.values() if f.name == field).labels.index(value))
+        case n.Item(table, _):
+            [index] = operands
+            return np.asarray(table)[np.where((index >= 0) & (index < len(table)), index, 0).astype(int)]
+        case n.Defined():
+            return np.asarray(True)  # no number depends on it
+    return OPERATIONS[type(node)](*operands)
+
+
+def allowance(program, arguments, *, dtype=np.float64, inexact=()) -> Allowance:
+    """Return what `program` may differ by on each row.
+
+    `inexact` are those of `+ - * / sqrt` that the target may round otherwise than the oracle.
+    """
+    values = trace(program, arguments)
+    size = len(values[0])
+    unit = float(np.finfo(dtype).eps)
+    numbers = [v for node, v in zip(program.nodes, values, strict=True) if v.dtype.kind == "f"]
+    errors, cliff = _errors(program, values, unit, inexact, dtype)
+    with np.errstate(all="ignore"):
+        sizes = np.abs(np.stack([*numbers, np.ones(size)]))
+        largest = np.max(np.where(np.isfinite(sizes), sizes, 0.0), axis=0)
+        nonzero = np.where((sizes > 0) & np.isfinite(sizes), sizes, 1.0)
+        limits = np.finfo(dtype)
+        reach = (np.max(nonzero, axis=0) > float(limits.max) / 1e3) | (
+            np.min(nonzero, axis=0) < float(limits.tiny) * 1e3
+        )
+    bound = 4 * _chain(program) * unit * largest
+    worst = np.max(np.stack([errors[at] for at in program.outputs.values()]), axis=0)
+    with np.errstate(all="ignore"):
+        aside = cliff | ~(worst <= bound) | (reach if inexact == ARITHMETIC else False)
+    return Allowance(bound, aside)
+
+
+def _chain(program) -> int:
+    """Return the length of the longest chain of operations."""
+    depth: list[int] = []
+    for node in program.nodes:
+        depth.append(1 + max((depth[at] for at in n.operands(node)), default=0))
+    return max(depth)
+
+
+def _relevant(program, values):
+    """Return for each node the rows in which some output or condition depends on it."""
+    found = [np.zeros(len(values[0]), bool) for _ in program.nodes]
+    for root in (*program.outputs.values(), *(guard.node for guard in program.guards())):
+        found[root] |= True
+    for at, node in reversed(list(enumerate(program.nodes))):
+        here = found[at]
+        match node:
+            case n.Select(condition, then, otherwise):
+                found[condition] |= here
+                found[then] |= here & values[condition]
+                found[otherwise] |= here & ~values[condition]
+            case n.And(left, right) | n.Or(left, right):
+                found[left] |= here
+                found[right] |= here & (values[left] if isinstance(node, n.And) else ~values[left])
+            case _:
+                for operand in n.operands(node):
+                    found[operand] |= here
+    return found
+
+
+def _errors(program, values, unit, inexact, dtype):
+    """Return a bound on each node's rounding error, and where a discontinuity that matters lies within it."""
+    size = len(values[0])
+    nothing = np.zeros(size)
+    errors: list[np.ndarray] = []
+    cliff = np.zeros(size, bool)
+    relevant = _relevant(program, values)
+    limit = LARGEST_EXPONENT[np.dtype(dtype).name]
+
+    def near(distance, error):
+        return (error > 0) & (np.abs(distance) <= error)
+
+    for at, node in enumerate(program.nodes):
+        v = values[at]
+        operands = n.operands(node)
+        a, ea, b, eb = nothing, nothing, nothing, nothing
+        if operands:
+            a, ea = values[operands[0]], errors[operands[0]]
+        if len(operands) > 1:
+            b, eb = values[operands[1]], errors[operands[1]]
+        error = nothing
+        edge = np.zeros(size, bool)
+        with np.errstate(all="ignore"):
+            touched = np.ones(size, bool) if isinstance(node, inexact) else (ea > 0) | (eb > 0)
+            here = np.where(touched & np.isfinite(v.astype(float)), unit * np.abs(v.astype(float)), 0.0)
+            far = 4 * unit * np.abs(v.astype(float))
+            match node:
+                case n.Neg() | n.Abs():
+                    error = ea
+                case n.Add() | n.Sub():
+                    error = ea + eb + here
+                case n.Mul():
+                    error = np.where(ea > 0, np.abs(b) * ea, 0) + np.where(eb > 0, np.abs(a) * eb, 0) + ea * eb + here
+                case n.Div():
+                    error = (
+                        np.where(touched & ((ea > 0) | (eb > 0)), (ea + np.abs(v) * eb) / (np.abs(b) - eb), 0) + here
+                    )
+                    error = np.where((eb > 0) & (np.abs(b) <= eb), np.inf, error)
+                case n.FloorDiv() | n.Mod():
+                    quotient = np.abs(a / np.where(b == 0, 1, b))
+                    slack = np.where((ea > 0) | (eb > 0), (ea + quotient * eb) / np.abs(b) + 2 * unit * quotient, 0)
+                    edge |= near(quotient - np.rint(quotient), slack)
+                    error = ea + quotient * eb if isinstance(node, n.Mod) else nothing
+                    error = error + unit * (
+                        np.abs(b) if isinstance(node, n.Mod) else np.where(np.abs(v) * unit < 0.25, 0, np.abs(v))
+                    )
+                case n.Min() | n.Max() | n.Clip():
+                    error = np.max(np.stack([errors[o] for o in operands]), axis=0)
+                case n.Select(condition, then, otherwise):
+                    error = np.where(values[condition], errors[then], errors[otherwise])
+                case n.Sqrt():
+                    error = np.where(ea > 0, np.minimum(ea / (2 * np.sqrt(np.maximum(a, ea))), np.sqrt(ea)), 0) + here
+                case n.Exp():
+                    error = v * np.expm1(ea) + far
+                case n.Expm1():
+                    error = np.exp(a) * np.expm1(ea) + far
+                case n.Log():
+                    error = np.where(ea > 0, ea / (a - ea), 0) + far
+                case n.Log1p():
+                    error = np.where(ea > 0, ea / (a + 1 - ea), 0) + far
+                case n.Sin() | n.Cos() | n.Tanh():
+                    error = ea + 4 * unit
+                case n.Floor() | n.Ceil():
+                    edge |= near(a - np.rint(a), ea)
+                case n.Round():
+                    edge |= near(a - np.floor(a) - 0.5, ea)
+                case n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne():
+                    edge |= near(a.astype(float) - b, ea + eb)
+                case n.Item():
+                    edge |= ea > 0
+                case n.Defined(arg):
+                    inner = program.nodes[arg]
+                    ends = n.operands(inner)
+                    x, ex = values[ends[-1]], errors[ends[-1]]
+                    if isinstance(inner, n.Log1p):
+                        edge |= near(x + 1, ex)
+                    elif isinstance(inner, n.Exp | n.Expm1):
+                        edge |= near(x - limit, ex) | (np.abs(x - limit) < 1e-3)
+                    elif isinstance(inner, n.Div | n.FloorDiv | n.Mod | n.Sqrt | n.Log):
+                        edge |= near(x, ex)
+        cliff |= edge & relevant[at]
+        errors.append(np.where(np.isnan(error), np.inf, error))
+    return errors, cliff
