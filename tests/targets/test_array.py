@@ -215,6 +215,14 @@ def test_an_absent_column_is_what_its_field_says_is_missing(target):
     assert run(absent, target, {}).total == 112.5
 
 
+def test_none_in_a_column_is_what_its_field_says_is_missing(target):
+    column = np.array([1.0, None, 3], object)
+    with pytest.raises(MissingField, match="reward 'any', field 'x': a value is None"):
+        run(ANY, target, {"x": column})
+    told = Reward("told", version="1", terms=[same], fields=[Field("x", missing=2.5)])
+    assert run(told, target, {"x": column}).total.tolist() == [1.0, 2.5, 3.0]
+
+
 def test_what_only_the_end_reads_is_needed_only_there(target, reward, batch):
     steps = {name: column for name, column in batch.items() if name not in ("terminal", "success")}
     assert run(reward, target, steps).scores["ends"].tolist() == [0.0, 0.0, 0.0]
@@ -288,7 +296,7 @@ def test_whole_numbers_too_large_to_be_exact_are_refused(target):
     found = run(ANY, target, {"x": column}, on_bad="mask")
     assert found.ok.tolist() == [True, True, False, False, False]
     assert found.total[:2].tolist() == [exact, -exact]
-    with pytest.raises(InputError, match="reward 'any', row 2: a number is too large"):
+    with pytest.raises(InputError, match="reward 'any', field 'x', row 2: .* a whole number"):
         run(ANY, target, {"x": column})
     assert run(ANY, target, {"x": np.array([2**64 - 1, 3], np.uint64)}, on_bad="mask").ok.tolist() == [False, True]
 
@@ -391,7 +399,9 @@ def test_a_score_that_is_not_finite_is_refused(target):
     column = np.array([1e300, 1.0]) if target in ("numpy", "numba") else np.array([1e30, 1e-30], np.float32)
     assert scored(huge, target, {"x": column}).ok.tolist() == [False, True]
     words = "term 'large' of reward 'huge' scores a number that is not finite"
-    with pytest.raises(InputError, match=words if target in ("numpy", "numba") else "row 0: a number is too large"):
+    with pytest.raises(
+        InputError, match=words if target in ("numpy", "numba") else "row 0: a number overflows the dtype"
+    ):
         scored(huge, target, {"x": column}, on_bad="raise")
 
 

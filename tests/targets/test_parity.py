@@ -126,8 +126,8 @@ def test_numba_gives_the_numbers_of_the_plain_functions():
     need("numba")
     tally = Tally()
 
-    @examples(0.08)  # each takes a second to compile, so more rows of each
-    @given(cases(), SEEDS)
+    @examples(0.1)  # each takes a second to compile, so more rows of smaller ones
+    @given(cases(depth=1), SEEDS)
     def agrees(case, seed):
         batch = Batch(case, seed, size=256)
         tally.compare(batch, scored(case.reward, "numba", batch.columns), bits=exactly_rounded(case))
@@ -138,7 +138,7 @@ def test_numba_gives_the_numbers_of_the_plain_functions():
 
 @pytest.mark.parametrize(
     ("target", "dtype", "share"),
-    [("jax", "float64", 0.2), ("jax", "float32", 0.2), ("torch", "float32", 0.4)],
+    [("jax", "float64", 0.15), ("jax", "float32", 0.15), ("torch", "float32", 0.4)],
     ids=str,
 )
 def test_a_target_that_rounds_on_its_own_gives_the_numbers_of_the_plain_functions(target, dtype, share):

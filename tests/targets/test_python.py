@@ -286,7 +286,13 @@ def test_a_step_may_be_flat():
     assert MOVING.score(**{"prev.place": 1.0, "curr.place": 3.0}).total == 2.0
 
 
-@pytest.mark.parametrize("prev", [{}, None, 5, SimpleNamespace()], ids=repr)
+@pytest.mark.parametrize("prev", [None, 5, "text", [1.0], (1.0,), float])
+def test_what_can_be_no_record_is_refused(prev):
+    with pytest.raises(WrongType, match="mappings or objects"):
+        MOVING.score(prev=prev, curr={"place": 1.0})
+
+
+@pytest.mark.parametrize("prev", [{}, SimpleNamespace()], ids=repr)
 def test_a_record_without_its_value_is_missing_it(prev):
     with pytest.raises(MissingField, match=r"needs 'prev\.place'"):
         MOVING.score(prev=prev, curr={"place": 1.0})

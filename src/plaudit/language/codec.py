@@ -69,7 +69,8 @@ def _node(at: int, entry: object) -> n.Node:
             entries = tuple(number_in(item, f"node {at}") for item in table)
             if len({isinstance(item, bool) for item in entries}) > 1:
                 raise SpecError(f"node {at}: a table holds numbers or flags, not both")
-            return n.Item(entries, _position(at, index))
+            exact = tuple(item if isinstance(item, bool) else float(item) for item in entries)
+            return n.Item(exact, _position(at, index))
         case _ if kind not in _LEAVES and kind is not n.Item and len(parts) == len(names):
             return kind(*(_position(at, part) for part in parts))
     raise SpecError(f"node {at}: {name} does not take these parts")

@@ -118,10 +118,10 @@ class Expressions(ABC):
             self.reader.reads[f"{base.name}.{node.attr}"] = None
             return self.reader.input(node.attr, f"{base.name}.{node.attr}", node, self.source)
         if isinstance(base, Constant) and isinstance(base.value, types.ModuleType | type):
-            key = ast.unparse(node)
+            key = (base.value, node.attr)
             if key not in self.source.known:
                 if not hasattr(base.value, node.attr):
-                    raise self.error(node, f"{key!r} does not exist.")
+                    raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
                 self.source.known[key] = getattr(base.value, node.attr)
             return self.known(self.source.known[key], node)
         advice = "Fields are parameters, or `prev.name` and `curr.name`."

@@ -33,10 +33,11 @@ ANYTHING = Interval(-math.inf, math.inf)
 FLAG = Interval(0.0, 1.0)
 
 
-def intervals(program: Program, *, ranges: bool = True) -> tuple[Interval, ...]:
+def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False) -> tuple[Interval, ...]:
     """Return an interval for each node; flags lie in [0, 1], categories are positions.
 
-    Without `ranges`, numbers may be anything, whatever their field declares.
+    Without `ranges`, numbers may be anything, whatever their field declares, and so may positions of categories
+    unless they were `looked_up`.
     """
     found: list[Interval] = []
     for node in program.nodes:
@@ -49,7 +50,8 @@ def intervals(program: Program, *, ranges: bool = True) -> tuple[Interval, ...]:
             case n.Input(name):
                 field = program.inputs[name]
                 checked = ranges and name not in program.terminal  # what only the end reads is checked only there
-                result = of_field(field) if checked or field.kind == "flag" else ANYTHING
+                known = field.kind == "flag" or (looked_up and field.kind == "category")
+                result = of_field(field) if checked or known else ANYTHING
             case n.Label():
                 result = ANYTHING  # a position, and never computed with
             case n.Item(table, _):
@@ -174,13 +176,14 @@ class Sure(NamedTuple):
     """Partial operations that are inside their domain."""
 
 
-def surely(program: Program, *, ranges: bool = True) -> Sure:
+def surely(program: Program, *, ranges: bool = True, looked_up: bool = False) -> Sure:
     """Return the conditions that surely hold, and the partial operations surely inside their domain.
 
-    With `ranges`, for inputs that lie in their declared sets; without, for any numbers at all.
+    With `ranges`, for inputs that lie in their declared sets; without, for any numbers at all. Categories that were
+    `looked_up` are among their field's values either way.
     """
-    found = intervals(program, ranges=ranges)
-    wholes = _wholes(program, ranges)
+    found = intervals(program, ranges=ranges, looked_up=looked_up)
+    wholes = _wholes(program, ranges, looked_up)
     holds: set[int] = set()
     defined: set[int] = set()
     for at, node in enumerate(program.nodes):
@@ -218,7 +221,7 @@ def _inside(node: n.Node, found: tuple[Interval, ...], wholes: list[bool]) -> bo
     return operands[0].finite
 
 
-def _wholes(program: Program, ranges: bool) -> list[bool]:
+def _wholes(program: Program, ranges: bool, looked_up: bool) -> list[bool]:
     """Return for each node whether it is surely a whole number."""
     found: list[bool] = []
     for node in program.nodes:
@@ -230,7 +233,8 @@ def _wholes(program: Program, ranges: bool) -> list[bool]:
                 field = program.inputs[name]
                 checked = ranges and name not in program.terminal
                 listed = bool(field.numbers) and all(number.is_integer() for number in field.numbers)
-                found.append(field.kind == "flag" or (checked and (field.kind == "category" or listed)))
+                known = field.kind == "flag" or (looked_up and field.kind == "category")
+                found.append(known or (checked and (field.kind == "category" or listed)))
             case n.Add() | n.Sub() | n.Mul() | n.Min() | n.Max() | n.Neg() | n.Abs():
                 found.append(all(operands))
             case n.Floor() | n.Ceil() | n.Round() | n.Number():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import TERMINAL, Field
+from plaudit.language.field import LARGEST_WHOLE, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, kind_of_field
 from plaudit.language.numbers import constant_number, exact
 from plaudit.language.program import Builder, Guard
@@ -131,7 +131,8 @@ class Reader:
             case Constant(known) if (number := constant_number(known)) is not None:
                 if not exact(number):
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
-                return self.builder.const(float(number) if isinstance(number, bool) else number)
+                large = isinstance(number, bool) or abs(number) > LARGEST_WHOLE
+                return self.builder.const(float(number) if large else number)
         raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
 
     def flag(self, value: Value, node: ast.AST, source: Source) -> int:

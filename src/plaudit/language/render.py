@@ -110,11 +110,12 @@ def _rendered(program: Program, root: int, style: Style) -> Rendered:
     depth: dict[int, int] = {}
     rendered = Rendered()
     chain = _chain(program, root, uses)
+    cases = set(chain)
     for at in order:
         node = program.nodes[at]
         operands = n.operands(node)
         depth[at] = 1 + max((depth.get(operand, 0) for operand in operands), default=-1)
-        if at in chain:
+        if at in cases:
             continue
         texts[at] = _spelled(program, node, texts, style)
         if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST):

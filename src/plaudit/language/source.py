@@ -5,6 +5,7 @@ import builtins
 import dis
 import inspect
 import types
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ class Source:
     first: int
     tree: ast.FunctionDef
     function: types.FunctionType
-    known: dict[str, object] = field(default_factory=dict)
+    known: dict[object, object] = field(default_factory=dict)
     """The values of outer names, as they were when the function was first read."""
     helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
     """The functions it calls, as they were when it was first read."""
@@ -49,7 +50,9 @@ class Source:
     def outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""
         if name not in self.known:
-            for scope in (_closure(self.function), self.function.__globals__, vars(builtins)):
+            enclosed = name in self.function.__code__.co_freevars  # perhaps assigned further down
+            scopes = [] if enclosed else [self.function.__globals__, vars(builtins)]
+            for scope in (_closure(self.function), *scopes):
                 if name in scope:
                     self.known[name] = scope[name]
                     break
@@ -130,8 +133,9 @@ def _is_the_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bo
         return False
     except (RecursionError, MemoryError):
         return True  # the reader refuses what is nested so deeply, and says so
-    for _ in range(2 if free else 1):
-        code = next(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    for name in ("enclosing", tree.name) if free else (tree.name,):
+        inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+        code = next(constant for constant in inner if constant.co_name == name)
     return _same(code, function.__code__)
 
 
@@ -145,12 +149,13 @@ _INCIDENTAL = {"CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "NOP", "PRECALL", "PUS
 
 
 def _steps(code: types.CodeType) -> Iterator[tuple[str, object]]:
-    """Yield what a code object does, without where it jumps to and how it calls."""
-    for step in dis.get_instructions(code):
-        if step.opname in _INCIDENTAL:
-            continue
+    """Yield what a code object does; a jump goes to the step that it reaches."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _INCIDENTAL]
+    offsets = [step.offset for step in steps]
+    for step in steps:
         name = "LOAD_ATTR" if step.opname == "LOAD_METHOD" else step.opname
         if isinstance(step.argval, types.CodeType):
             yield name, list(_steps(step.argval))
         else:
-            yield name, None if "JUMP" in name or name == "FOR_ITER" else repr(step.argval)
+            jumps = "JUMP" in name or name == "FOR_ITER"
+            yield name, bisect_left(offsets, step.argval) if jumps else repr(step.argval)

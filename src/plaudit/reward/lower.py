@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from plaudit.errors import DefinitionError, UnusedField
+from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.program import Builder, Guard, Program, prune, reachable
@@ -39,7 +39,9 @@ class Formula:
         )
 
 
-def formula(terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, float | bool]) -> Formula:
+def formula(
+    name: str, terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, float | bool]
+) -> Formula:
     """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
     builder = Builder()
     transition = frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
@@ -62,9 +64,10 @@ def formula(terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[
         inputs |= reading.inputs
     nodes = tuple(builder.nodes)
     body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
-    unused = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
-    if unused:
-        raise UnusedField(f"no term reads the declared field {unused[0]!r}. Use it in a term or drop it.")
+    read = {field.name for field in body.inputs.values()}
+    for unused in fields.keys() - read:
+        near = did_you_mean(unused, read)
+        raise UnusedField(f"reward {name!r}: no term reads the declared field {unused!r}.{near} Use it or drop it.")
     return body
 
 

@@ -78,7 +78,7 @@ class Reward:
             high=None if high is None else float(checked_number("total.high", high)),
         )
         self._check(shared)
-        vars(self)["_formula"] = formula(self.terms, self.fields, shared)
+        vars(self)["_formula"] = formula(name, self.terms, self.fields, shared)
 
     @classmethod
     def _made(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
@@ -251,7 +251,8 @@ class Reward:
         final = self._final
         own = {place.record or place.key for place in places(self.program)}
         needed = {place.record or place.key for place in places(final.program)}
-        return final.score(**{k: v for k, v in inputs.items() if k in needed or k not in own}, terminal=True)
+        given = {k: v for k, v in inputs.items() if k in needed or k not in own}
+        return final.score(**{**given, "terminal": True})
 
     def compile(self, target: str = "python", **options: Any) -> Any:
         """Return this reward as a function for `target`: python, numba, numpy, jax or torch.

@@ -51,6 +51,9 @@ class Term:
             raise DefinitionError(
                 f"term {self.name!r}: the name must be a plain identifier, and not one of {', '.join(RESERVED)}"
             )
+        for knob in (*self.knobs, *self.shared):
+            if not NAME.fullmatch(knob) or knob in PARAMETERS:
+                raise DefinitionError(f"term {self.name!r}: a knob cannot be called {knob!r}")
         for name in PARAMETERS:
             value = getattr(self, name)
             if value is None and name != "weight":

@@ -29,7 +29,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Abs: "absolute({0})",
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
-    n.Sqrt: "where({0} > 0, sqrt(where(({0} > 0) & ({0} < inf), {0}, one)), zero)",
+    n.Sqrt: "where(({0} > 0) & ({0} < inf), sqrt(where(({0} > 0) & ({0} < inf), {0}, one)), zero)",
     n.Exp: "exp(where({0} <= largest_exponent, {0}, zero))",
     n.Expm1: "expm1(where({0} <= largest_exponent, {0}, zero))",
     n.Log: "log(where(({0} > 0) & ({0} < inf), {0}, one))",
@@ -103,12 +103,11 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     """
     layout = Layout.of(program, clamped=False)
     constants: dict[str, float | bool] = {}
+    names_of: dict[str, str] = {}
 
     def named(value: float | bool) -> str:
-        name = next((name for name, known in constants.items() if repr(known) == repr(value)), None)
-        if name is None:
-            name = f"c{len(constants)}"
-            constants[name] = value
+        name = names_of.setdefault(repr(value), f"c{len(names_of)}")
+        constants[name] = value
         return name
 
     spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
@@ -120,9 +119,9 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     code = emit(program, [*layout.roots, *guards], spelling, code)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
-    ok = " & ".join(code.texts[at] for at in guards) or "True"
+    lines = ["ok = True", *(f"ok = ok & {code.texts[at]}" for at in guards)]
     outputs = "".join(f"{code.texts[root]}, " for root in layout.roots)
-    made = function("score", arguments, [*code.lines, f"return ({outputs}{ok})"], {**names, **NOT_FINITE})
+    made = function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], {**names, **NOT_FINITE})
     return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
 
 
@@ -185,12 +184,14 @@ def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, 
 
 def as_array(reward: str, name: str, field: Field, value: Any) -> Any:
     """Return a list, number or array as a NumPy array, None replaced by what stands in for it."""
+    if np.ma.is_masked(value):
+        raise none_given(reward, name)
     try:
         column = np.asarray(value)
     except ValueError:
         raise ShapeMismatch(f"reward {reward!r}, field {name!r}: its rows differ in length.") from None
     if column.dtype.kind != "O" or not any(entry is None for entry in column.reshape(-1)):
-        return column
+        return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
     if field.missing is None:
         raise none_given(reward, name)
     stand_in = field.labels.index(str(field.missing)) if field.kind == "category" else field.missing

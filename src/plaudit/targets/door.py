@@ -18,7 +18,11 @@ def converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]:
             if field.missing is None:
                 raise none_given(reward, name)
             value = field.missing
-        if not isinstance(value, str) and getattr(value, "ndim", None) == 0:
+        if type(value).__name__ == "MaskedConstant":
+            raise none_given(reward, name)
+        if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+            if getattr(value.dtype, "kind", "") in "mM":
+                raise _wrong(reward, name, value, "a number")
             value = value.item()  # a 0-d array or tensor
         return convert(reward, name, field, value)
 
@@ -95,6 +99,9 @@ def encode_category(reward: str, name: str, field: Field, texts: Any) -> Any:
         if field.missing is None:
             raise none_given(reward, name)
         flat = np.where(absent, field.missing, flat)
+    for entry in flat if column.dtype.kind != "U" else ():
+        if not isinstance(entry, str):
+            raise _wrong(reward, name, entry, "a text")
     found, inverse = np.unique(flat.astype(str), return_inverse=True)
     try:
         positions = [_category(reward, name, field, str(text)) for text in found]

@@ -42,6 +42,7 @@ class Code:
     lines: list[str] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
     tables: dict[str, tuple[float | bool, ...]] = field(default_factory=dict)
+    table_names: dict[str, str] = field(default_factory=dict)
 
 
 def literal(value: float | bool) -> str:
@@ -164,9 +165,6 @@ def _labels(program: Program, name: str) -> tuple[str, ...]:
 
 
 def _table(code: Code, table: tuple[float | bool, ...]) -> str:
-    for name, known in code.tables.items():
-        if repr(known) == repr(table):
-            return name
-    name = f"t{len(code.tables)}"
+    name = code.table_names.setdefault(repr(table), f"t{len(code.table_names)}")
     code.tables[name] = table
     return name

@@ -85,7 +85,11 @@ def passed(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any]) -> dict[s
 
 def listed(vector: Any) -> Any:
     """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one."""
-    return vector.tolist() if hasattr(vector, "tolist") else vector
+    if type(vector) is list or type(vector) is tuple:
+        return vector
+    if not hasattr(vector, "dtype"):
+        raise TypeError  # the slow way in says what it is
+    return vector.tolist()
 
 
 def _read_record(way: Entrance, name: str, top: list[str], found: Sequence[Place]) -> None:
@@ -123,8 +127,9 @@ def _read(way: Entrance, program: Program, i: int, place: Place, top: list[str])
     """Read one input into x0, x1 …, as a float, a flag or the position of a category."""
     value = f"{place.record}[k{i}]" if place.record else _top(way, place.key, top)
     if place.entry is not None:
+        new = place.column not in way.vectors
         vector = way.vectors.setdefault(place.column, f"w{len(way.vectors)}")
-        if f"{vector} = listed({value})" not in way.lines:
+        if new:
             way.names["listed"] = listed
             way.lines += [f"{vector} = listed({value})", f"if len({vector}) != {place.field.length}: raise KeyError"]
         value = f"{vector}[{place.entry}]"

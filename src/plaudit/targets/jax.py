@@ -120,4 +120,6 @@ def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tu
     largest = FLOATS[str(dtype)].whole
     if np.iinfo(column.dtype).max <= largest:
         return column.astype(dtype), None
-    return column.astype(dtype), (column <= largest) & (column >= -largest)
+    signed = jnp.issubdtype(column.dtype, jnp.signedinteger)
+    inside = (column <= largest) & (column >= -largest) if signed else column <= largest
+    return column.astype(dtype), inside

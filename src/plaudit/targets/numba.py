@@ -84,7 +84,12 @@ class NumbaReward(Compiled):
         body += ["else:", *_indented([*masks, "ok[i] = False"])] if guards else []
         arguments = ["size", *(f"a{i}" for i in range(len(inputs))), *(f"p{i}" for i in range(len(program.params)))]
         lines = ["for i in numba.prange(size):", *_indented(body)]
-        made = function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **code.tables})
+        made = function(
+            "loop",
+            [*arguments, *outputs, "ok"],
+            lines,
+            {**_NAMES, **{name: np.asarray(table) for name, table in code.tables.items()}},
+        )
         return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.errors import TargetError
 from plaudit.language.field import LARGEST_WHOLE, Field
 from plaudit.language.program import Program
 from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
@@ -42,6 +43,8 @@ class NumpyReward(Compiled):
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", chunk: int = CHUNK) -> None:
         """Compile `program`; without `guard`, declared ranges are not checked."""
         super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk)
+        if chunk < 1:
+            raise TargetError(f"chunk={chunk} must be at least 1")
         self.chunk = chunk
         self._bound = program.bound()
         self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)

@@ -102,7 +102,7 @@ class PythonReward(Compiled):
         names = ", ".join(f"x{i}" for i in range(len(program.inputs)))
         known = known | {name for name, field in program.inputs.items() if field.kind == "category"}
         tests = [guard.node for guard in program.ranges if guard.where not in known] if self.guard else []
-        sure = Sure() if program.params else surely(program, ranges=self.guard)
+        sure = Sure() if program.params else surely(program, ranges=self.guard, looked_up=True)
         code = emit(program, tests, SCALAR)
         lines = code.lines
         code.lines = []

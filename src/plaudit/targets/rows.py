@@ -96,7 +96,10 @@ def _flattened(program: Program, inputs: Any) -> dict[str, Any]:
         parts = {str(name): value}
         if name in ("prev", "curr"):
             keys = {place.key for place in places(program) if place.record == name}
-            parts = {f"{name}.{key}": part for key, part in record(value, keys).items()}
+            try:
+                parts = {f"{name}.{key}": part for key, part in record(value, keys).items()}
+            except WrongType as error:
+                raise WrongType(f"reward {program.name!r}: {error}") from None
         for both in parts.keys() & flat.keys():
             raise twice(program, both)
         flat |= parts
@@ -125,6 +128,9 @@ def record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
     """Return a `prev` or `curr` record as a dict: a mapping whole, of any other object the attributes in `keys`."""
     if isinstance(value, Mapping):
         return dict(value)
+    plain = isinstance(value, str | bytes | bool | int | float | list | type | None)
+    if plain or (isinstance(value, tuple) and not hasattr(value, "_fields")):
+        raise WrongType(f"`prev` and `curr` are mappings or objects with fields, not {value!r:.60}")
     names = getattr(getattr(value, "dtype", None), "names", None)
     if names:
         return {name: value[name] for name in names}

@@ -56,8 +56,19 @@ def score_file(job: Job, shape: Shape) -> Outcome:
             kept.commit()
         output.commit()
     if aside and not job.bad and not bad.count:
-        Path(aside).unlink(missing_ok=True)  # of an earlier run, whose scores have just been replaced
+        _forget(Path(aside))  # of an earlier run, whose scores have just been replaced
     return Outcome(scored, bad.count, aside if bad.count else None)
+
+
+def _forget(path: Path) -> None:
+    """Remove the bad rows of an earlier run; a file that somebody else wrote stays."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            ours = file.readline(64).startswith('{"line": ')
+    except (OSError, UnicodeDecodeError):
+        return
+    if ours:
+        path.unlink(missing_ok=True)
 
 
 def _beside(output: str) -> str:
