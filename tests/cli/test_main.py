@@ -153,3 +153,11 @@ def test_ctrl_c_in_a_real_process_ends_it_quietly(process, tmp_path):
     assert running.returncode == INTERRUPTED
     assert printed == b""
     assert told == b"\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closing a stream of a child is a POSIX shell's business")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_a_stream_that_is_closed_is_no_failure(closed):
+    command = f"{sys.executable} -m plaudit list {closed}"
+    result = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")

@@ -1,6 +1,7 @@
 """Texts for any terminal: in any encoding, without control characters, numbers as people write them."""
 
 import codecs
+import os
 import sys
 
 _SPELLINGS = dict(zip("×−–—·’█─━│", "x---.'#--|", strict=True))
@@ -15,8 +16,11 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 
 def accept_any_text() -> None:
-    """Let stdout and stderr take any text, whatever their encoding."""
+    """Let stdout and stderr take any text, whatever their encoding; one that is closed takes it and forgets it."""
     codecs.register_error("plaudit.spelled", _spelled)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # Python's way of saying that the caller closed it
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we run
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="plaudit.spelled")
