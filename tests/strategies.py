@@ -212,7 +212,7 @@ def fields(draw):
 class _Writer:
     """Writes one function; every method returns text, and `moving` says whether the last one can vary by row."""
 
-    def __init__(self, draw, numbers, flags, moods=(), vectors=(), wholes=(), helpers=(), infinite=()):
+    def __init__(self, draw, numbers, flags, moods=(), vectors=(), wholes=(), helpers=(), infinite=(), fixed=()):
         self.draw = draw
         self.numbers = list(numbers)
         self.flags = list(flags)
@@ -221,6 +221,7 @@ class _Writer:
         self.wholes = list(wholes)
         self.helpers = list(helpers)
         self.infinite = set(infinite)
+        self.fixed = list(fixed)
         self.fresh = 0
         self.powers = False
 
@@ -234,7 +235,7 @@ class _Writer:
         options += ["vector"] * bool(self.vectors) + ["flag"] * bool(self.flags)
         match self.pick(*options):
             case "constant":
-                return self.pick(*CONSTANTS, "HALF", "math.pi", "PRICES[2]")
+                return self.pick(*CONSTANTS, "HALF", "math.pi", "PRICES[2]", *self.fixed)
             case "vector":
                 return f"{self.pick(*self.vectors)}[{self.pick(0, 1, 2)}]"
             case "flag":
@@ -337,8 +338,8 @@ class _Writer:
 
     def _helper(self, depth):
         name = self.pick(*self.helpers)
-        knob = f", scale={self.leaf()}" if self.pick(True, False) else ""
-        return f"{name}({self.number(depth)}, {self.number(depth)}{knob})"
+        knob = f", scale={self.pick(*CONSTANTS, self.moving())}" if self.pick(True, False) else ""
+        return f"{name}({self.varied(depth)}, {self.varied(depth)}{knob})"
 
     def _power(self, depth):
         self.powers = True
@@ -460,7 +461,7 @@ def cases(draw, depth: int = 2):
     texts, specs, powers = [], [], False
     helpers = [f"helper{i}" for i in range(draw(st.integers(0, 2)))]
     for i, name in enumerate(helpers):
-        writer = _Writer(draw, ("a", "b", "scale"), (), helpers=helpers[:i])
+        writer = _Writer(draw, ("a", "b"), (), helpers=helpers[:i], fixed=["scale"])
         lines = writer.body(1)
         texts.append("\n".join([f"def {name}(a, b, *, scale=1.5):", *lines]))
         powers = powers or writer.powers
