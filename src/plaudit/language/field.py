@@ -204,7 +204,7 @@ def _holds(field: Field, value: object) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as plain Python: whole numbers stay whole only where they are counts."""
+    """Return a number, perhaps of NumPy, as plain Python; anything else as it is."""
     number = constant_number(value)
     return value if number is None else number
 

@@ -203,6 +203,16 @@ def surely(program: Program, *, ranges: bool = True, looked_up: bool = False) ->
     return Sure(frozenset(holds), frozenset(defined))
 
 
+def open_guards(program: Program, *, ranges: bool, exact: bool = True) -> list[int]:
+    """Return the conditions of `ok` that are still to be tested: declared ranges, and domains that are not sure.
+
+    Nothing is sure while parameters are open, nor for floats narrower than the `exact` float64.
+    """
+    sure = surely(program, ranges=ranges) if exact and not program.params else Sure()
+    domain = [guard.node for guard in program.domain if guard.node not in sure.holds]
+    return [guard.node for guard in (program.ranges if ranges else ())] + domain
+
+
 def _inside(node: n.Node, found: tuple[Interval, ...], wholes: list[bool]) -> bool:
     operands = [found[at] for at in n.operands(node)]
     match node:

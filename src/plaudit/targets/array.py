@@ -13,7 +13,7 @@ import numpy as np
 from plaudit.errors import InputError, OutOfRange, ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.intervals import Sure, surely
+from plaudit.language.intervals import open_guards
 from plaudit.language.program import Program
 from plaudit.targets.door import none_given
 from plaudit.targets.emit import Code, Spelling, emit, literal
@@ -111,11 +111,8 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         return name
 
     spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
-    # what is sure of float64 is not of narrower floats, where an exponential overflows sooner
-    sure = Sure() if program.params or not inline else surely(program, ranges=guard)
-    guards = [condition.node for condition in (program.ranges if guard else ())]
-    guards += [condition.node for condition in program.domain if condition.node not in sure.holds]
-    code = Code() if inline else _safe_inputs(program, guards[: len(program.ranges)], spelling)
+    guards = open_guards(program, ranges=guard, exact=inline)
+    code = Code() if inline else _safe_inputs(program, guards[: len(program.ranges) if guard else 0], spelling)
     code = emit(program, [*layout.roots, *guards], spelling, code)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]

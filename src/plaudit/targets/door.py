@@ -4,7 +4,7 @@ import numbers
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from plaudit.errors import MissingField, OutOfRange, UnknownCategory, UnknownInput, WrongType, did_you_mean
+from plaudit.errors import MissingField, OutOfRange, UnknownInput, WrongType, did_you_mean
 from plaudit.language.field import LARGEST_WHOLE, Field
 from plaudit.targets.refuse import range_error
 
@@ -103,8 +103,5 @@ def encode_category(reward: str, name: str, field: Field, texts: Any) -> Any:
         if not isinstance(entry, str):
             raise _wrong(reward, name, entry, "a text")
     found, inverse = np.unique(flat.astype(str), return_inverse=True)
-    try:
-        positions = [_category(reward, name, field, str(text)) for text in found]
-    except UnknownCategory as error:
-        raise UnknownCategory(f"{error}") from None
+    positions = [_category(reward, name, field, str(text)) for text in found]
     return np.asarray(positions, dtype=np.int32)[inverse].reshape(column.shape)

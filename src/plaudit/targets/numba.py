@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from plaudit.language.intervals import Sure, surely
+from plaudit.language.intervals import open_guards
 from plaudit.language.program import Program
 from plaudit.targets.array import first_bad, gather
 from plaudit.targets.compiled import Compiled
@@ -67,9 +67,7 @@ class NumbaReward(Compiled):
     def _loop(self, program: Program) -> tuple[Layout, Any]:
         """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
-        sure = Sure() if program.params else surely(program, ranges=self.guard)
-        guards = [at.node for at in (program.ranges if self.guard else ())]
-        guards += [at.node for at in program.domain if at.node not in sure.holds]
+        guards = open_guards(program, ranges=self.guard)
         code = emit(program, [*layout.roots, *guards], SCALAR)
         inputs = [f"x{i}" for i in range(len(program.inputs))]
         outputs = [f"o{i}" for i in range(len(layout.roots))]
@@ -84,12 +82,8 @@ class NumbaReward(Compiled):
         body += ["else:", *_indented([*masks, "ok[i] = False"])] if guards else []
         arguments = ["size", *(f"a{i}" for i in range(len(inputs))), *(f"p{i}" for i in range(len(program.params)))]
         lines = ["for i in numba.prange(size):", *_indented(body)]
-        made = function(
-            "loop",
-            [*arguments, *outputs, "ok"],
-            lines,
-            {**_NAMES, **{name: np.asarray(table) for name, table in code.tables.items()}},
-        )
+        tables = {name: np.asarray(table) for name, table in code.tables.items()}
+        made = function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **tables})
         return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
 
 

@@ -53,7 +53,7 @@ def columns(program: Program, inputs: Any) -> dict[str, Any]:
     """
     flat = _flattened(program, inputs)
     known = {place.column: place for place in places(program)}
-    whole = {place.name for place in known.values()} | {place.name for place in places(program)}
+    whole = {place.name for place in places(program)}
     declared = {place.key for place in known.values()}
     for name in list(flat):
         if name not in known and name not in whole:
