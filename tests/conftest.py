@@ -31,8 +31,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def _corpus_line(reporter: pytest.TerminalReporter) -> str:
+    """Return how the checks did on rewards that are known to be bad or good; each test of one records its result."""
+    reports = [report for outcome in ("passed", "failed") for report in reporter.stats.get(outcome, [])]
+    seen = Counter(value for report in reports for key, value in report.user_properties if key == "corpus")
+    bad, good = seen["caught"] + seen["missed"], seen["quiet"] + seen["alarm"]
+    return f"caught {seen['caught']} of {bad} bad, {seen['alarm']} false alarms on {good} good" if seen else ""
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say how many tests were skipped, and why."""
+    """Say how the checks did on known rewards, how many tests were skipped, and why."""
+    if line := _corpus_line(terminalreporter):
+        terminalreporter.line(f"Corpus of known rewards: {line}")
     reasons = _skip_reasons(config)
     if not reasons:
         return

@@ -1,5 +1,9 @@
 """plaudit: write a reward as plain Python functions, run it anywhere, know why it was what it was."""
 
+from plaudit.checks.bounds import Bound, Bounds, bounds
+from plaudit.checks.check import check
+from plaudit.checks.finding import Finding, Report
+from plaudit.checks.gate import assert_reward_ok
 from plaudit.errors import (
     DefinitionError,
     DuplicateName,
@@ -24,16 +28,22 @@ from plaudit.errors import (
     WrongType,
 )
 from plaudit.language.field import Field
+from plaudit.reward.fact import Fact, fact
+from plaudit.reward.prefer import Preference, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
 from plaudit.reward.term import Term, term
 from plaudit.targets.scores import Scores
 
 __all__ = [
+    "Bound",
+    "Bounds",
     "DefinitionError",
     "DuplicateName",
+    "Fact",
     "Field",
     "FileError",
+    "Finding",
     "InputError",
     "MissingExtra",
     "MissingField",
@@ -41,7 +51,9 @@ __all__ = [
     "OutOfRange",
     "OutsideDomain",
     "PlauditError",
+    "Preference",
     "ReadError",
+    "Report",
     "Reward",
     "Scores",
     "ShapeMismatch",
@@ -57,5 +69,10 @@ __all__ = [
     "UnsupportedNode",
     "UnusedField",
     "WrongType",
+    "assert_reward_ok",
+    "bounds",
+    "check",
+    "fact",
+    "prefer",
     "term",
 ]

@@ -12,7 +12,7 @@ PlauditError
 │   ├── UnknownInput                  an input was given that the reward does not read
 │   ├── WrongType (TypeError)         a text where a number is needed, and the like
 │   ├── NotFinite                     NaN, or an infinity where none is allowed
-│   ├── OutOfRange                    a number outside its declared range
+│   ├── OutOfRange                    a number outside its declared range, or a row that breaks a fact
 │   ├── UnknownCategory               a text that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
 │   └── ShapeMismatch                 columns of different lengths
@@ -76,7 +76,7 @@ class NotFinite(InputError):
 
 
 class OutOfRange(InputError):
-    """An input lies outside its field's declared range."""
+    """An input lies outside its field's declared range, or a row breaks a fact that it was to be tested against."""
 
 
 class UnknownCategory(InputError):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, fact, prefer, term
 from plaudit.cli.portrait import allowed, span
 from plaudit.systems import BUILT_IN, load, system
 
@@ -64,6 +64,45 @@ def test_json_is_for_scripts(plaudit):
     assert shown["fields"][0]["name"] == "distance"
     assert shown["fields"][0]["kind"] == "number"
     assert shown["terms"][1]["knobs"]["harsh_brake_threshold"] == 4.5
+
+
+def test_facts_discount_and_preferences_are_shown(plaudit, tmp_path):
+    @term(allow={"jump": "meant"})
+    def near(distance, lit):
+        return -distance if lit else 0
+
+    @fact
+    def dark(distance, lit):
+        """Far away it is dark."""
+        return not lit or distance < 100
+
+    reward = Reward(
+        "r",
+        version="1",
+        terms=[near],
+        fields=[Field("distance", low=0, infinite=True), Field("lit", flag=True)],
+        facts=[dark],
+        discount=0.95,
+        prefer=[prefer([{"distance": 1, "lit": True}, {}], over={"distance": float("inf")}, because="\x1b[31mnear")],
+        allow={"unbounded": "rare"},
+    )
+    (tmp_path / "r.json").write_text(reward.to_json(), encoding="utf-8")
+    words = " ".join(plaudit("show", "r.json").stdout.split())
+    assert "dark distance, lit Far away it is dark." in words
+    assert "distance=1, lit=true; then any step distance=inf \\x1b[31mnear" in words
+    assert "Discount 0.95" in words
+    found = json.loads(plaudit("show", "r.json", "--json").stdout)
+    assert found["facts"] == [{"name": "dark", "doc": "Far away it is dark.", "reads": ["distance", "lit"]}]
+    assert found["discount"] == 0.95
+    assert found["prefer"] == [
+        {"better": [{"distance": 1.0, "lit": True}, {}], "over": [{"distance": "inf"}], "because": "\x1b[31mnear"}
+    ]
+    assert (found["allow"], found["terms"][0]["allow"]) == ({"unbounded": "rare"}, {"jump": "meant"})
+
+
+def test_what_a_reward_does_not_declare_is_not_shown(plaudit):
+    shown = plaudit("show", "deepthinker").stdout
+    assert not any(word in shown for word in ("Facts", "Discount", "Preferences"))
 
 
 def test_only_one_view_at_a_time(plaudit):

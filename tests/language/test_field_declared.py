@@ -42,6 +42,8 @@ REFUSED = {
     "a flag as high": (("x",), {"high": True}, "high=True must be a finite number"),
     "NaN as low": (("x",), {"low": math.nan}, "low=nan must be a finite number"),
     "an infinite high": (("x",), {"high": math.inf}, "write infinite=True to allow infinity"),
+    "a negative step": (("x",), {"step": -1}, "step=-1 must be above 0"),
+    "a step of nothing": (("x",), {"step": 0}, "step=0 must be above 0"),
     "an infinite step": (("x",), {"step": math.inf}, "step=inf must be a finite number"),
     "low above high": (("x",), {"low": 2, "high": 1}, "low=2 is above high=1"),
     "values and low": (("x",), {"values": (1, 2), "low": 0}, "values= already says"),

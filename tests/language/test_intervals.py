@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from columns import as_arguments, as_columns
 from plaudit import Field, InputError, Reward, term
-from plaudit.language.intervals import intervals, surely
+from plaudit.language.intervals import intervals
+from plaudit.language.sure import surely
 from plaudit.targets import compile_program
 from strategies import cases, rows
 from tolerance import trace

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from columns import as_columns
-from plaudit import Field, PlauditError, Reward, SpecError, term
+from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
 from running import scored
 from strategies import cases, rows
 
@@ -35,6 +35,17 @@ def won(success, distance):
     return math.log1p(distance) if success else -1
 
 
+@fact
+def follows(prev, curr, *, most=0.5):
+    """No force changes by much."""
+    return all(abs(a - b) <= most for a, b in zip(prev.force, curr.force, strict=True))
+
+
+@fact
+def ahead(prev, distance, success, terminal):
+    return 1 / (1 + distance) > 0 and prev.distance >= distance if success else not terminal
+
+
 FIELDS = (
     Field("distance", low=0, infinite=True, unit="m", doc="Ahead."),
     Field("mood", values=("calm", "wild"), other="wild", missing="calm"),
@@ -50,6 +61,10 @@ REWARD = Reward(
     low=-9.0,
     doc="A reward.",
     action="force",
+    facts=[follows, ahead],
+    discount=0.95,
+    prefer=[prefer({"mood": "calm"}, over={"mood": "wild", "distance": math.inf}, because="peace")],
+    allow={"jump": "the table is meant"},
 )
 ROW = {"distance": 1.0, "mood": "calm", "prev": {"force": (0.5, 0.0)}, "curr": {"force": (0.0, 3.0)}}
 few = settings(max_examples=max(1, settings.default.max_examples // 3), report_multiple_bugs=False)
@@ -64,6 +79,10 @@ def test_it_comes_back_whole():
     assert again.params == REWARD.params
     assert (again.doc, again.action, again.low, again.high) == ("A reward.", "force", -9.0, None)
     assert again.inputs == REWARD.inputs
+    assert again.facts == REWARD.facts
+    assert again.facts_program == REWARD.facts_program
+    assert (again.discount, again.prefer) == (0.95, REWARD.prefer)
+    assert (again.allow, again.terms[0].allow) == ({"jump": "the table is meant"}, {})
     assert again.program == REWARD.program
     assert again.score(**ROW) == REWARD.score(**ROW)
     assert again.final(success=True, distance=1.0) == REWARD.final(success=True, distance=1.0)
@@ -283,6 +302,11 @@ def test_missing_and_unknown_keys_are_named():
         {"guards": [[0]]},
         {"guards": {}},
         {"guards": [[0, "nobody", "why", "line"]]},
+        {"facts": []},
+        {"discount": 1.5},
+        {"prefer": {}},
+        {"prefer": [{}]},
+        {"allow": []},
     ],
     ids=str,
 )

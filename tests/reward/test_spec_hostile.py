@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from columns import as_inputs
-from plaudit import Field, PlauditError, Reward, SpecError, term
+from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
 from plaudit.systems import apex, deepthinker, hackmatrix, roadsense
 from strategies import rows
 from written import module, readable
@@ -23,6 +23,8 @@ def steady(x, v, mood, *, reach=2.0, strict=True, far):
     return min(far, PRICES[round(x)]) if x < reach else math.sqrt(x)
 def moved(prev, curr): return curr.level - prev.level
 def won(bonus): return 1 / bonus
+def climbs(prev, curr, *, most=1.0): return 0 <= curr.level - prev.level <= most
+def priced(prev, x, mood): return PRICES[round(x)] > 0 if mood == "calm" else x >= prev.x
 """
 SPACE = module(TEXT)
 REWARD = Reward(
@@ -30,7 +32,7 @@ REWARD = Reward(
     version="1",
     terms=[
         term(weight=-0.5, low=-1, high=3)(SPACE["steady"]),
-        term(kind="shaping")(SPACE["moved"]),
+        term(kind="shaping", allow={"jump": "meant"})(SPACE["moved"]),
         term(terminal=True)(SPACE["won"]),
     ],
     fields=[
@@ -43,6 +45,13 @@ REWARD = Reward(
     params={"far": 40.0},
     action="mood",
     low=-100.0,
+    facts=[fact(SPACE["climbs"]), fact(SPACE["priced"])],
+    discount=0.99,
+    prefer=[
+        prefer({"x": 1, "mood": "calm"}, over={"x": float("inf")}, because="near"),
+        prefer([{"prev": {"level": 1}}], over=[{"v": (0, 1)}, {"terminal": True, "bonus": 2}]),
+    ],
+    allow={"loop-that-pays": "meant"},
     doc="Everything at once.",
 )
 ROW = {"x": 1.0, "v": (0.5, 2.0), "mood": "busy", "prev": {"level": 1}, "curr": {"level": 3}}
@@ -84,6 +93,9 @@ def test_a_loaded_reward_does_all_that_a_reward_does():
     assert again.only("moved") == REWARD.only("moved")
     assert again.gradients() == REWARD.gradients()
     assert (again.doc, again.action, again.terms[0].doc) == ("Everything at once.", "mood", "Doc.")
+    assert (again.facts, again.facts_program) == (REWARD.facts, REWARD.facts_program)
+    assert (again.discount, again.prefer, again.allow) == (REWARD.discount, REWARD.prefer, REWARD.allow)
+    assert [each.allow for each in again.terms] == [each.allow for each in REWARD.terms]
     with pytest.raises(PlauditError, match=r"line \d+:  def won\(bonus\): return 1 / bonus"):
         again.final(bonus=0)
 
@@ -93,6 +105,16 @@ def test_a_loaded_term_has_no_function():
         loaded().terms[0](1.0)
     with pytest.raises(PlauditError, match="was loaded from a specification"):
         Reward("other", version="1", terms=[loaded().terms[1]], fields=[Field("level")])
+
+
+def test_a_loaded_fact_has_no_function():
+    kept = loaded().facts[0]
+    assert kept.source is None
+    assert not hasattr(kept, "__wrapped__")
+    with pytest.raises(PlauditError, match="was loaded from a specification"):
+        kept(1.0)
+    with pytest.raises(PlauditError, match="was loaded from a specification"):
+        Reward("other", version="1", terms=REWARD.terms[1:2], fields=[Field("level")], facts=[kept])
 
 
 HOSTILE = {
@@ -143,20 +165,23 @@ def test_a_part_that_is_missing_is_refused(key):
 
 
 JUNK = (None, True, False, 0, -1, 1.5, 10**30, "", "inf", "x", "__import__('os')", [], [[]], {}, {"a": 1}, [1, 2], -0.0)
-HARMLESS = {
+HARMLESS = [
     *(("doc", text) for text in ("", "inf", "x", "__import__('os')")),
     *((key, text) for key in ("name", "version") for text in ("inf", "x", "__import__('os')")),
-    *((key, None) for key in ("action", "low", "high")),
-    *((key, value) for key in ("low", "high") for value in (0, -1, 1.5, True, False, 10**30, -0.0)),
+    *((key, None) for key in ("action", "low", "high", "discount")),
+    *((key, value) for key in ("low", "high") for value in (0, -1, 1.5, 10**30, -0.0)),
     ("action", "x"),
-    ("guards", "[]"),
-}
+]
+EMPTY = {"prefer": [], "allow": {}}
 
 
 @pytest.mark.parametrize("key", sorted(SPEC))
 def test_a_part_of_another_type_is_refused(key):
     for junk in JUNK:
-        harmless = (key, junk) in HARMLESS if not isinstance(junk, list | dict) else key == "guards" and junk == []
+        if isinstance(junk, list | dict):
+            harmless = EMPTY.get(key) == junk
+        else:
+            harmless = any(repr((key, junk)) == repr(known) for known in HARMLESS)
         if harmless or (key == "plaudit" and junk is True):
             continue
         with pytest.raises(SpecError):
@@ -277,6 +302,112 @@ def test_parts_that_do_not_fit_each_other_are_refused(changes):
         loaded(**changes)
 
 
+FACTS = SPEC["facts"]
+NAMED = FACTS["named"]
+
+
+def named(**changes):
+    """Return the facts of the specification with some parts of the first one changed."""
+    return {**FACTS, "named": [{**NAMED[0], **changes}, *NAMED[1:]]}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"named": [], "nodes": []},
+        {**FACTS, "code": "import os"},
+        {**FACTS, "named": NAMED[0]},
+        {**FACTS, "named": [NAMED[0]]},
+        {**FACTS, "named": [*NAMED, NAMED[0]]},
+        {**FACTS, "named": [{"name": "climbs", "flag": 0}]},
+        {**FACTS, "nodes": []},
+        {**FACTS, "guards": []},
+        {**FACTS, "guards": [[0, "climbs", "why", "line"]]},
+        {**FACTS, "guards": [[NAMED[0]["flag"], "moved", "why", "line"]]},
+        {**FACTS, "guards": [[NAMED[0]["flag"], "climbs", 5, "line"]]},
+        named(name="steady"),
+        named(name="a b"),
+        named(name="total"),
+        named(name=5),
+        named(doc=None),
+        named(reads="level"),
+        named(source="import os"),
+        named(flag=0),
+        named(flag=True),
+        named(flag=10_000),
+        named(flag=-1),
+        named(flag="0"),
+    ],
+)
+def test_facts_that_are_none_are_refused(facts):
+    with pytest.raises(SpecError):
+        loaded(facts=facts)
+
+
+@pytest.mark.parametrize("name", ["y", "level", "curr.x", "next.x", "v", "v[2]", "prev.v", "curr.v[0]"])
+def test_an_input_of_a_fact_that_is_none_is_refused(name):
+    nodes = [["Input", name], ["Const", 0.0], ["Le", 1, 0]]
+    with pytest.raises(SpecError, match="reads"):
+        loaded(facts={"named": [{"name": "f", "doc": "", "reads": [], "flag": 2}], "nodes": nodes, "guards": []})
+
+
+@pytest.mark.parametrize(
+    "node", [["Param", "steady.reach"], ["Param", "far"], ["Label", "mood", "calm"], ["Exec", "x"]]
+)
+def test_a_fact_knows_fields_and_constants_alone(node):
+    nodes = [node, ["Eq", 0, 0]]
+    with pytest.raises(SpecError):
+        loaded(facts={"named": [{"name": "f", "doc": "", "reads": [], "flag": 1}], "nodes": nodes, "guards": []})
+
+
+@pytest.mark.parametrize(
+    "preference",
+    [
+        {},
+        {"better": [{"x": 1.0}], "over": [{"x": 2.0}]},
+        {"better": [{"x": 1.0}], "over": [{"x": 2.0}], "because": "", "code": "import os"},
+        {"better": [{"x": 1.0}], "over": [{"x": 2.0}], "because": None},
+        {"better": {"x": 1.0}, "over": [{"x": 2.0}], "because": ""},
+        {"better": [], "over": [{"x": 2.0}], "because": ""},
+        {"better": [[]], "over": [{"x": 2.0}], "because": ""},
+        {"better": [{"x": 1.0}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"x": -1.0}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"x": "-inf"}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"x": [1]}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"x": True}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"prev": {"level": 1}}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"v": [1, 1]}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"mood": "martian"}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"mood": 0}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"nobody": 0}], "over": [{"x": 1.0}], "because": ""},
+        {"better": [{"terminal": 1}], "over": [{"x": 1.0}], "because": ""},
+    ],
+)
+def test_a_preference_that_is_none_is_refused(preference):
+    with pytest.raises(SpecError):
+        loaded(prefer=[preference])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"discount": 0},
+        {"discount": 2},
+        {"discount": True},
+        {"discount": "inf"},
+        {"allow": {"jump": ""}},
+        {"allow": {"Jump": "meant"}},
+        {"allow": {"jump": None}},
+        {"terms": [{**SPEC["terms"][0], "allow": {"jump": 5}}, *SPEC["terms"][1:]]},
+        {"terms": [{**SPEC["terms"][0], "allow": ["jump"]}, *SPEC["terms"][1:]]},
+        {"terms": [{**SPEC["terms"][0], "weight": True}, *SPEC["terms"][1:]]},
+    ],
+)
+def test_what_a_reward_never_declares_is_refused(changes):
+    with pytest.raises(SpecError):
+        loaded(**changes)
+
+
 def test_a_field_twice_is_refused():
     with pytest.raises(SpecError):
         loaded(fields=[*SPEC["fields"], {"name": "x", "low": 5}])
@@ -366,6 +497,7 @@ def test_a_chain_of_many_nodes_loads_and_scores():
     nodes += [["Add", at, 1] for at in [0, *range(2, 5_000)]]
     term_ = {**SPEC["terms"][1], "name": "long", "reads": ["x"]}
     spec = {**SPEC, "nodes": nodes, "terms": [term_], "fields": [{"name": "x"}], "params": {}, "guards": []}
+    spec |= {"facts": {"named": [], "nodes": [], "guards": []}, "prefer": []}
     reward = Reward.from_dict({**spec, "scores": {"long": len(nodes) - 1}, "action": None, "low": None})
     assert reward.score(x=0.0).total == pytest.approx(4.999)
     assert reward.source()

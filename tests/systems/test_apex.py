@@ -245,7 +245,8 @@ def test_an_unknown_detector_is_refused_with_a_suggestion():
 
 
 def test_every_detector_is_a_version_with_its_own_fingerprint():
-    assert apex.VERSIONS == ("explicit", "role_share", "explicit_then_role")
+    assert apex.VERSIONS == ("explicit", "role_share", "explicit_then_role", "high_water")
+    assert apex.VERSIONS[:-1] == apex.DETECTORS
     assert apex.version(apex.VERSIONS[0]) is apex.reward
     rewards = [apex.version(label) for label in apex.VERSIONS]
     assert [reward.version for reward in rewards] == list(apex.VERSIONS)
@@ -273,6 +274,61 @@ def test_the_accumulator_and_the_reward_agree_to_the_bit():
     for row in apex.episode()[:-1]:
         assert accumulator.step_reward(row["prev"], row["curr"]) == apex.reward.score(**row).total
         assert accumulator.signal(row["prev"], row["curr"]).total == apex.reward.score(**row).total
+
+
+# -- repaired ------------------------------------------------------------------------------------------------
+
+
+def high_water(states):
+    """Return what each step of an episode earns where only a new furthest phase is paid."""
+    furthest = apex.furthest_phases(states)
+    known = [
+        {"furthest": reached, "test_pass_rate": state["test_pass_rate"], "tokens_used": state["tokens_used"]}
+        for reached, state in zip(furthest, states, strict=True)
+    ]
+    return [
+        apex.version("high_water").score(
+            prev=before, curr=after | {"switch_committed": state.get("switch_committed", False)}
+        )
+        for (before, after), state in zip(pairwise(known), states[1:], strict=True)
+    ]
+
+
+PHASE_WALKS = st.lists(st.sampled_from([*apex.PHASES, "lunch", "debug", None]), min_size=1, max_size=30)
+
+
+@given(phases=PHASE_WALKS)
+def test_repaired_a_phase_is_paid_once(phases):
+    states = [{"phase": phase, "test_pass_rate": 0.0, "tokens_used": 0} for phase in phases]
+    furthest = apex.furthest_phases(states)
+    assert furthest == sorted(furthest)
+    paid = [signal["phase_advance"].value for signal in high_water(states)]
+    assert sum(paid) == pytest.approx(0.3 * (len(set(furthest)) - 1))
+
+
+def test_repaired_going_back_and_forth_earns_nothing():
+    states = [{"phase": phase, "test_pass_rate": 0.0, "tokens_used": 0} for phase in ("coding", "testing") * 3]
+    assert [signal.total for signal in high_water(states)] == [0.3, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_repaired_the_bundled_episode_loses_the_advance_that_was_paid_twice():
+    assert sum(signal.total for signal in high_water(apex.scenario())) == pytest.approx(2.75 - 1.0 - 0.3, abs=1e-9)
+
+
+def test_repaired_what_is_no_phase_leaves_the_mark_where_it_was():
+    assert apex.furthest_phases([{}, {"phase": "debug"}, {"phase": "lunch"}, {"phase": "planning"}]) == [0, 3, 3, 3]
+    assert apex.furthest_phases([{"phase": "build"}], aliases={"build": "coding"}) == [1]
+    assert apex.furthest_phases([]) == []
+
+
+def test_an_accumulator_cannot_know_the_mark():
+    with pytest.raises(errors.DefinitionError, match="sees two states at a time"):
+        apex.RewardAccumulator("high_water")
+
+
+def test_the_mark_only_rises():
+    field = apex.version("high_water").fields["furthest"]
+    assert (field.role, field.monotone, field.values) == ("state", "up", (0, 1, 2, 3, 4))
 
 
 # -- rows ----------------------------------------------------------------------------------------------------

@@ -426,7 +426,7 @@ def test_other_weights_are_another_fingerprint():
 
 
 def test_the_versions_are_labels_of_rewards():
-    assert deepthinker.VERSIONS == ("1.0.0",)
+    assert deepthinker.VERSIONS == ("1.0.0", "rescaled")
     assert deepthinker.version("1.0.0") is deepthinker.reward
     with pytest.raises(errors.DefinitionError, match=r"Did you mean '1\.0\.0'"):
         deepthinker.version("1.0")
@@ -442,3 +442,63 @@ def test_the_bundled_episode_is_scored_like_any_phase():
     rows = deepthinker.episode()
     assert [deepthinker.reward.score(**row).total for row in rows] == [outcome(**row).reward for row in rows]
     assert max(row["cost_tokens"] for row in rows) > 100_000
+
+
+# -- repaired ------------------------------------------------------------------------------------------------
+
+RESCALED = deepthinker.version("rescaled")
+IDLE = dict.fromkeys(ARGUMENTS, 0.0)
+
+
+def rescaled(**measured):
+    return RESCALED.score(**IDLE | measured)
+
+
+@given(measured=OUTCOMES)
+def test_repaired_the_reward_is_the_formula_and_lies_in_its_range(measured):
+    def clamp(value, low, high):
+        return max(low, min(high, value))
+
+    cost = 0.8 * clamp(measured["cost_tokens"] / 100_000, 0, 1.5) + 0.2 * clamp(
+        measured["cost_latency_ms"] / 60_000, 0, 1.5
+    )
+    expected = (
+        0.3 * clamp(measured["score_delta"], -1, 1)
+        + 0.2 * clamp(measured["consistency_delta"], -1, 1)
+        + 0.2 * clamp(measured["grounding_delta"], -1, 1)
+        - 0.1 * min(1.0, cost)
+        - 0.1 * min(1.0, 0.1 * measured["alignment_events"])
+        - 0.1 * min(1.0, measured["time_budget_used_pct"])
+    )
+    total = rescaled(**measured).total
+    assert total == pytest.approx(expected, abs=1e-12)
+    assert -1.0 - 1e-12 <= total <= 0.7 + 1e-12
+
+
+def test_repaired_every_token_counts_up_to_the_budget():
+    totals = [rescaled(cost_tokens=tokens).total for tokens in (0, 31, 32, 1_000, 50_000, 99_999, 100_000)]
+    assert totals == sorted(totals, reverse=True)
+    assert len(set(totals)) == len(totals)
+    assert rescaled(cost_tokens=200_000).total == rescaled(cost_tokens=10_000_000).total == -0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "enough"), [("alignment_events", 10), ("time_budget_used_pct", 1.0)], ids=["alignment", "time"]
+)
+def test_repaired_a_penalty_stops_where_its_budget_is_spent(name, enough):
+    assert rescaled(**{name: enough * 0.9}).total == pytest.approx(-0.09)
+    assert rescaled(**{name: enough}).total == pytest.approx(-0.1)
+    assert rescaled(**{name: enough * 9}).total == pytest.approx(-0.1)
+
+
+def test_repaired_the_sum_needs_no_clamp():
+    assert (RESCALED.low, RESCALED.high) == (None, None)
+
+
+def test_repaired_nothing_pays_below_zero():
+    assert rescaled(**dict.fromkeys(MEASURES, -5)).total == 0.0
+
+
+def test_repaired_the_bundled_mission_is_scored():
+    totals = [RESCALED.score(**row).total for row in deepthinker.episode()]
+    assert totals == pytest.approx([0.167227, 0.1054, -0.0492, 0.0798, -0.265], abs=1e-6)

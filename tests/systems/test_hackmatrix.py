@@ -4,6 +4,8 @@ import math
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import plaudit.systems.hackmatrix as hackmatrix
 from plaudit.errors import DefinitionError, InputError, MissingField, NotFinite, OutOfRange, WrongType
@@ -253,6 +255,52 @@ def test_stepping_back_and_forth_pays():
     assert there + back == pytest.approx(0.03)
 
 
+# -- repaired ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "happened", "value"),
+    [
+        (4, 3, {}, 0.05),
+        (3, 4, {}, -0.05),
+        (4, 4, {}, 0.0),
+        (0, 10, {}, -0.5),
+        (4, 3, {"died": True}, 0.05),
+        (2, 9, {"stage_completed": True}, 0.1),
+        (2, 0, {"stage_completed": True}, 0.1),
+    ],
+)
+def test_repaired_going_away_costs_what_coming_closer_pays(before, after, happened, value):
+    row = step({"exit_distance": before}, {"exit_distance": after}, **happened)
+    assert version("potential").score(**row)["distance_shaping"].value == pytest.approx(value, abs=1e-12)
+
+
+@given(walk=st.lists(st.integers(0, 35), min_size=1, max_size=20))
+def test_repaired_a_board_pays_for_its_first_distance_whatever_the_way(walk):
+    shaping = version("potential").only("distance_shaping")
+    paid = 0.0
+    for before, after in pairwise([*walk, 7]):  # 7: the next board, reached by the last step
+        row = {"prev": {"exit_distance": before}, "curr": {"exit_distance": after}}
+        paid += shaping.score(**row, stage_completed=False).total
+    last = {"prev": {"exit_distance": 7}, "curr": {"exit_distance": 12}}
+    paid += shaping.score(**last, stage_completed=True).total
+    assert paid == pytest.approx(0.05 * walk[0], abs=1e-9)
+
+
+def test_repaired_stepping_back_and_forth_costs_two_steps():
+    there = version("potential").score(**step({"exit_distance": 5}, {"exit_distance": 4})).total
+    back = version("potential").score(**step({"exit_distance": 4}, {"exit_distance": 5})).total
+    assert there + back == pytest.approx(-0.02)
+
+
+def test_repaired_the_other_components_are_the_same():
+    repaired = version("potential")
+    assert tuple(term.name for term in repaired.terms) == COMPONENTS
+    others = [name for name in COMPONENTS if name != "distance_shaping"]
+    assert repaired.only(*others).fingerprint == reward.only(*others).fingerprint
+    assert repaired.fields == reward.fields
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [
@@ -295,8 +343,8 @@ def test_a_state_has_a_range_that_a_checker_can_use():
     assert reward.fields["exit_distance"].step == 1
 
 
-def test_there_is_one_version():
-    assert VERSIONS == ("1.0.0",)
+def test_the_versions_are_listed_with_the_default_first():
+    assert VERSIONS == ("1.0.0", "potential")
     assert version("1.0.0") is reward
     with pytest.raises(DefinitionError, match=r"Did you mean '1\.0\.0'\?"):
         version("1.0.1")

@@ -78,7 +78,7 @@ def test_every_version_gives_the_recorded_total(state, label, expected):
 
 
 def test_the_versions_are_listed_with_the_default_first():
-    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b"
+    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b graded"
     assert history.split() == list(VERSIONS)
     assert reward is version("R0")
     assert {version(label).name for label in VERSIONS} == {"roadsense"}
@@ -118,6 +118,7 @@ def test_the_versions_are_listed_with_the_default_first():
             "fresh_braking",
             "ego_speed",
         },
+        "graded": {"distance", "deceleration", "action"},
     }.items(),
 )
 def test_a_version_declares_what_it_reads_and_nothing_else(label, fields):
@@ -294,6 +295,52 @@ def test_bad_input_is_an_error_in_every_version(label):
         version(label).score(**good | {"distance": -1.0})
     with pytest.raises(MissingField):
         version(label).score(**{name: value for name, value in good.items() if name != "distance"})
+
+
+# -- repaired ------------------------------------------------------------------------------------------------
+
+MAINTAIN, CAUTION, BRAKE, EMERGENCY = range(4)
+
+
+def graded(distance, action):
+    return version("graded").score(distance=distance, deceleration=(0.0, 0.5, 2.0, 4.5)[action], action=action)
+
+
+@pytest.mark.parametrize(
+    ("distance", "best"),
+    [
+        (0.0, EMERGENCY),
+        (7.9, EMERGENCY),
+        (8.0, BRAKE),
+        (14.9, BRAKE),
+        (15.0, CAUTION),
+        (19.9, CAUTION),
+        (20.0, MAINTAIN),
+        (40.0, MAINTAIN),
+        (41.0, MAINTAIN),
+        (math.inf, MAINTAIN),
+    ],
+)
+def test_repaired_each_action_is_best_at_some_distance(distance, best):
+    totals = [graded(distance, action).total for action in range(4)]
+    assert [action for action in range(4) if totals[action] == max(totals)] == [best]
+
+
+@pytest.mark.parametrize(("distance", "safety"), [(4.9, -100), (5, -5), (15, 0), (20, 1), (40, 1), (41, 0), (1e6, 0)])
+def test_repaired_only_the_safe_zone_pays(distance, safety):
+    assert graded(float(distance), MAINTAIN)["safety"].value == safety
+
+
+@pytest.mark.parametrize(("action", "price"), [(MAINTAIN, 0.0), (CAUTION, 0.0), (BRAKE, -0.5), (EMERGENCY, -1.5)])
+def test_repaired_every_price_of_comfort_is_paid_by_some_action(action, price):
+    assert graded(30.0, action)["comfort"].value == price
+
+
+@pytest.mark.parametrize(
+    ("distance", "prices"), [(6, (-9, -6, -3, 0)), (10, (-6, -3, 0, -1)), (17, (-3, 0, -1, -2)), (30, (0, -1, -2, -3))]
+)
+def test_repaired_too_little_costs_more_than_too_much(distance, prices):
+    assert tuple(graded(float(distance), action)["appropriateness"].value for action in range(4)) == prices
 
 
 def test_the_bundled_drive_visits_every_zone_and_every_price():

@@ -1,10 +1,13 @@
 """What can go wrong becomes one message on stderr and an exit code, never a traceback."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -20,6 +23,10 @@ BROKEN_PIPE = 141
 """Nobody reads what is printed any more."""
 TERMINATED = 143
 """SIGTERM."""
+
+
+class Terminated(BaseException):
+    """The command was asked to end. It is no Exception, so that nothing on the way takes it for a failure."""
 
 
 class Failure(click.ClickException):
@@ -39,12 +46,31 @@ def told() -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
         raise click.exceptions.Exit(INTERRUPTED) from None
+    except Terminated:
+        raise click.exceptions.Exit(TERMINATED) from None
     except BrokenPipeError:
         _forget_output()
         raise click.exceptions.Exit(BROKEN_PIPE) from None
     except OSError as error:
         _forget_output()
         raise Failure(said(error)) from None
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let SIGTERM end the command like Ctrl-C does: with nothing left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def message(error: PlauditError) -> str:

@@ -1,6 +1,6 @@
 """A reward on the screen: its terms, formula, fields and knobs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.syntax import Syntax
@@ -29,6 +29,12 @@ def draw(reward: Reward, screen: Screen) -> None:
     screen.print(Text.assemble("\n", ("A row holds ", "dim"), ", ".join(reward.inputs)))
     if knobs := _knobs(reward):
         _part(screen, "Knobs", knobs)
+    if reward.facts:
+        _part(screen, "Facts", _facts(reward))
+    if reward.prefer:
+        _part(screen, "Preferences", _preferences(reward))
+    if reward.discount is not None:
+        screen.print(Text.assemble("\n", ("Discount ", "dim"), shown(reward.discount)))
 
 
 def _part(screen: Screen, title: str, body: RenderableType) -> None:
@@ -64,6 +70,29 @@ def _knobs(reward: Reward) -> Table | None:
         if users or name in own:
             rows.append((name, shown(value), ", ".join(users)))
     return _filled(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
+
+
+def _facts(reward: Reward) -> Table:
+    rows = []
+    for fact in reward.facts:
+        says = printable(fact.doc.partition("\n")[0])
+        rows.append((fact.name, ", ".join(printable(name) for name in fact.reads), says))
+    return _filled(("fact", "reads", "what it says"), rows)
+
+
+def _preferences(reward: Reward) -> Table:
+    rows = [(steps(each.better), steps(each.over), printable(each.because)) for each in reward.prefer]
+    return _filled(("better", "worse", "because"), rows)
+
+
+def steps(rows: Sequence[Mapping[str, float | bool | str]]) -> str:
+    """Return what is known of one or more steps.
+
+    >>> steps([{"distance": 30.0, "warned": True}, {}])
+    'distance=30, warned=true; then any step'
+    """
+    texts = [", ".join(f"{name}={shown(value)}" for name, value in row.items()) or "any step" for row in rows]
+    return "; then ".join(texts)
 
 
 def _filled(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> Table:

@@ -75,8 +75,13 @@ def _content(path: Path, *, limit: int) -> bytes:
 # -- a name in a Python file or module --------------------------------------------------------------------------------
 
 
+def load_module(place: str) -> ModuleType:
+    """Return a Python file, run as if it were imported, or a module by its name."""
+    return _file(Path(place)) if _is_path(place) else _module(place)
+
+
 def _attribute(place: str, name: str, text: str) -> Reward:
-    module = _file(Path(place)) if _is_path(place) else _module(place)
+    module = load_module(place)
     found: object = module
     for part in name.split("."):
         if not hasattr(found, part):

@@ -48,7 +48,7 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) ->
 
 def described(reward: "Reward") -> dict[str, Any]:
     """Return what a script wants to know about a reward."""
-    from plaudit.reward.identity import field_to_dict
+    from plaudit.reward.identity import field_to_dict, preference_to_dict
 
     return {
         "name": reward.name,
@@ -63,9 +63,13 @@ def described(reward: "Reward") -> dict[str, Any]:
         "terms": [_term(term) for term in reward.terms],
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
         "params": dict(reward.params),
+        "facts": [{"name": fact.name, "doc": fact.doc, "reads": fact.reads} for fact in reward.facts],
+        "discount": reward.discount,
+        "prefer": [preference_to_dict(preference) for preference in reward.prefer],
+        "allow": dict(reward.allow),
     }
 
 
 def _term(term: "Term") -> dict[str, Any]:
     parts = ("name", "weight", "low", "high", "terminal", "kind", "doc", "shared", "reads")
-    return {part: getattr(term, part) for part in parts} | {"knobs": dict(term.knobs)}
+    return {part: getattr(term, part) for part in parts} | {"knobs": dict(term.knobs), "allow": dict(term.allow)}

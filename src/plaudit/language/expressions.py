@@ -115,8 +115,7 @@ class Expressions(ABC):
         """Return `prev.x`, `curr.x`, or a constant of a module or class."""
         base = self.expression(node.value, env)
         if isinstance(base, Record):
-            self.reader.reads[f"{base.name}.{node.attr}"] = None
-            return self.reader.input(node.attr, f"{base.name}.{node.attr}", node, self.source)
+            return self.reader.end(base.name, node.attr, node, self.source)
         if isinstance(base, Constant) and isinstance(base.value, types.ModuleType | type):
             key = (base.value, node.attr)
             if key not in self.source.known:
@@ -207,8 +206,10 @@ class Expressions(ABC):
         if isinstance(flag, bool):
             return self.expression(body if flag else orelse, env)
         with self.reader.under(flag):
+            self.reader.mark(body, self.source)
             then = self.expression(body, env)
         with self.reader.under(self.reader.add(n.Not(flag))):
+            self.reader.mark(orelse, self.source)
             otherwise = self.expression(orelse, env)
         return self.join(flag, then, otherwise, node)
 

@@ -1,36 +1,17 @@
-"""Intervals that hold every value a node can take, from the declared ranges of the inputs.
+"""Intervals that hold every value a node can take, from the ranges of the inputs.
 
-One loop over a Program. Bounds are computed with the very operations that run, which are monotone in floating point,
-so they hold for the computed numbers and not only for the exact ones. Correlations are lost: `x - x` is not 0.
+One loop over nodes. Bounds are computed with the very operations that run, which are monotone in floating point,
+so they hold for the computed numbers and not only for the exact ones. A flag is [1, 1] where it surely holds, [0, 0]
+where it surely does not, and the choice it makes is then known. Correlations are lost: `x - y + y` is not `x`.
 """
 
 import math
-import sys
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.language.domains import LARGEST_EXPONENT, in_domain, whole_nodes
+from plaudit.language.interval import ANYTHING, FLAG, LARGEST, NO, YES, Interval, hull, of_field
 from plaudit.language.program import Program
-
-LARGEST = sys.float_info.max
-
-
-class Interval(NamedTuple):
-    """All numbers from `low` to `high`."""
-
-    low: float
-    high: float
-
-    @property
-    def finite(self) -> bool:
-        """Whether neither end is infinite or NaN."""
-        return -math.inf < self.low <= self.high < math.inf
-
-
-ANYTHING = Interval(-math.inf, math.inf)
-"""Also the interval of whatever may be NaN: inf - inf, 0 * inf, an input that is not checked."""
-FLAG = Interval(0.0, 1.0)
 
 
 def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False) -> tuple[Interval, ...]:
@@ -39,49 +20,66 @@ def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False)
     Without `ranges`, numbers may be anything, whatever their field declares, and so may positions of categories
     unless they were `looked_up`.
     """
+    box: dict[str, Interval] = {}
+    for name, field in program.inputs.items():
+        checked = ranges and name not in program.terminal  # what only the end reads is checked only there
+        known = field.kind == "flag" or (looked_up and field.kind == "category")
+        box[name] = of_field(field) if checked or known else ANYTHING
+    return within(program, box, wholes=whole_nodes(program, ranges, looked_up))
+
+
+def within(program: Program, box: Mapping[str, Interval], *, wholes: Sequence[bool] = ()) -> tuple[Interval, ...]:
+    """Return an interval for each node, for inputs that lie in `box`; `wholes` says which nodes are whole numbers."""
     found: list[Interval] = []
-    for node in program.nodes:
-        operands = [found[at] for at in n.operands(node)]
-        match node:
-            case n.Const(value):
-                result = Interval(float(value), float(value))
-            case n.Param(name):
-                result = Interval(float(program.params[name]), float(program.params[name]))
-            case n.Input(name):
-                field = program.inputs[name]
-                checked = ranges and name not in program.terminal  # what only the end reads is checked only there
-                known = field.kind == "flag" or (looked_up and field.kind == "category")
-                result = of_field(field) if checked or known else ANYTHING
-            case n.Label():
-                result = ANYTHING  # a position, and never computed with
-            case n.Item(table, _):
-                result = Interval(float(min(table)), float(max(table)))
-            case n.Select():
-                result = hull(operands[1], operands[2])
-            case _:
-                rule = RULES.get(type(node))
-                result = FLAG if rule is None else rule(*operands)
-        found.append(ANYTHING if math.isnan(result.low) or math.isnan(result.high) else result)
+    for node, rule, operands in _steps(program):
+        if rule is not None:
+            result = rule(*[found[at] for at in operands])
+        else:
+            result = _result(node, program, box, found, wholes)
+        found.append(ANYTHING if result.low != result.low or result.high != result.high else result)
     return tuple(found)
 
 
-def of_field(field: Field) -> Interval:
-    """Return the interval of what a field can hold once its range has been checked."""
-    if field.kind == "flag":
-        return FLAG
-    if field.kind == "category":
-        return Interval(0.0, float(len(field.labels) - 1))
-    if field.numbers:
-        return Interval(min(field.numbers), max(field.numbers))
-    anything = field.outside != "error"
-    low = -LARGEST if anything or field.low is None else float(field.low)
-    high = LARGEST if anything or field.high is None else float(field.high)
-    return Interval(low, math.inf if field.infinite else high)
+def _steps(program: Program) -> list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]]:
+    """Return each node with its rule and operands; a search walks the same Program many times."""
+    if "intervals" not in program.memo:
+        program.memo["intervals"] = [(node, RULES.get(type(node)), n.operands(node)) for node in program.nodes]
+    steps: list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]] = program.memo["intervals"]
+    return steps
 
 
-def hull(left: Interval, right: Interval) -> Interval:
-    """Return the smallest interval that holds both."""
-    return Interval(min(left.low, right.low), max(left.high, right.high))
+def _result(
+    node: n.Node, program: Program, box: Mapping[str, Interval], found: list[Interval], wholes: Sequence[bool]
+) -> Interval:
+    """Return the interval of a node that its operands' intervals alone do not give."""
+    match node:
+        case n.Const(value):
+            return Interval(float(value), float(value))
+        case n.Param(name):
+            return Interval(float(program.params[name]), float(program.params[name]))
+        case n.Input(name):
+            return box[name]
+        case n.Label(field, value):
+            return _position(program, field, value)
+        case n.Item(table, index):
+            return _entries(table, found[index])
+        case n.Select(condition, then, otherwise):
+            test = found[condition]
+            return (
+                found[then]
+                if test.low == 1
+                else found[otherwise]
+                if test.high == 0
+                else hull(found[then], found[otherwise])
+            )
+        case n.Mul(left, right):
+            return _square(found[left]) if left == right else _product(found[left], found[right])
+        case n.Defined(arg):
+            return in_domain(program.nodes[arg], found, wholes)
+    raise AssertionError(f"no rule for {node}")
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def _corners(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval], Interval]:
@@ -90,6 +88,15 @@ def _corners(operation: Callable[[float, float], float]) -> Callable[[Interval, 
         return ANYTHING if any(math.isnan(value) for value in values) else Interval(min(values), max(values))
 
     return rule
+
+
+_product = _corners(lambda a, b: a * b)
+_quotient = _corners(lambda a, b: a / b)
+
+
+def _square(arg: Interval) -> Interval:
+    ends = _absolute(arg)
+    return Interval(ends.low * ends.low, ends.high * ends.high) if ends != ANYTHING else ANYTHING
 
 
 def _monotone(operation: Callable[[float], float], low: float, high: float) -> Callable[[Interval], Interval]:
@@ -102,9 +109,13 @@ def _monotone(operation: Callable[[float], float], low: float, high: float) -> C
 
 
 def _divide(left: Interval, right: Interval) -> Interval:
-    if right.low <= 0 <= right.high:
+    return ANYTHING if right.low <= 0 <= right.high else _quotient(left, right)
+
+
+def _floor_divide(left: Interval, right: Interval) -> Interval:
+    if right.low <= 0 <= right.high or not left.finite or not right.finite:
         return ANYTHING
-    return _corners(lambda a, b: a / b)(left, right)
+    return _corners(lambda a, b: a // b)(left, right)
 
 
 def _absolute(arg: Interval) -> Interval:
@@ -119,136 +130,137 @@ def _unless_nan(rule: Callable[..., Interval]) -> Callable[..., Interval]:
     return lambda first, *others: ANYTHING if first == ANYTHING else rule(first, *others)
 
 
-def _or_zero(rule: Callable[[Interval], Interval]) -> Callable[[Interval], Interval]:
-    """Return the rule of an operation that is 0 for an infinite argument."""
-    return lambda arg: rule(arg) if arg.finite else hull(rule(arg), Interval(0.0, 0.0))
+def _or_else(
+    value: float, rule: Callable[[Interval], Interval], low: float, high: float
+) -> Callable[[Interval], Interval]:
+    """Return the rule of an operation that is `value` where its argument is not from `low` to `high`."""
+
+    def total(arg: Interval) -> Interval:
+        inside = low <= arg.low and arg.high <= high
+        return rule(arg) if inside else hull(rule(arg), Interval(value, value))
+
+    return total
 
 
 def _modulo(left: Interval, right: Interval) -> Interval:
     if not left.finite:
         return ANYTHING
+    if left.low == left.high and right.low == right.high != 0 and right.finite:
+        return Interval(left.low % right.low, left.low % right.low)
     size = max(abs(right.low), abs(right.high), 1.0)
     return Interval(-size, size)
 
 
-_EXPONENT = 709.782712893384
+def _entries(table: Sequence[float | bool], index: Interval) -> Interval:
+    """Return what a table holds at positions in `index`; the first entry where one may be outside it."""
+    if index.low == index.high and index.low.is_integer() and 0 <= index.low < len(table):
+        entry = float(table[int(index.low)])
+        return Interval(entry, entry)
+    first = math.ceil(max(index.low, 0.0)) if index.low < len(table) else len(table)
+    last = math.floor(min(index.high, len(table) - 1.0)) if index.high >= 0 else -1
+    entries = [float(table[0]), *(float(entry) for entry in table[first : last + 1])]
+    return Interval(min(entries), max(entries))
 
-RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
-    n.Neg: lambda a: Interval(-a.high, -a.low),
-    n.Abs: _absolute,
-    n.Number: lambda a: a,
-    n.Sqrt: _or_zero(_monotone(math.sqrt, 0.0, LARGEST)),
-    n.Exp: lambda a: hull(_monotone(math.exp, -LARGEST, _EXPONENT)(a), Interval(1.0, 1.0)),
-    n.Expm1: lambda a: hull(_monotone(math.expm1, -LARGEST, _EXPONENT)(a), Interval(0.0, 0.0)),
-    n.Log: lambda a: hull(_monotone(math.log, 5e-324, LARGEST)(a), Interval(0.0, 0.0)),
-    n.Log1p: lambda a: hull(_monotone(math.log1p, -1.0 + 2**-53, LARGEST)(a), Interval(0.0, 0.0)),
-    n.Sin: lambda a: Interval(-1.0, 1.0),
-    n.Cos: lambda a: Interval(-1.0, 1.0),
-    n.Tanh: _unless_nan(_monotone(math.tanh, -math.inf, math.inf)),
-    n.Floor: _or_zero(lambda a: Interval(_whole(math.floor, a.low), _whole(math.floor, a.high))),
-    n.Ceil: _or_zero(lambda a: Interval(_whole(math.ceil, a.low), _whole(math.ceil, a.high))),
-    n.Round: _or_zero(lambda a: Interval(_whole(round, a.low), _whole(round, a.high))),
-    n.Add: lambda a, b: Interval(a.low + b.low, a.high + b.high),
-    n.Sub: lambda a, b: Interval(a.low - b.high, a.high - b.low),
-    n.Mul: _corners(lambda a, b: a * b),
-    n.Div: _divide,
-    n.FloorDiv: lambda a, b: ANYTHING,
-    n.Mod: _modulo,
-    n.Min: _unless_nan(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
-    n.Max: _unless_nan(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
-    n.Clip: _unless_nan(
-        lambda a, low, high: Interval(min(max(a.low, low.low), high.low), max(min(a.high, high.high), low.high))
-    ),
-}
-"""How each operation moves intervals; comparisons and the joins of flags give a flag."""
+
+def _position(program: Program, name: str, value: str) -> Interval:
+    labels = next((field.labels for field in program.inputs.values() if field.name == name), ())
+    return Interval(float(labels.index(value)), float(labels.index(value))) if value in labels else ANYTHING
+
+
+def _wave(operation: Callable[[float], float], at_infinity: float, peak: float) -> Callable[[Interval], Interval]:
+    """Return the rule of a sine or cosine that has its highest point at `peak`."""
+
+    def rule(arg: Interval) -> Interval:
+        if arg.low == arg.high:
+            value = operation(arg.low) if arg.finite else at_infinity
+            return Interval(value, value)
+        if not arg.finite or arg.high - arg.low >= 2 * math.pi or max(-arg.low, arg.high) > 1e6:
+            return Interval(-1.0, 1.0)
+        ends = sorted((operation(arg.low), operation(arg.high)))
+        low = -1.0 if _passes(arg, peak + math.pi) else max(ends[0] - 1e-9, -1.0)  # as good as any other bound
+        return Interval(low, 1.0 if _passes(arg, peak) else min(ends[1] + 1e-9, 1.0))
+
+    return rule
+
+
+def _passes(arg: Interval, place: float) -> bool:
+    """Return whether `arg` may hold `place` or a point whole turns away from it."""
+    turns = math.floor((arg.high + 1e-9 - place) / (2 * math.pi))
+    return place + 2 * math.pi * turns >= arg.low - 1e-9
 
 
 def _whole(rounded: Callable[[float], float], value: float) -> float:
     return value if math.isinf(value) else float(rounded(value))
 
 
-class Sure(NamedTuple):
-    """What is known of a Program before any row is seen; a flag read from a table may be in one and not the other."""
-
-    holds: frozenset[int] = frozenset()
-    """Conditions that are true."""
-    defined: frozenset[int] = frozenset()
-    """Partial operations that are inside their domain."""
+# -- flags ------------------------------------------------------------------------------------------------------------
 
 
-def surely(program: Program, *, ranges: bool = True, looked_up: bool = False) -> Sure:
-    """Return the conditions that surely hold, and the partial operations surely inside their domain.
+def _decided(
+    yes: Callable[[Interval, Interval], bool], no: Callable[[Interval, Interval], bool]
+) -> Callable[..., Interval]:
+    """Return the rule of a comparison; what may be NaN decides nothing."""
 
-    With `ranges`, for inputs that lie in their declared sets; without, for any numbers at all. Categories that were
-    `looked_up` are among their field's values either way.
-    """
-    found = intervals(program, ranges=ranges, looked_up=looked_up)
-    wholes = _wholes(program, ranges, looked_up)
-    holds: set[int] = set()
-    defined: set[int] = set()
-    for at, node in enumerate(program.nodes):
-        if isinstance(node, n.PARTIAL) and _inside(node, found, wholes):
-            defined.add(at)
-        match node:
-            case n.Const(value) if value is True:
-                holds.add(at)
-            case n.Defined(arg) if arg in defined:
-                holds.add(at)
-            case n.IsFinite(arg) if found[arg].finite:
-                holds.add(at)
-            case n.Or(left, right) if left in holds or right in holds:
-                holds.add(at)
-            case n.And(left, right) if left in holds and right in holds:
-                holds.add(at)
-    return Sure(frozenset(holds), frozenset(defined))
+    def rule(a: Interval, b: Interval) -> Interval:
+        if a == ANYTHING or b == ANYTHING:
+            return FLAG
+        return YES if yes(a, b) else NO if no(a, b) else FLAG
+
+    return rule
 
 
-def open_guards(program: Program, *, ranges: bool, exact: bool = True) -> list[int]:
-    """Return the conditions of `ok` that are still to be tested: declared ranges, and domains that are not sure.
-
-    Nothing is sure while parameters are open, nor for floats narrower than the `exact` float64.
-    """
-    sure = surely(program, ranges=ranges) if exact and not program.params else Sure()
-    domain = [guard.node for guard in program.domain if guard.node not in sure.holds]
-    return [guard.node for guard in (program.ranges if ranges else ())] + domain
+def _apart(a: Interval, b: Interval) -> bool:
+    return a.high < b.low or b.high < a.low
 
 
-def _inside(node: n.Node, found: tuple[Interval, ...], wholes: list[bool]) -> bool:
-    operands = [found[at] for at in n.operands(node)]
-    match node:
-        case n.Div() | n.FloorDiv() | n.Mod():
-            return not operands[1].low <= 0 <= operands[1].high
-        case n.Sqrt():
-            return operands[0].low >= 0 and operands[0].high < math.inf
-        case n.Log():
-            return operands[0].low > 0 and operands[0].high < math.inf
-        case n.Log1p():
-            return operands[0].low > -1 and operands[0].high < math.inf
-        case n.Exp() | n.Expm1():
-            return operands[0].high <= _EXPONENT
-        case n.Item(table, index):
-            return operands[0].low >= 0 and operands[0].high <= len(table) - 1 and wholes[index]
-    return operands[0].finite
+def _same(a: Interval, b: Interval) -> bool:
+    return a.low == a.high == b.low == b.high
 
 
-def _wholes(program: Program, ranges: bool, looked_up: bool) -> list[bool]:
-    """Return for each node whether it is surely a whole number."""
-    found: list[bool] = []
-    for node in program.nodes:
-        operands = [found[at] for at in n.operands(node)]
-        match node:
-            case n.Const(value):
-                found.append(float(value).is_integer())
-            case n.Input(name):
-                field = program.inputs[name]
-                checked = ranges and name not in program.terminal
-                listed = bool(field.numbers) and all(number.is_integer() for number in field.numbers)
-                known = field.kind == "flag" or (looked_up and field.kind == "category")
-                found.append(known or (checked and (field.kind == "category" or listed)))
-            case n.Add() | n.Sub() | n.Mul() | n.Min() | n.Max() | n.Neg() | n.Abs():
-                found.append(all(operands))
-            case n.Floor() | n.Ceil() | n.Round() | n.Number():
-                found.append(True)
-            case _:
-                found.append(False)
-    return found
+def _infinite(a: Interval) -> Interval:
+    return NO if a.finite else YES if a.low == math.inf or a.high == -math.inf else FLAG
+
+
+_TINY = 5e-324
+_ABOVE_MINUS_ONE = -1.0 + 2**-53
+
+RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
+    n.Neg: lambda a: Interval(-a.high, -a.low),
+    n.Abs: _absolute,
+    n.Number: lambda a: a,
+    n.Sqrt: _or_else(0.0, _monotone(math.sqrt, 0.0, LARGEST), 0.0, LARGEST),
+    n.Exp: _or_else(1.0, _monotone(math.exp, -LARGEST, LARGEST_EXPONENT), -math.inf, LARGEST_EXPONENT),
+    n.Expm1: _or_else(0.0, _monotone(math.expm1, -LARGEST, LARGEST_EXPONENT), -math.inf, LARGEST_EXPONENT),
+    n.Log: _or_else(0.0, _monotone(math.log, _TINY, LARGEST), _TINY, LARGEST),
+    n.Log1p: _or_else(0.0, _monotone(math.log1p, _ABOVE_MINUS_ONE, LARGEST), _ABOVE_MINUS_ONE, LARGEST),
+    n.Sin: _wave(math.sin, 0.0, math.pi / 2),
+    n.Cos: _wave(math.cos, 1.0, 0.0),
+    n.Tanh: _unless_nan(_monotone(math.tanh, -math.inf, math.inf)),
+    n.Floor: _or_else(
+        0.0, lambda a: Interval(_whole(math.floor, a.low), _whole(math.floor, a.high)), -LARGEST, LARGEST
+    ),
+    n.Ceil: _or_else(0.0, lambda a: Interval(_whole(math.ceil, a.low), _whole(math.ceil, a.high)), -LARGEST, LARGEST),
+    n.Round: _or_else(0.0, lambda a: Interval(_whole(round, a.low), _whole(round, a.high)), -LARGEST, LARGEST),
+    n.Add: lambda a, b: Interval(a.low + b.low, a.high + b.high),
+    n.Sub: lambda a, b: Interval(a.low - b.high, a.high - b.low),
+    n.Div: _divide,
+    n.FloorDiv: _floor_divide,
+    n.Mod: _modulo,
+    n.Min: _unless_nan(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
+    n.Max: _unless_nan(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
+    n.Clip: _unless_nan(
+        lambda a, low, high: Interval(min(max(a.low, low.low), high.low), max(min(a.high, high.high), low.high))
+    ),
+    n.Not: lambda a: Interval(1.0 - a.high, 1.0 - a.low),
+    n.And: lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
+    n.Or: lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
+    n.Lt: _decided(lambda a, b: a.high < b.low, lambda a, b: a.low >= b.high),
+    n.Le: _decided(lambda a, b: a.high <= b.low, lambda a, b: a.low > b.high),
+    n.Gt: _decided(lambda a, b: a.low > b.high, lambda a, b: a.high <= b.low),
+    n.Ge: _decided(lambda a, b: a.low >= b.high, lambda a, b: a.high < b.low),
+    n.Eq: _decided(_same, _apart),
+    n.Ne: _decided(_apart, _same),
+    n.IsInf: _infinite,
+    n.IsFinite: lambda a: YES if a.finite else NO if a.low == math.inf or a.high == -math.inf else FLAG,
+}
+"""How each operation moves intervals, where the intervals of its operands are all that matters."""

@@ -23,7 +23,7 @@ class Guard:
     node: int
     """The position of the condition, a flag."""
     where: str
-    """The term it belongs to, or the input whose range it is."""
+    """The term or fact it belongs to, or the input whose range it is."""
     why: str
     """What went wrong when it is false: "divides by zero"."""
     line: str = ""

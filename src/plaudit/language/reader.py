@@ -20,7 +20,7 @@ MOST_NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a term may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
+    """What a term or fact may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
 
     fields: Mapping[str, Field] | None = None
     transition: frozenset[str] = frozenset()
@@ -28,16 +28,32 @@ class Scope:
     params: Mapping[str, float | bool] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the source that only some rows reach, and the flag that says which."""
+
+    reached: int
+    file: str
+    line: int
+    column: int
+    text: str
+    """The statement or expression there."""
+    test: int | None = None
+    """Where the place is an `if`: its own condition."""
+
+
 class Reader:
     """What all functions of one term share: the nodes, the guards, the path that leads here."""
 
-    def __init__(self, builder: Builder, scope: Scope, term: str) -> None:
-        """Begin to read `term` into `builder`."""
+    def __init__(self, builder: Builder, scope: Scope, term: str, *, what: str = "term") -> None:
+        """Begin to read `term`, or another function that says `what` it is, into `builder`."""
         self.builder = builder
         self.scope = scope
         self.term = term
+        self.what = what
         self.path: int | None = None
         self.guards: list[Guard] = []
+        self.marks: list[Mark] = []
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
@@ -53,6 +69,13 @@ class Reader:
             return self.input(name, f"curr.{name}", node, source)
         return self.input(name, name, node, source)
 
+    def end(self, record: str, name: str, node: ast.AST, source: Source) -> Value:
+        """Return a field before or after the step; what no term reads as `prev.x` or `curr.x` is plain after it."""
+        self.reads[f"{record}.{name}"] = None
+        if record == "curr" and self.scope.fields is not None and name not in self.scope.transition:
+            return self.input(name, name, node, source)
+        return self.input(name, f"{record}.{name}", node, source)
+
     def input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
         """Return an input by its whole name; a vector is written out."""
         if self.scope.fields is None:
@@ -61,7 +84,8 @@ class Reader:
         if declared is None:
             known = ", ".join(self.scope.fields) or "none"
             raise UnknownField(
-                f"term {self.term!r} reads {field_name!r}, which the reward does not declare.\n  {source.at(node)}\n"
+                f"{self.what} {self.term!r} reads {field_name!r}, which the reward does not declare.\n"
+                f"  {source.at(node)}\n"
                 f"Declared fields: {known}.{did_you_mean(field_name, self.scope.fields)}"
             )
         if declared.length is None:
@@ -93,7 +117,7 @@ class Reader:
         """Return the position of `node`."""
         if len(self.builder.nodes) > MOST_NODES:
             raise ReadError(
-                f"term {self.term!r} grows beyond {MOST_NODES:,} operations; compute part of it before scoring."
+                f"{self.what} {self.term!r} grows beyond {MOST_NODES:,} operations; compute part of it before scoring."
             )
         return self.builder.add(node)
 
@@ -106,6 +130,14 @@ class Reader:
             yield
         finally:
             self.path = outer
+
+    def mark(self, node: ast.AST, source: Source, *, test: int | None = None) -> None:
+        """Remember that this place is reached only on the path that leads here."""
+        if self.path is None and test is None:
+            return
+        reached = self.builder.const(True) if self.path is None else self.path
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self.marks.append(Mark(reached, source.file, line, column, ast.unparse(node).partition("\n")[0], test))
 
     def require(self, flag: int, why: str, node: ast.AST, source: Source) -> None:
         """Add the guard that `flag` is true where this point is reached."""

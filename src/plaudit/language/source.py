@@ -50,12 +50,7 @@ class Source:
     def outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""
         if name not in self.known:
-            enclosed = name in self.function.__code__.co_freevars  # perhaps assigned further down
-            scopes = [] if enclosed else [self.function.__globals__, vars(builtins)]
-            for scope in (_closure(self.function), *scopes):
-                if name in scope:
-                    self.known[name] = scope[name]
-                    break
+            self.known[name] = current(self.function, name)
         return self.known[name]
 
     def helper(self, function: types.FunctionType) -> "Source":
@@ -68,6 +63,15 @@ class Source:
 def _letters(text: str, column: int) -> int:
     """Return how many letters stand before a column, which Python counts in bytes."""
     return len(text.encode()[:column].decode(errors="ignore"))
+
+
+def current(function: types.FunctionType, name: str) -> object:
+    """Return the value that a name from outside `function` has now; KeyError where it has none."""
+    enclosed = name in function.__code__.co_freevars  # perhaps assigned further down
+    for scope in (_closure(function), *([] if enclosed else [function.__globals__, vars(builtins)])):
+        if name in scope:
+            return scope[name]
+    raise KeyError(name)
 
 
 def _closure(function: types.FunctionType) -> dict[str, object]:

@@ -72,6 +72,7 @@ class Frame(Calls):
             case ast.Return(value=None):
                 raise self.error(statement, "`return` without a value.", "Return a number on every path.")
             case ast.Return(value=ast.expr() as expression):
+                self.reader.mark(statement, self.source)
                 flow.returned, flow.value = True, self.expression(expression, env)
             case ast.Assign(targets=[ast.Name(id=name)], value=expression):
                 env[name] = self.expression(expression, env)
@@ -90,7 +91,9 @@ class Frame(Calls):
         test = self.condition(statement.test, env)
         if isinstance(test, bool):
             return self.block(statement.body if test else statement.orelse, env)
+        self.reader.mark(statement, self.source, test=test)
         with self.reader.under(test):
+            self.reader.mark(statement.body[0], self.source)
             then = self.block(statement.body, env)
         with self.reader.under(self.reader.add(n.Not(test))):
             otherwise = self.block(statement.orelse, env)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaudit.language.codec import canonical, encode, number_out
 from plaudit.language.field import Field
+from plaudit.reward.prefer import Preference
 
 if TYPE_CHECKING:
     from plaudit.reward.reward import Reward
@@ -25,9 +26,26 @@ def fingerprint(reward: "Reward") -> str:
 
 
 def domain_fingerprint(reward: "Reward") -> str:
-    """Return the SHA-256 of ranges, units, roles, stand-ins and the action."""
+    """Return the SHA-256 of ranges, units, roles, stand-ins, the action, facts, the discount and preferences."""
     domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
-    return _digest({"fields": domain, "action": reward.action})
+    content: dict[str, Any] = {"fields": domain, "action": reward.action}
+    if reward.facts:
+        facts = reward.facts_program
+        guards = [[guard.node, guard.where] for guard in facts.domain]
+        content["facts"] = {"nodes": encode(facts.nodes), "flags": list(facts.outputs.items()), "guards": guards}
+    if reward.discount is not None:
+        content["discount"] = reward.discount
+    if reward.prefer:
+        preferences = [preference_to_dict(preference) for preference in reward.prefer]
+        content["prefer"] = [[each["better"], each["over"]] for each in preferences]
+    return _digest(content)
+
+
+def preference_to_dict(preference: Preference) -> dict[str, Any]:
+    """Return a preference for JSON."""
+    sides = {"better": preference.better, "over": preference.over}
+    rows = {side: [{k: number_out(v) for k, v in row.items()} for row in steps] for side, steps in sides.items()}
+    return {**rows, "because": preference.because}
 
 
 def field_to_dict(field: Field) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.program import Builder, Guard, Program, prune, reachable
-from plaudit.language.read import read_term
+from plaudit.language.read import Reading, read_term
 from plaudit.language.reader import Scope
 from plaudit.reward.term import Term
 
@@ -44,21 +44,16 @@ def formula(
 ) -> Formula:
     """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
     builder = Builder()
-    transition = frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
+    transition = transitions(terms)
     inputs: dict[str, Field] = {}
     scores: dict[str, int] = {}
     guards: list[Guard] = []
     for term in terms:
-        if term.source is None:
-            raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
-        scope = Scope(fields, transition, {**shared, **term.params})
-        within = builder.add(n.Input("terminal")) if term.terminal else None
-        knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
-        reading = read_term(term.source, term.name, knobs, builder, scope, within=within)
-        score = reading.score
-        if within is not None:
+        reading = read_into(builder, term, fields, transition, shared)
+        score = reading.result
+        if term.terminal:
             inputs["terminal"] = TERMINAL
-            score = builder.add(n.Select(within, score, builder.const(0.0)))
+            score = builder.add(n.Select(builder.add(n.Input("terminal")), score, builder.const(0.0)))
         scores[term.name] = score
         guards += reading.guards
         inputs |= reading.inputs
@@ -69,6 +64,27 @@ def formula(
         near = did_you_mean(unused, read)
         raise UnusedField(f"reward {name!r}: no term reads the declared field {unused!r}.{near} Use it or drop it.")
     return body
+
+
+def read_into(
+    builder: Builder,
+    term: Term,
+    fields: Mapping[str, Field],
+    transition: frozenset[str],
+    shared: Mapping[str, float | bool],
+) -> Reading:
+    """Return what came of reading the function of `term` into `builder`."""
+    if term.source is None:
+        raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
+    scope = Scope(fields, transition, {**shared, **term.params})
+    within = builder.add(n.Input("terminal")) if term.terminal else None
+    knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
+    return read_term(term.source, term.name, knobs, builder, scope, within=within)
+
+
+def transitions(terms: Iterable[Term]) -> frozenset[str]:
+    """Return the fields that some term reads as `prev.x` or `curr.x`."""
+    return frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
 
 
 def tidied(body: Formula) -> Formula:

@@ -11,14 +11,23 @@ from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.language.render import formula_text, python_text
 from plaudit.reward import identity, overrides
+from plaudit.reward.allow import checked_allow
+from plaudit.reward.domain import check_facts, check_preferences, checked_discount
+from plaudit.reward.fact import Fact
+from plaudit.reward.facts import about, guarded, read_facts
 from plaudit.reward.gradients import gradients
-from plaudit.reward.lower import Formula, assemble, formula
+from plaudit.reward.lower import Formula, assemble, formula, transitions
+from plaudit.reward.prefer import Preference, fitted
 from plaudit.reward.signal import Frame, Signal
-from plaudit.reward.term import Term, checked_number
+from plaudit.reward.term import Term, checked_number, plain_number
 from plaudit.targets import compile_program
 from plaudit.targets.door import encode_category
 from plaudit.targets.python import PythonReward
 from plaudit.targets.rows import columns, places
+
+_DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
+_PARTS = (*_DECLARED, "facts", "discount", "prefer", "allow", "facts_program", "_formula")
+"""What a reward is made of; everything else is worked out from these."""
 
 
 class Reward:
@@ -47,6 +56,12 @@ class Reward:
     shared: Mapping[str, float | bool]
     low: float | None
     high: float | None
+    facts: tuple[Fact, ...]
+    discount: float | None
+    prefer: tuple[Preference, ...]
+    allow: Mapping[str, str]
+    facts_program: Program
+    """The facts as one flat value: a flag each, under its name."""
     _formula: Formula
 
     def __init__(
@@ -60,6 +75,10 @@ class Reward:
         params: Mapping[str, float | bool] | None = None,
         low: float | None = None,
         high: float | None = None,
+        facts: Iterable[Fact] = (),
+        discount: float | None = None,
+        prefer: Iterable[Preference] = (),
+        allow: Mapping[str, str] | None = None,
         doc: str = "",
     ) -> None:
         """Read the terms into one formula; every mistake in the definition is an error here."""
@@ -74,18 +93,23 @@ class Reward:
             fields=MappingProxyType(_by_name(name, fields)),
             action=action,
             shared=MappingProxyType(shared),
-            low=None if low is None else float(checked_number("total.low", low)),
-            high=None if high is None else float(checked_number("total.high", high)),
+            low=None if low is None else plain_number("total.low", low),
+            high=None if high is None else plain_number("total.high", high),
+            facts=tuple(facts),
+            discount=checked_discount(name, discount),
+            prefer=tuple(prefer),
+            allow=checked_allow(f"reward {name!r}", {} if allow is None else allow),
         )
         self._check(shared)
-        vars(self)["_formula"] = formula(name, self.terms, self.fields, shared)
+        vars(self)["_formula"] = body = formula(name, self.terms, self.fields, shared)
+        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transitions(self.terms))
+        vars(self)["prefer"] = tuple(fitted(each, name, body.inputs) for each in self.prefer)
 
     @classmethod
     def _made(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
         """Return a reward from parts that are already checked, those of `like` unless given."""
         made = cls.__new__(cls)
-        names = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high", "_formula")
-        vars(made).update({part: parts[part] if part in parts else getattr(like, part) for part in names})
+        vars(made).update({part: parts[part] if part in parts else getattr(like, part) for part in _PARTS})
         made._check(made.shared)
         return made
 
@@ -116,6 +140,8 @@ class Reward:
             raise UnknownParameter(
                 f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
             )
+        check_facts(self.name, self.facts, names)
+        check_preferences(self.name, self.prefer)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
 
@@ -145,7 +171,7 @@ class Reward:
 
     @cached_property
     def domain_fingerprint(self) -> str:
-        """The identity of what is declared about the fields: ranges, units, roles."""
+        """The identity of what is declared about steps: ranges, units, roles, facts, discount, preferences."""
         return identity.domain_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
@@ -218,7 +244,10 @@ class Reward:
         return Reward._made(self, version=title("version", version))
 
     def only(self, *terms: str) -> "Reward":
-        """Return the reward of these terms alone, in their declared order, with only the fields they read."""
+        """Return the reward of these terms alone, in their declared order, with only the fields they read.
+
+        Facts and preferences about anything else are left out.
+        """
         known = [term.name for term in self.terms]
         for name in terms:
             if name not in known:
@@ -230,7 +259,18 @@ class Reward:
         needed = {name for term in kept for name in term.shared}
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
-        return Reward._made(self, terms=kept, fields=fields, shared=shared, action=action, _formula=body)
+        facts_program = about(self.facts_program, fields)
+        return Reward._made(
+            self,
+            terms=kept,
+            fields=fields,
+            shared=shared,
+            action=action,
+            _formula=body,
+            facts_program=facts_program,
+            facts=tuple(fact for fact in self.facts if fact.name in facts_program.outputs),
+            prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
+        )
 
     # -- scoring --------------------------------------------------------------------------------------------------
 
@@ -258,8 +298,11 @@ class Reward:
         """Return this reward as a function for `target`: python, numba, numpy, jax or torch.
 
         The function takes a mapping from input names to numbers or arrays and returns `Scores`.
-        `guard=False` skips the declared ranges; `on_bad="mask"` gives NaN for a bad row instead of raising.
+        `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too; `on_bad="mask"` gives NaN
+        for a bad row instead of raising.
         """
+        if options.get("guard") == "facts":
+            return compile_program(self._guarded, target, **{**options, "guard": True})
         return compile_program(self.program, target, **options)
 
     def encode(self, inputs: Any) -> dict[str, Any]:
@@ -269,6 +312,10 @@ class Reward:
             if place.field.kind == "category":
                 flat[place.column] = encode_category(self.name, place.column, place.field, flat[place.column])
         return flat
+
+    @cached_property
+    def _guarded(self) -> Program:
+        return guarded(self.program, self.facts_program)
 
     @cached_property
     def _compiled(self) -> PythonReward:

@@ -14,6 +14,7 @@ from plaudit.language.read import read_term
 from plaudit.language.reader import Scope
 from plaudit.language.signature import check_signature
 from plaudit.language.source import Source, source_of
+from plaudit.reward.allow import checked_allow
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]
 PARAMETERS = ("weight", "low", "high")
@@ -44,6 +45,8 @@ class Term:
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
     """Keyword-only parameters whose default is a table or a text: constants of the term."""
+    allow: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Findings that are meant to be, by the code of their rule, each with the reason."""
 
     def __post_init__(self) -> None:
         """Refuse names and numbers that cannot work."""
@@ -58,12 +61,12 @@ class Term:
             value = getattr(self, name)
             if value is None and name != "weight":
                 continue
-            checked_number(f"{self.name}.{name}", value)
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, plain_number(f"{self.name}.{name}", value))
         if self.low is not None and self.high is not None and self.low > self.high:
             raise DefinitionError(f"term {self.name!r}: low={self.low} is above high={self.high}")
         if self.kind not in (None, *get_args(Intent)):
             raise DefinitionError(f"term {self.name!r}: kind={self.kind!r} is not one of {', '.join(get_args(Intent))}")
+        object.__setattr__(self, "allow", checked_allow(f"term {self.name!r}", self.allow))
 
     def __call__(self, *inputs: Any, **knobs: Any) -> Any:
         """Return what the plain function returns, unchecked."""
@@ -108,6 +111,13 @@ def checked_number(name: str, value: object) -> float | bool:
     return number if isinstance(number, bool) else float(number)
 
 
+def plain_number(name: str, value: object) -> float:
+    """Return a number as plain Python; DefinitionError unless it is finite, and no flag."""
+    if isinstance(value, bool):
+        raise DefinitionError(f"{name}={value!r} must be a number, and this is a flag")
+    return float(checked_number(name, value))
+
+
 @overload
 def term(function: Callable[..., Any], /) -> Term: ...
 
@@ -121,6 +131,7 @@ def term(
     terminal: bool = False,
     name: str | None = None,
     kind: Intent | None = None,
+    allow: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Term]: ...
 
 
@@ -134,6 +145,7 @@ def term(
     terminal: bool = False,
     name: str | None = None,
     kind: Intent | None = None,
+    allow: Mapping[str, str] | None = None,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
     """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
 
@@ -178,6 +190,7 @@ def term(
             reads=reading.reads,
             source=source,
             constants=MappingProxyType(constants),
+            allow={} if allow is None else allow,
         )
 
     return decorate if function is None else decorate(function)

@@ -31,6 +31,8 @@ def compile_program(program: Program, target: str, *, on_bad: str = "raise", **o
         )
     if on_bad not in get_args(OnBad):
         raise TargetError(f"on_bad={on_bad!r} is not one of {', '.join(get_args(OnBad))}.")
+    if not isinstance(options.get("guard", True), bool):
+        raise TargetError(f"guard={options['guard']!r} is not one of True, False, 'facts'.")
     try:
         module = importlib.import_module(f"plaudit.targets.{target}")
     except ModuleNotFoundError as error:

@@ -13,8 +13,8 @@ import numpy as np
 from plaudit.errors import InputError, OutOfRange, ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.intervals import open_guards
 from plaudit.language.program import Program
+from plaudit.language.sure import open_guards
 from plaudit.targets.door import none_given
 from plaudit.targets.emit import Code, Spelling, emit, literal
 from plaudit.targets.layout import Layout

@@ -7,8 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from plaudit.language.intervals import open_guards
 from plaudit.language.program import Program
+from plaudit.language.sure import open_guards
 from plaudit.targets.array import first_bad, gather
 from plaudit.targets.compiled import Compiled
 from plaudit.targets.emit import emit

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from plaudit.errors import InputError, ShapeMismatch, UnknownInput
-from plaudit.language.intervals import Sure, surely
 from plaudit.language.program import Program
+from plaudit.language.sure import Sure, surely
 from plaudit.targets.compiled import Compiled
 from plaudit.targets.door import converter
 from plaudit.targets.emit import Code, emit

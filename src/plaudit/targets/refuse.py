@@ -32,9 +32,14 @@ class Refusal:
             return range_error(program.name, failed.where, program.inputs[failed.where], value, place=place)
         if failed.where == "total":
             failed = self._culprit(row) or failed
-        term = "" if failed.where == "total" else f"term {failed.where!r} of "
         line = f"\n  {failed.line}" if failed.line else ""
         shown = ", ".join(f"{name}={value!r}" for name, value in zip(program.inputs, row, strict=True))
+        if failed.where not in (*program.terms, "total"):
+            return OutOfRange(
+                f"reward {program.name!r}{place}: the row {failed.why}.{line}\n  inputs: {shown}\n"
+                "Fix the row, or correct the fact."
+            )
+        term = "" if failed.where == "total" else f"term {failed.where!r} of "
         return OutsideDomain(
             f"{term}reward {program.name!r} {failed.why}{place}.{line}\n  inputs: {shown}\n"
             "Guard the operation with an `if`, or narrow the field's declared range."

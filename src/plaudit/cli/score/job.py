@@ -1,18 +1,15 @@
 """One run of `plaudit score`: from a file of rows to a file of scores, all of it or nothing."""
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
-from plaudit.cli.errors import TERMINATED
+from plaudit.cli.errors import terminable
 from plaudit.cli.score.bad import BadRows
 from plaudit.cli.score.files import SUFFIXES, Format, Output, Source
 from plaudit.cli.score.shape import Shape
@@ -42,7 +39,7 @@ class Outcome:
 
 def score_file(job: Job, shape: Shape) -> Outcome:
     """Score every row; on any failure an output that was there before stays as it was."""
-    with _terminable(), ExitStack() as stack:
+    with terminable(), ExitStack() as stack:
         source = stack.enter_context(Source(job.source))
         output = stack.enter_context(Output(job.output))
         aside = job.bad or (_beside(job.output) if output.target else None)
@@ -84,23 +81,6 @@ def _refuse_overlap(source: Source, output: Output, kept: Output | None) -> None
             raise FileError(f"{written.name} is the file that the rows come from; write to another one.")
     if kept is not None and kept.target is not None and kept.target == output.target:
         raise FileError(f"{kept.name} cannot hold both the scores and the bad rows; name another file with --bad.")
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM end the command like Ctrl-C does: with nothing half-written left behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: object) -> NoReturn:
-        raise SystemExit(TERMINATED)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -9,13 +9,15 @@ from plaudit.systems.apex.phases import (
     detect_phase_advance,
     detect_role_transition,
     dominant_role,
+    furthest_phases,
 )
 from plaudit.systems.apex.records import all_tests_pass, reward_rows, write_rewards
-from plaudit.systems.apex.reward import VERSIONS, RewardAccumulator, reward, version
+from plaudit.systems.apex.reward import DETECTORS, VERSIONS, RewardAccumulator, reward, version
 from plaudit.systems.apex.scenario import episode, scenario
 
 __all__ = [
     "ALIASES",
+    "DETECTORS",
     "PHASES",
     "ROLES",
     "VERSIONS",
@@ -27,6 +29,7 @@ __all__ = [
     "detect_role_transition",
     "dominant_role",
     "episode",
+    "furthest_phases",
     "reward",
     "reward_rows",
     "scenario",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -101,6 +101,18 @@ def count_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, s
     visits = [phase for phase, _ in groupby(phase_of(state, aliases) for state in states)]
     paid = [after for before, after in pairwise(visits) if moved_forward(before, after)]
     return PhaseCounts(len(visits), max(len(visits) - 1, 0), len(paid), len(paid) - len(set(paid)))
+
+
+def furthest_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> list[int]:
+    """Return for each state of an episode how far the task had come by then, as a position in `PHASES`.
+
+    Going back does not lower it, and what is no phase leaves it as it was.
+
+    >>> furthest_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'lunch', 'coding', 'done')])
+    [0, 1, 2, 2, 2, 4]
+    """
+    phases = (phase_of(state, aliases) for state in states)
+    return list(accumulate((0 if phase == NONE else PHASES.index(phase) for phase in phases), max))
 
 
 def phase_of(state: Mapping[str, Any], aliases: Mapping[str, str]) -> str:

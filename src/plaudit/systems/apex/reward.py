@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from plaudit import Field, Reward, Signal, term
-from plaudit.errors import OutOfRange
-from plaudit.systems.apex.phases import ALIASES, NONE, ORDER, ROLES, handed_on, moved_forward, phase_of, role_of
+from plaudit.errors import DefinitionError, OutOfRange
+from plaudit.systems.apex.phases import ALIASES, NONE, ORDER, PHASES, ROLES, handed_on, moved_forward, phase_of, role_of
 from plaudit.systems.versions import checked_label
 
 
@@ -14,6 +14,7 @@ class State(Protocol):
 
     phase: str
     role: str
+    furthest: float
     test_pass_rate: float
     tokens_used: float
     switch_committed: bool
@@ -37,6 +38,12 @@ def phase_or_role_advance(prev: State, curr: State) -> bool:
     if prev.phase == NONE or curr.phase == NONE:
         return handed_on(prev.role, curr.role)
     return moved_forward(prev.phase, curr.phase)
+
+
+@term(weight=0.3, kind="shaping", name="phase_advance")
+def new_furthest(prev: State, curr: State) -> bool:
+    """Come further than ever before in the episode; a jump over several phases counts once."""
+    return curr.furthest > prev.furthest
 
 
 @term(weight=0.7, kind="goal")
@@ -65,12 +72,20 @@ def terminal_bonus(success: bool) -> bool:
 
 PHASE = Field("phase", values=ORDER, other=NONE, missing=NONE, role="state", doc="Where the task stands.")
 ROLE = Field("role", values=(*ROLES, NONE), other=NONE, missing=NONE, role="state", doc="Who sends most messages.")
+FURTHEST = Field(
+    "furthest",
+    values=tuple(range(len(PHASES))),
+    monotone="up",
+    role="state",
+    doc="The furthest phase reached so far in the episode, as a position in PHASES.",
+)
 
-_ADVANCES = {
+_DETECTORS = {
     "explicit": (phase_advance, [PHASE]),
     "role_share": (role_advance, [ROLE]),
     "explicit_then_role": (phase_or_role_advance, [PHASE, ROLE]),
 }
+_ADVANCES = {**_DETECTORS, "high_water": (new_furthest, [FURTHEST])}
 _REWARDS = {
     label: Reward(
         "apex",
@@ -88,8 +103,10 @@ _REWARDS = {
     for label, (advance, watched) in _ADVANCES.items()
 }
 
+DETECTORS = tuple(_DETECTORS)
+"""The ways of noticing from two states that a task advanced; the default first."""
 VERSIONS = tuple(_REWARDS)
-"""The ways of noticing that a task advanced; the default first."""
+"""The ways of noticing that a task advanced, the default first; the last one needs to be told how far it had come."""
 
 
 def version(label: str) -> Reward:
@@ -115,8 +132,13 @@ class RewardAccumulator:
     """
 
     def __init__(self, detector: str = "explicit", *, aliases: Mapping[str, str] = ALIASES) -> None:
-        """Notice advances by `detector`, one of `VERSIONS`, with `aliases` as other names of a phase."""
+        """Notice advances by `detector`, one of `DETECTORS`, with `aliases` as other names of a phase."""
         self.reward = version(detector)
+        if detector not in DETECTORS:
+            raise DefinitionError(
+                f"an accumulator sees two states at a time, and {detector!r} needs the whole episode: score "
+                f"apex.version({detector!r}) with apex.furthest_phases(states)"
+            )
         self._aliases = aliases
         self._phases = "phase" in self.reward.fields
         self._roles = "role" in self.reward.fields

@@ -1,8 +1,9 @@
 """The reward of one phase of a research agent, with everything that went into it."""
 
 from plaudit.systems.deepthinker.config import RewardConfig
-from plaudit.systems.deepthinker.reward_signal import VERSIONS, RewardSignal, episode, reward, tuned, version
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, episode, reward, tuned
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
+from plaudit.systems.deepthinker.versions import VERSIONS, version
 
 __all__ = [
     "VERSIONS",

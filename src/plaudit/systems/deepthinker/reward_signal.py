@@ -12,7 +12,6 @@ from plaudit import Field, Reward, term
 from plaudit.errors import OutOfRange
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
-from plaudit.systems.versions import checked_label
 
 Settings = TypeVar("Settings", RewardWeights, RewardConfig)
 
@@ -91,19 +90,6 @@ reward = Reward(
     doc="What a phase gained in quality, less what it cost in tokens, alignment and time.",
 )
 
-VERSIONS = (reward.version,)
-"""The versions of the formula, the default first."""
-
-
-def version(label: str) -> Reward:
-    """Return the reward of the version `label`.
-
-    >>> version("1.0.0").name
-    'deepthinker'
-    """
-    checked_label("deepthinker", label, VERSIONS)
-    return reward
-
 
 @lru_cache(maxsize=256)
 def tuned(weights: RewardWeights, config: RewardConfig) -> Reward:
@@ -139,7 +125,7 @@ class RewardSignal:
     hold everything that is needed to compute the reward again.
     """
 
-    reward_version: str = VERSIONS[0]
+    reward_version: str = reward.version
     components_raw: dict[str, float] = field(default_factory=dict, hash=False)
     normalization_meta: dict[str, Any] = field(default_factory=dict, hash=False)
     score_delta: float = 0.0

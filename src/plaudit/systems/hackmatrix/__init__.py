@@ -6,10 +6,9 @@ from plaudit.systems.hackmatrix.rewards import (
     ACTION_SIPHON,
     PROGRAM_RESET,
     STAGE_COMPLETION_REWARDS,
-    VERSIONS,
     reward,
-    version,
 )
+from plaudit.systems.hackmatrix.versions import VERSIONS, version
 
 __all__ = [
     "ACTION_PROGRAM_START",

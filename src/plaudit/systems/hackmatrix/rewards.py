@@ -4,7 +4,6 @@ from itertools import accumulate
 from typing import Protocol
 
 from plaudit import Field, Reward, term
-from plaudit.systems.versions import checked_label
 
 STAGE_COMPLETION_REWARDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 """What completing stage 1, 2, … 8 pays."""
@@ -179,16 +178,3 @@ reward = Reward(
     params={"credit_value": 0.05, "energy_value": 0.05},
     doc="Eight stages on a 6 × 6 board: reach the exit alive, with points and resources.",
 )
-
-VERSIONS = (reward.version,)
-"""The labels of all versions, the default first."""
-
-
-def version(label: str) -> Reward:
-    """Return the reward of the game in the version called `label`.
-
-    >>> version("1.0.0").name
-    'hackmatrix'
-    """
-    checked_label("hackmatrix", label, VERSIONS)
-    return reward

@@ -1,10 +1,11 @@
-"""The convoy reward through time: R0 as first specified, then what each later version changed."""
+"""The convoy reward through time: R0 as first specified, what each later version changed, and R0 repaired."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from plaudit import Field, Reward, Term
+from plaudit import Fact, Field, Reward, Term
+from plaudit.systems.roadsense.facts import brakes
 from plaudit.systems.roadsense.fields import (
     ACTION,
     CLOSING_RATE,
@@ -44,6 +45,7 @@ class Recipe:
     shared: Knobs
     knobs: Mapping[str, Knobs] = field(default_factory=dict)
     action: str = "deceleration"
+    facts: Sequence[Fact] = ()
 
 
 RECIPES = {
@@ -53,6 +55,7 @@ RECIPES = {
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
         action="action",
+        facts=[brakes],
     ),
     "R1": Recipe(
         "R0 for braking by degrees: comfort along straight lines, appropriateness told from the braking.",
@@ -157,6 +160,23 @@ RECIPES = {
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
     ),
+    "graded": Recipe(
+        "R0 repaired: each action is the best one at some distance, and falling far behind pays nothing.",
+        [safety.zones, comfort.steps, appropriateness.by_degrees],
+        [DISTANCE, DECELERATION, ACTION],
+        WIDE,
+        {
+            "safety": {"reward_far": 0.0},
+            "comfort": {
+                "uncomfortable_brake_threshold": 1.0,
+                "harsh_brake_threshold": 3.0,
+                "penalty_uncomfortable": -0.5,
+                "penalty_harsh_brake": -1.5,
+            },
+        },
+        action="action",
+        facts=[brakes],
+    ),
 }
 
 VERSIONS = tuple(RECIPES)
@@ -178,6 +198,7 @@ def version(label: str) -> Reward:
         fields=recipe.fields,
         action=recipe.action,
         params=recipe.shared,
+        facts=recipe.facts,
         doc=recipe.change,
     )
     return made.with_params(recipe.knobs)

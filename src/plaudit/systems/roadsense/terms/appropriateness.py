@@ -22,6 +22,31 @@ def of_action(
 
 
 @term(name="appropriateness", kind="penalty")
+def by_degrees(
+    distance: float,
+    action: int,
+    *,
+    unsafe_dist: float,
+    emergency_dist: float = 8.0,
+    caution_dist: float = 20.0,
+    penalty_too_little: float = -3.0,
+    penalty_too_much: float = -1.0,
+) -> float:
+    """Act as the gap asks, the closer the harder: every degree too little costs, and every degree too much."""
+    if distance < emergency_dist:
+        asked = 3
+    elif distance < unsafe_dist:
+        asked = 2
+    else:
+        asked = 1 if distance < caution_dist else 0
+    if action < asked:
+        return penalty_too_little * (asked - action)
+    if action > asked:
+        return penalty_too_much * (action - asked)
+    return 0.0
+
+
+@term(name="appropriateness", kind="penalty")
 def of_braking(
     distance: float,
     deceleration: float,

@@ -1,0 +1,162 @@
+"""Values worth trying: where an expression changes its mind, and the floats on either side."""
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from plaudit.checks.domain import choices, rest, shown, span
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+
+MOST_FORMS = 8
+MOST_VALUES = 32
+COMPARISONS = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max)
+
+
+class Line(NamedTuple):
+    """A node that is a straight line in one input: `scale * input + offset`."""
+
+    input: str
+    scale: float
+    offset: float
+
+
+def cuts(program: Program, *, comparing: tuple[type[n.Node], ...] = COMPARISONS) -> dict[str, tuple[float, ...]]:
+    """Return for each input the values at which a comparison, a clamp or a kink of the expression changes sides.
+
+    Only what a straight line in a single input tells: `abs(x) > 3` cuts x at -3 and 3, `x - y > 0` cuts nothing.
+    """
+    lines, constants = _forms(program)
+    found: dict[str, set[float]] = {name: set() for name in program.inputs}
+    for node in program.nodes:
+        for left, right in _sides(node, comparing):
+            for line in lines.get(left, ()) if left >= 0 else ():
+                for value in constants.get(right, ()) if right >= 0 else (0.0,):
+                    found[line.input].add((value - line.offset) / line.scale)
+                for other in lines.get(right, ()):
+                    if other.input == line.input and other.scale != line.scale:
+                        found[line.input].add((other.offset - line.offset) / (line.scale - other.scale))
+            for line in lines.get(right, ()):
+                for value in constants.get(left, ()):
+                    found[line.input].add((value - line.offset) / line.scale)
+    return {name: tuple(sorted(_inside(values, program.inputs[name]))) for name, values in found.items()}
+
+
+def aims(program: Program) -> dict[str, tuple[float | bool | str, ...]]:
+    """Return for each input the values worth trying, all of them within its declared range.
+
+    >>> from plaudit import Reward, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> aims(Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)]).program.bound())
+    {'distance': (0.0, 5e-324, 1.0, 1.9999999999999998, 2.0, 2.0000000000000004, 5.5, 8.999999999999998, 9.0)}
+    """
+    cut = cuts(program)
+    return {
+        name: tuple(shown(field, value) for value in numbers_to_try(field, cut[name]))
+        for name, field in program.inputs.items()
+    }
+
+
+def numbers_to_try(field: Field, at: Iterable[float]) -> tuple[float, ...]:
+    """Return the values worth trying of an input that changes sides `at` these."""
+    if listed := choices(field):
+        return listed
+    reach = span(field)
+    low, high = max(reach.low, -1e6), min(reach.high, 1e6)
+    wanted = {reach.low if field.low is not None else low, reach.high if field.high is not None else high, rest(field)}
+    places = sorted({low, high, *at})
+    for place in at:
+        wanted |= {place, math.nextafter(place, -math.inf), math.nextafter(place, math.inf)}
+    wanted |= {(a + b) / 2 for a, b in pairwise(places)}
+    if field.step is not None:
+        wanted |= {place + field.step * k for place in tuple(wanted) for k in (-1, 1)}
+    inside = _inside(wanted, field)
+    return tuple(sorted(inside | {math.inf})) if field.infinite else tuple(sorted(inside))
+
+
+def _inside(values: Iterable[float], field: Field) -> set[float]:
+    reach = span(field)
+    return {value + 0.0 for value in values if math.isfinite(value) and reach.low <= value <= reach.high}
+
+
+def _sides(node: n.Node, comparing: tuple[type[n.Node], ...]) -> list[tuple[int, int]]:
+    """Return the pairs of operands that a node weighs against one another; -1 stands for 0."""
+    if not isinstance(node, comparing) and comparing is not COMPARISONS:
+        return []
+    match node:
+        case n.Abs(arg) | n.Sqrt(arg) | n.Log(arg):
+            return [(arg, -1)]
+        case n.Div(_, right) | n.FloorDiv(_, right) | n.Mod(_, right):
+            return [(right, -1)]
+        case n.Clip(arg, low, high):
+            return [(arg, low), (arg, high)]
+        case n.Binary(left, right) if isinstance(node, comparing):
+            return [(left, right)]
+    return []
+
+
+def _forms(program: Program) -> tuple[Mapping[int, tuple[Line, ...]], Mapping[int, tuple[float, ...]]]:
+    """Return for each node the lines it may follow, and the constants it may be."""
+    lines: dict[int, tuple[Line, ...]] = {}
+    values: dict[int, tuple[float, ...]] = {}
+    for at, node in enumerate(program.nodes):
+        lines[at] = tuple(dict.fromkeys(_lines(node, lines, values, program)))[:MOST_FORMS]
+        values[at] = tuple(dict.fromkeys(_values(node, values, program)))[:MOST_VALUES]
+    return lines, values
+
+
+def _values(node: n.Node, values: Mapping[int, tuple[float, ...]], program: Program) -> tuple[float, ...]:
+    match node:
+        case n.Const(value):
+            return (float(value),)
+        case n.Param(name):
+            return (float(program.params[name]),)
+        case n.Item(table, _):
+            return tuple(float(entry) for entry in table)
+        case n.Select(_, then, otherwise) | n.Min(then, otherwise) | n.Max(then, otherwise):
+            return values[then] + values[otherwise]
+        case n.Neg(arg):
+            return tuple(-value for value in values[arg])
+        case n.Abs(arg):
+            return tuple(abs(value) for value in values[arg])
+        case n.Clip(arg, low, high):
+            return values[arg] + values[low] + values[high]
+    return ()
+
+
+def _lines(
+    node: n.Node, lines: Mapping[int, tuple[Line, ...]], values: Mapping[int, tuple[float, ...]], program: Program
+) -> Iterable[Line]:
+    match node:
+        case n.Input(name) if program.inputs[name].kind == "number":
+            return [Line(name, 1.0, 0.0)]
+        case n.Neg(arg):
+            return [Line(name, -scale, -offset) for name, scale, offset in lines[arg]]
+        case n.Abs(arg):
+            return [*lines[arg], *(Line(name, -scale, -offset) for name, scale, offset in lines[arg])]
+        case n.Select(_, then, otherwise) | n.Min(then, otherwise) | n.Max(then, otherwise):
+            return lines[then] + lines[otherwise]
+        case n.Clip(arg):
+            return lines[arg]
+        case n.Add(left, right):
+            return _shifted(lines[left], values[right], 1.0) + _shifted(lines[right], values[left], 1.0)
+        case n.Sub(left, right):
+            turned = [Line(name, -scale, -offset) for name, scale, offset in lines[right]]
+            return _shifted(lines[left], values[right], -1.0) + _shifted(turned, values[left], 1.0)
+        case n.Mul(left, right):
+            return _scaled(lines[left], values[right]) + _scaled(lines[right], values[left])
+        case n.Div(left, right):
+            return _scaled(lines[left], [1 / value for value in values[right] if value])
+    return ()
+
+
+def _shifted(lines: Iterable[Line], by: Iterable[float], sign: float) -> list[Line]:
+    return [Line(name, scale, offset + sign * value) for name, scale, offset in lines for value in by]
+
+
+def _scaled(lines: Iterable[Line], by: Iterable[float]) -> list[Line]:
+    return [Line(name, scale * value, offset * value) for name, scale, offset in lines for value in by if value]

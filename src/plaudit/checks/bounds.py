@@ -1,0 +1,117 @@
+"""Between which numbers every term and the total of a reward lie, over all that its fields are declared to be."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from plaudit.checks.ask import Solver
+from plaudit.checks.boxes import Highest
+from plaudit.checks.domain import Row, as_inputs, unlimited
+from plaudit.checks.question import Question
+from plaudit.checks.subject import Subject
+from plaudit.reward.reward import Reward
+
+Inputs = Mapping[str, float | bool | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An interval that holds every value; `exact` says whether both of its ends are attained.
+
+    An end that is not attained is "at most" that high or "at least" that low: nothing lies beyond it.
+    """
+
+    low: float
+    high: float
+    exact: bool = True
+    lowest: Inputs | None = field(default=None, repr=False, compare=False)
+    """Inputs that give the lowest value found."""
+    highest: Inputs | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return the interval as people write it."""
+        low, high = ("inf" if math.isinf(end) else f"{end:.6g}" for end in (self.low, self.high))
+        text = f"[{'-' if self.low == -math.inf else ''}{low}, {high}]"
+        return text if self.exact else f"within {text}"
+
+    @property
+    def size(self) -> float:
+        """The largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a reward can give."""
+
+    total: Bound
+    scores: Mapping[str, Bound]
+    """Each term's score, before clamp and weight."""
+    values: Mapping[str, Bound]
+    """What each term adds to the total."""
+
+
+def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Bounds:
+    """Return intervals that hold every score, value and total `reward` can give over the declared ranges.
+
+    With `facts`, only over the steps of which the declared facts are true, which may be fewer.
+
+    >>> from plaudit.systems import load
+    >>> bounds(load("roadsense")).total
+    Bound(low=-113.0, high=1.0, exact=True)
+    >>> print(bounds(load("roadsense"), facts=True).total)
+    [-103, 1]
+    """
+    return Ranges(Subject(reward), Solver(timeout), facts=facts).bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The two ends of an output, each with a row that attains it where one is known."""
+
+    low: float
+    high: float
+    lowest: Row | None
+    highest: Row | None
+    exact: bool
+
+    def bound(self, subject: Subject) -> Bound:
+        """Return it for people: inputs by name, no bound where there is none."""
+        return Bound(
+            self.low,
+            self.high,
+            self.exact,
+            None if self.lowest is None else as_inputs(self.lowest, subject.fields),
+            None if self.highest is None else as_inputs(self.highest, subject.fields),
+        )
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Asks for the ends of outputs."""
+
+    subject: Subject
+    solver: Solver
+    facts: bool = True
+
+    def span(self, output: str) -> Span:
+        """Return the ends of one output: `total`, `comfort.score`."""
+        ends: list[Highest] = []
+        for ask in (self.solver.lowest, self.solver.highest):
+            question = Question()
+            copy = self.subject.row(question) if self.facts else question.copy(self.subject.program)
+            ends.append(ask(question, copy[output]))
+        low, high = ends
+        return Span(_end(low.bound), _end(high.bound), low.row, high.row, low.exact and high.exact)
+
+    def bounds(self) -> Bounds:
+        """Return the bounds of everything."""
+        names = list(self.subject.terms)
+        scores = {name: self.span(f"{name}.score").bound(self.subject) for name in names}
+        values = {name: self.span(f"{name}.value").bound(self.subject) for name in names}
+        return Bounds(self.span("total").bound(self.subject), scores, values)
+
+
+def _end(value: float) -> float:
+    """Return an end, infinite where no declared range keeps it finite; no negative zero."""
+    return math.copysign(math.inf, value) if unlimited(value) else value + 0.0

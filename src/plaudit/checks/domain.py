@@ -1,0 +1,62 @@
+"""What an input can be, as the checker sees it: the declared range, whatever `outside` lets pass at the door."""
+
+import math
+from collections.abc import Mapping
+
+from plaudit.language.field import Field
+from plaudit.language.interval import LARGEST, Interval
+
+HUGE = 1e300
+"""A number beyond this stands for one without bound: no range was declared that keeps it smaller."""
+
+Row = dict[str, float]
+"""A value for each input: categories by position, flags as 1 or 0."""
+
+
+def choices(field: Field) -> tuple[float, ...]:
+    """Return the only values a field can have, where they can be counted; else an empty tuple.
+
+    >>> choices(Field("phase", values=("plan", "code")))
+    (0.0, 1.0)
+    """
+    if field.kind == "flag":
+        return (0.0, 1.0)
+    if field.kind == "category":
+        return tuple(float(at) for at in range(len(field.labels)))
+    return tuple(sorted(field.numbers))
+
+
+def span(field: Field) -> Interval:
+    """Return the declared range of the finite values of a field."""
+    if listed := choices(field):
+        return Interval(listed[0], listed[-1])
+    return Interval(
+        -LARGEST if field.low is None else float(field.low), LARGEST if field.high is None else float(field.high)
+    )
+
+
+def position(field: Field, value: float | bool | str) -> float:
+    """Return a value as the checker computes with it."""
+    return float(field.labels.index(value)) if isinstance(value, str) else float(value)
+
+
+def shown(field: Field, value: float) -> float | bool | str:
+    """Return a value as a person gives it to the reward."""
+    if field.kind == "category":
+        return field.labels[int(value)]
+    return bool(value) if field.kind == "flag" else value
+
+
+def rest(field: Field) -> float:
+    """Return the value of a field when nothing happens."""
+    return position(field, field.at_rest)
+
+
+def as_inputs(row: Mapping[str, float], fields: Mapping[str, Field]) -> dict[str, float | bool | str]:
+    """Return a row as a person gives it to the reward."""
+    return {name: shown(fields[name], value) for name, value in row.items() if name in fields}
+
+
+def unlimited(value: float) -> bool:
+    """Return whether a bound is none."""
+    return math.isnan(value) or abs(value) >= HUGE

@@ -1,0 +1,74 @@
+"""One examination of one reward: what every rule asks with, and the words in which it answers."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plaudit.checks.ask import Solver
+from plaudit.checks.bounds import Ranges, Span
+from plaudit.checks.finding import Finding, Place, Severity, Step, Undecided
+from plaudit.checks.rules import RULES
+from plaudit.checks.subject import Subject
+from plaudit.reward.reward import Reward
+
+INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
+
+
+@dataclass(frozen=True)
+class Examination:
+    """A reward, and the means to ask about it; what is expensive to know is kept."""
+
+    subject: Subject
+    solver: Solver
+    known: dict[str, Any] = field(default_factory=dict)
+    """What one rule found out and another wants to know."""
+    _spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def reward(self) -> Reward:
+        """The reward that is examined."""
+        return self.subject.reward
+
+    def span(self, output: str) -> Span:
+        """Return the lowest and highest value of an output over every step that can happen."""
+        if output not in self._spans:
+            self._spans[output] = Ranges(self.subject, self.solver).span(output)
+        return self._spans[output]
+
+    def finding(
+        self,
+        code: str,
+        term: str,
+        message: str,
+        advice: str,
+        *,
+        witness: tuple[Step, ...] = (),
+        severity: Severity | None = None,
+        facts: tuple[str, ...] = (),
+        place: Place | None = None,
+    ) -> Finding:
+        """Return a finding of a rule, as grave as the rule says unless told otherwise."""
+        return Finding(
+            code=code,
+            severity=severity or RULES[code].severity,
+            term=term,
+            message=message,
+            advice=advice,
+            witness=witness,
+            place=place or self.subject.where(term),
+            facts=facts,
+        )
+
+    def undecided(self, code: str, term: str, what: str = "") -> Undecided:
+        """Return that a question was asked and not answered."""
+        why = f"no answer within {self.solver.timeout:g} s a query" if self.solver.proves else INSTALL
+        return Undecided(code, term, f"{what}: {why}" if what else why)
+
+
+def number(value: Any) -> str:
+    """Return a number as people write it.
+
+    >>> number(12000.0), number(0.30000000000000004), number(-0.0)
+    ('12,000', '0.3', '0')
+    """
+    rounded = float(f"{value:.6g}") + 0.0
+    return f"{rounded:,.0f}" if abs(rounded) < 1e15 and rounded == int(rounded) else f"{rounded:g}"

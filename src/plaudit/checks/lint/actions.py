@@ -1,0 +1,105 @@
+"""The rule about actions: one that another is never worse than, and sometimes better."""
+
+from collections.abc import Iterator
+
+from plaudit.checks.domain import Row, choices, shown
+from plaudit.checks.examination import Examination
+from plaudit.checks.finding import Finding, Step, Undecided
+from plaudit.checks.question import Question
+from plaudit.checks.subject import Subject
+from plaudit.language.field import Field
+from plaudit.reward.facts import inputs_of
+
+MOST_ACTIONS = 16
+
+
+def dominated_action(examination: Examination) -> Iterator[Finding | Undecided]:
+    """Find actions that never need to be learnt.
+
+    Where the reward pays for what a step changed (`prev.x`), an action is paid through what it does to the state, and
+    comparing actions in one and the same step says nothing: such rewards are left alone.
+    """
+    subject = examination.subject
+    name = examination.reward.action
+    if name is None or name not in subject.reads["total"] or any(each.startswith("prev.") for each in subject.fields):
+        return
+    field = subject.fields[name]
+    options = choices(field)
+    if not options:
+        return
+    if len(options) > MOST_ACTIONS:
+        yield Undecided(
+            "dominated-action", "total", f"{len(options)} actions: more than {MOST_ACTIONS} are not compared"
+        )
+        return
+    beaten: dict[float, dict[float, Row]] = {}
+    for better in options:
+        for worse in options:
+            if better == worse:
+                continue
+            never = _gain(examination, name, worse, better)
+            if never is None:
+                pair = f"whether {_called(field, better)} is always at least as good as {_called(field, worse)}"
+                yield examination.undecided("dominated-action", "total", pair)
+            elif never is False and isinstance(row := _gain(examination, name, better, worse), dict):
+                beaten.setdefault(better, {})[worse] = row
+    yield from _told(examination, name, beaten)
+
+
+def _gain(examination: Examination, name: str, this: float, that: float) -> Row | bool | None:
+    """Return a state in which the action `this` earns more than `that`."""
+    subject = examination.subject
+    question = Question()
+    copies = []
+    for label, action in (("this", this), ("that", that)):
+        names = {each: f"{each}, {label}" for each in tied(subject, name)}
+        copies.append(subject.row(question, names=names, fixed={name: action}))
+    row = examination.solver.above(question, question.minus(copies[0]["total"], copies[1]["total"]))
+    return {**row, name: this} if isinstance(row, dict) else row
+
+
+def tied(subject: Subject, name: str) -> set[str]:
+    """Return the inputs that a fact ties to the action: they follow it."""
+    program = subject.reward.facts_program
+    together = [set(inputs_of(program, fact)) for fact in program.outputs]
+    return {
+        each for group in together if name in group for each in group if subject.role(subject.fields[each]) != "state"
+    } - {name}
+
+
+def _told(examination: Examination, name: str, beaten: dict[float, dict[float, Row]]) -> Iterator[Finding]:
+    """Tell of each dominated action once, under the action that beats most of them."""
+    subject, field = examination.subject, examination.subject.fields[name]
+    told: set[float] = set()
+    for better in sorted(beaten, key=lambda each: -len(beaten[each])):
+        worse = [each for each in beaten[better] if each not in told and each != better]
+        if not worse or better in told:
+            continue
+        told |= set(worse)
+        every = len(worse) == len(choices(field)) - 1
+        them = "every other action" if every else " and ".join(_called(field, each) for each in worse)
+        follow = tied(subject, name)
+        yield examination.finding(
+            "dominated-action",
+            "total",
+            f"{name} {_called(field, better)} is at least as good as {them} in every state and better in some: "
+            f"{', '.join(_called(field, each) for each in worse)} never need{'s' * (len(worse) == 1)} to be learnt.",
+            "Let each action be best in the states it is meant for, or take it away.",
+            witness=tuple(
+                step for each in worse for step in _compared(subject, name, better, each, beaten[better][each], follow)
+            ),
+            facts=subject.about(name),
+        )
+
+
+def _called(field: Field, value: float) -> str:
+    value_shown = shown(field, value)
+    return f"{value_shown:g}" if isinstance(value_shown, float) else str(value_shown)
+
+
+def _compared(subject: Subject, name: str, better: float, worse: float, row: Row, follow: set[str]) -> Iterator[Step]:
+    """Yield the two rows in which one action earns more than the other."""
+    for label, action in (("this", better), ("that", worse)):
+        own = {each.removesuffix(f", {label}"): value for each, value in row.items() if each.endswith(f", {label}")}
+        shared = {each: value for each, value in row.items() if ", " not in each}
+        yield subject.step({**shared, **own, name: action}, "better" if label == "this" else "worse")

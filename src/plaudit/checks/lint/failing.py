@@ -1,0 +1,84 @@
+"""Rules about rows that cannot be scored, and totals without bound."""
+
+import math
+from collections.abc import Iterator
+
+from plaudit.checks.examination import Examination
+from plaudit.checks.finding import Finding, Place, Undecided
+from plaudit.checks.question import Question
+from plaudit.language import nodes as n
+from plaudit.language.program import Guard, reachable
+
+
+def cannot_be_scored(examination: Examination) -> Iterator[Finding | Undecided]:
+    """Find rows inside the declared ranges that divide by zero, take the logarithm of 0, and the like."""
+    subject = examination.subject
+    program = subject.program
+    told: set[tuple[str, str]] = set()
+    for guard in program.domain:
+        finite = isinstance(program.nodes[guard.node], n.IsFinite)  # `unbounded` tells of those
+        if finite or (guard.where, guard.line) in told:
+            continue
+        question = Question()
+        copy = subject.row(question, scored=False)
+        row = examination.solver.example(question, question.never(copy.at(guard.node)))
+        code = "may-divide-by-zero" if "zero" in guard.why else "not-a-number"
+        if row is None:
+            yield examination.undecided(code, guard.where, f"whether it ever {guard.why}")
+        elif isinstance(row, dict):
+            told.add((guard.where, guard.line))
+            read = {
+                node.name
+                for at in reachable(program.nodes, [guard.node])
+                if isinstance(node := program.nodes[at], n.Input)
+            }
+            yield examination.finding(
+                code,
+                guard.where,
+                f"{guard.where!r} {guard.why} for inputs that the declared ranges allow.",
+                "Guard the operation with a condition, or tighten the range of the field: low=, high= or a fact.",
+                witness=(subject.step(row, "cannot be scored", only=frozenset(read), plain=True),),
+                place=_place(guard, subject.where(guard.where)),
+                facts=subject.about(*read),
+            )
+
+
+def _place(guard: Guard, term: Place | None) -> Place | None:
+    """Return the line that a guard names: 'rewards.py, line 12:  return a / b'."""
+    head, _, text = guard.line.partition(":  ")
+    line = head.rpartition("line ")[2]
+    return Place(term.file, int(line), text) if term is not None and line.isdecimal() else term
+
+
+def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
+    """Find totals that no declared range keeps finite."""
+    subject = examination.subject
+    span = examination.span("total")
+    for end, word, row in ((span.high, "high", span.highest), (span.low, "low", span.lowest)):
+        if not math.isinf(end):
+            continue
+        open_ended = sorted(
+            {
+                field.name
+                for name in subject.reads["total"]
+                if (field := subject.program.inputs[name]).kind == "number" and not field.numbers
+                if field.low is None or (field.high is None and not field.infinite)
+            }
+        )
+        why = (
+            f"because of {', '.join(open_ended)}, which has no declared range on one side"
+            if open_ended
+            else ("though every field has a declared range")
+        )
+        exact = row is not None or bool(open_ended)
+        if not exact:
+            yield examination.undecided("unbounded", "total", f"how {word} the total can get")
+            continue
+        yield examination.finding(
+            "unbounded",
+            "total",
+            f"the total can get as {word} as you like, {why}.",
+            "Declare low= and high= of the fields, or clamp the term or the total.",
+            severity="advice" if open_ended else "warning",
+            facts=subject.about(*subject.reads["total"]),
+        )

@@ -1,0 +1,117 @@
+"""The rule about staying: a state that pays for ever, and whether anything better competes with it."""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from plaudit.checks.aims import cuts
+from plaudit.checks.boxes import Highest
+from plaudit.checks.domain import Row
+from plaudit.checks.examination import Examination, number
+from plaudit.checks.finding import Finding, Severity, Undecided
+from plaudit.checks.lint.actions import tied
+from plaudit.checks.lint.potential import moves, quiet
+from plaudit.checks.question import Question
+from plaudit.checks.subject import Subject
+from plaudit.language import nodes as n
+
+MOST_STRETCHES = 8
+
+
+def standing(subject: Subject, question: Question) -> int:
+    """Add a step that changes nothing to a question, and return the position of what it pays."""
+    action = subject.reward.action
+    free = frozenset(tied(subject, action)) if action is not None else frozenset[str]()
+    names = moves(subject, "s", "s")
+    return subject.row(question, names=names, fixed=quiet(subject, but=free))["total"]
+
+
+def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
+    """Find states that pay in every step in which nothing happens."""
+    question = Question()
+    best = examination.solver.highest(question, standing(examination.subject, question))
+    if best.bound <= 1e-9:
+        return
+    if best.row is None or best.value <= 1e-9:
+        yield examination.undecided("pays-for-staying", "total")
+        return
+    better, severity = _competing(examination, best.value)
+    stretches = list(_stretches(examination, best))
+    where = "; ".join(text for text, _, _ in stretches)
+    subject = examination.subject
+    yield examination.finding(
+        "pays-for-staying",
+        "total",
+        f"a step in which nothing happens pays up to {number(best.value)}, for ever"
+        f"{f' ({where})' if where else ''}.{better}",
+        "If finishing is what you want, make a step cost something or let the end pay more than waiting; if staying "
+        "alive is the task, allow this with that reason.",
+        severity=severity,
+        witness=tuple(
+            subject.step(_row(subject, row), text, plain=True)
+            for text, row, _ in stretches or [("nothing happens", best.row, best.value)]
+        ),
+        facts=subject.about(*subject.reads["total"]),
+    )
+
+
+def _row(subject: Subject, row: Row) -> Row:
+    """Return the inputs of a step that stays, from the answer to a question about it."""
+    names = moves(subject, "s", "s")
+    return {name: row[names.get(name, name)] for name in subject.fields if names.get(name, name) in row} | {
+        name: value for name, value in subject.quiet.items() if name not in row
+    }
+
+
+def _competing(examination: Examination, pay: float) -> tuple[str, Severity]:
+    """Return what an ending pays that competes with staying, and how grave it is that staying pays more."""
+    best = 0.0
+    for term in examination.reward.terms:
+        if term.terminal and term.weight != 0:
+            best += max(0.0, examination.span(f"{term.name}.value").high)
+    if best <= 0:
+        return "", "advice"
+    discount = examination.reward.discount
+    if discount is not None and discount < 1:
+        forever = pay / (1 - discount)
+        if forever <= best:
+            return f" That is worth {number(forever)} at most, less than an end that pays {number(best)}.", "advice"
+        return f" That is worth {number(forever)}, more than the best end, which pays {number(best)}.", "warning"
+    steps = math.ceil(best / pay)
+    return f" After {number(steps)} steps it has out-earned the best end, which pays {number(best)}.", "warning"
+
+
+def _stretches(examination: Examination, best: Highest) -> Iterator[tuple[str, Row, float]]:
+    """Yield each stretch of a state field in which staying pays: what it pays there, with a row."""
+    subject = examination.subject
+    question = Question()
+    whole = question.program(standing(subject, question))
+    places = {name: at for name, at in cuts(whole).items() if at and name.startswith("s.")}
+    if not places:
+        return
+    name = max(places, key=lambda each: len(places[each]))
+    field = whole.inputs[name]
+    ends = [-math.inf, *places[name], math.inf]
+    found: list[tuple[float, float, Highest]] = []
+    for low, high in pairwise(ends):
+        question = Question()
+        asked = standing(subject, question)
+        at = question.input(name, field)
+        question.require(question.compare(at, n.Gt, question.number(low)))
+        question.require(question.compare(at, n.Lt, question.number(high)))
+        answer = examination.solver.highest(question, asked)
+        if answer.row is not None and answer.value > 1e-9:
+            if found and found[-1][2].value == answer.value and found[-1][1] == low:
+                found[-1] = (found[-1][0], high, answer)
+            else:
+                found.append((low, high, answer))
+    for low, high, answer in found[:MOST_STRETCHES]:
+        assert answer.row is not None
+        plain = name.removeprefix("s.")
+        if math.isinf(low) or (field.low is not None and low <= field.low):
+            text = f"{plain} below {number(high)}" if math.isfinite(high) else f"any {plain}"
+        else:
+            text = (
+                f"{plain} beyond {number(low)}" if math.isinf(high) else f"{plain} from {number(low)} to {number(high)}"
+            )
+        yield f"{text}: {number(answer.value)} a step", answer.row, answer.value

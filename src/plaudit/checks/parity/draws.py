@@ -1,0 +1,121 @@
+"""Hypothesis draws the rows, and makes the one that tells two implementations apart as simple as it can."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, Verbosity, configuration, given, reject, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
+
+from plaudit.checks.parity.aimed import Pool
+from plaudit.checks.parity.edges import edge
+from plaudit.checks.parity.inside import Inside
+from plaudit.checks.parity.rows import Row, Value
+from plaudit.checks.parity.single import narrow
+
+FRACTIONS = 64
+"""Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""
+
+
+class _Found(Exception):
+    """A row that tells the two apart."""
+
+
+def simplest(
+    rows: st.SearchStrategy[Row], tells_apart: Callable[[Row], bool | None], *, examples: int, seed: int
+) -> Row | None:
+    """Return the simplest row that `tells_apart`, or None where none of so many examples does.
+
+    A row for which it returns None is no example.
+    """
+    last: list[Row] = []
+
+    @seeded(seed)
+    @settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        derandomize=False,  # the seed decides
+        phases=(Phase.generate, Phase.shrink),
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+    )
+    @given(rows)
+    def look(row: Row) -> None:
+        told = tells_apart(row)
+        if told:
+            last[:] = [row]
+            raise _Found
+        if told is None:
+            reject()
+
+    try:
+        with _nothing_stored(), contextlib.suppress(Unsatisfiable):
+            look()
+    except _Found:
+        return last[0]
+    return None
+
+
+def drawn(
+    pools: Mapping[str, Pool], inside: Inside, mended: Callable[[Row], Row], *, single: bool = False
+) -> st.SearchStrategy[Row]:
+    """Return a strategy for rows: boundaries, what lies between, and boundaries that several inputs make together."""
+    values = {name: _values(pool) for name, pool in pools.items()}
+    numbers = [name for name, pool in pools.items() if pool.marks]
+
+    @st.composite
+    def row(draw: st.DrawFn) -> Row:
+        found: Row = {}
+        for name, strategy in values.items():
+            found[name] = draw(strategy)
+            if name in numbers and draw(st.integers(0, 9)) == 9:
+                found[name] = _twin(found, name, pools, draw(st.integers(0, len(pools) - 1)))
+        if numbers and draw(st.integers(0, 4)) == 4:
+            name = draw(st.sampled_from(numbers))
+            side = draw(st.booleans())
+            found = edge(inside, found, name, draw(st.sampled_from(pools[name].marks)), beyond=side)
+        if single:
+            found |= {name: narrow(float(found[name])) for name in numbers}
+        return mended(found)
+
+    return row()
+
+
+def _values(pool: Pool) -> st.SearchStrategy[Value]:
+    aimed = st.sampled_from(pool.values)
+    sharp = st.sampled_from(pool.cuts) if pool.cuts else aimed
+    marks = pool.marks
+    if len(marks) < 2:
+        return st.one_of(aimed, sharp)
+
+    def between(at: int, part: int, bend: int) -> Value:
+        low, high = marks[at], marks[at + 1]
+        return min(max(low + (high - low) * (part / FRACTIONS) ** bend, low), high)
+
+    zones = st.builds(between, st.integers(0, len(marks) - 2), st.integers(0, FRACTIONS), st.sampled_from((1, 6)))
+    anywhere = st.floats(marks[0], marks[-1], allow_subnormal=False)
+    return st.one_of(aimed, sharp, zones, anywhere)
+
+
+def _twin(row: Row, name: str, pools: Mapping[str, Pool], which: int) -> Value:
+    """Return the value of another number, where this input can have it: two inputs may be compared with one another."""
+    other = list(pools)[which]
+    value = row.get(other, row[name])
+    return value if pools[other].marks and pools[name].field.holds(value) else row[name]
+
+
+@contextlib.contextmanager
+def _nothing_stored() -> Iterator[None]:
+    """Let Hypothesis write no files: it would keep the constants of the caller's modules in a folder of its own."""
+    home = vars(configuration).get("__hypothesis_home_directory")
+    configuration.set_hypothesis_home_dir(Path(os.devnull, "hypothesis"))
+    try:
+        yield
+    finally:
+        configuration.set_hypothesis_home_dir(home)

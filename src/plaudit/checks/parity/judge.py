@@ -1,0 +1,111 @@
+"""Whether an answer is right: how far numbers may be apart, which terms differ, and which rows rounding decides."""
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from plaudit.checks.domain import shown
+from plaudit.checks.parity.answer import Answer
+from plaudit.checks.parity.inside import Inside, Values
+from plaudit.checks.parity.rows import Row, Value
+from plaudit.checks.parity.single import EPSILON, narrowed, next_narrow
+from plaudit.errors import InputError
+from plaudit.language.program import Program
+from plaudit.targets.python import PythonReward
+
+NEAR = 8
+"""How many floats away rounding may have taken an operand."""
+
+
+class Judge:
+    """A reward that judges the answers of others.
+
+    Two numbers agree when they are at most `tolerance` apart. Where that is None it is `4·n·ε·M`: n the number of terms
+    and operations, M the largest intermediate number of the row or the sum of its values, whichever is larger.
+    """
+
+    def __init__(self, program: Program, tolerance: float | None, *, single: bool = False) -> None:
+        """Judge by `program`; with `single`, as one that computes with 32-bit floats would do it."""
+        self.program = narrowed(program) if single else program
+        self.tolerance = tolerance
+        self._epsilon = EPSILON if single else sys.float_info.epsilon
+        self._next = next_narrow if single else math.nextafter
+        self._compiled = PythonReward(self.program)
+        self._inside = Inside(self.program.bound(), single=single)
+        self._steps = len(program.terms) + self._inside.operations
+
+    def row(self, inputs: Mapping[str, Any]) -> Row:
+        """Return a row as it is past the door, with every input of the reward."""
+        past = zip(self.program.inputs.items(), self._compiled.row(inputs), strict=True)
+        return {name: shown(field, value) for (name, field), value in past}
+
+    def expected(self, row: Mapping[str, Value]) -> Answer:
+        """Return what the reward makes of a row; InputError where it refuses it."""
+        scores = self._compiled(row)
+        if not all(map(math.isfinite, (scores.total, *scores.values.values()))):
+            raise InputError("the total or a value is beyond what a float can hold.")
+        return Answer(scores.total, scores.values)
+
+    def allowed(self, row: Mapping[str, Value], expected: Answer) -> float:
+        """Return how far the numbers of this row may be apart."""
+        if self.tolerance is not None:
+            return self.tolerance
+        largest = self._inside.largest(self._inside.values(row))
+        return 4 * self._steps * self._epsilon * max(largest, sum(map(abs, expected.values.values())))
+
+    def rounding_decides(self, row: Row, got: Answer) -> bool:
+        """Return whether an answer is right for a row that only rounding tells from this one.
+
+        Such a row has an input a few floats away and goes the same way wherever the operands of a comparison are exact.
+        A tolerance that was asked for is kept to the letter: rounding is no excuse.
+        """
+        if self.tolerance is not None:
+            return False
+        values = self._inside.values(row)
+        sure, jumped = self._inside.sure(values), self._inside.jumped(values)
+        if all(sure):
+            return False
+        return any(self._same_way(near, sure, jumped) and self._agrees(near, got) for near in self._near(row))
+
+    def _same_way(self, near: Row, sure: tuple[bool, ...], jumped: Values) -> bool:
+        other = self._inside.jumped(self._inside.values(near))
+        return all(here == there for known, here, there in zip(sure, jumped, other, strict=True) if known)
+
+    def _agrees(self, row: Row, got: Answer) -> bool:
+        try:
+            expected = self.expected(row)
+        except InputError:
+            return False
+        return not differing(expected, got, self.allowed(row, expected))
+
+    def _near(self, row: Row) -> Iterator[Row]:
+        for name, field in self.program.inputs.items():
+            value = row[name]
+            if isinstance(value, bool | str) or field.numbers or not math.isfinite(value):
+                continue
+            for towards in (-math.inf, math.inf):
+                moved = float(value)
+                for _ in range(NEAR):
+                    moved = self._next(moved, towards)
+                if field.holds(moved):
+                    yield {**row, name: moved}
+
+
+def differing(expected: Answer, got: Answer, allowed: float) -> tuple[str, ...]:
+    """Return the terms in which two answers differ; those that may be it where `got` has no values of them.
+
+    >>> right = Answer(-4.0, {"safety": -5.0, "comfort": 1.0})
+    >>> differing(right, Answer(-4.0), 0.0), differing(right, Answer(-6.0, {"safety": -5.0}), 0.0)
+    ((), ('comfort',))
+    >>> differing(right, Answer(-6.0, {"safety": -5.0, "comfort": 1.0}), 0.0)
+    ('total',)
+    """
+    apart = tuple(
+        name
+        for name, value in got.values.items()
+        if not math.isclose(value, expected.values[name], rel_tol=0, abs_tol=allowed)
+    )
+    if apart or math.isclose(got.total, expected.total, rel_tol=0, abs_tol=allowed):
+        return apart
+    return tuple(name for name in expected.values if name not in got.values) or ("total",)

@@ -1,0 +1,115 @@
+"""Recorded pairs: a file of rows with the answers that another implementation gave to them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from plaudit.checks.parity.answer import Answer, Failed, understood
+from plaudit.checks.parity.hunt import Progress
+from plaudit.checks.parity.judge import Judge, differing
+from plaudit.checks.parity.report import Mismatch
+from plaudit.checks.parity.rows import as_declared, encoded, flat, nested
+from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, WrongType
+
+LONGEST_LINE = 1 << 20
+EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'
+
+
+class Pair(NamedTuple):
+    """One line of the file."""
+
+    line: int
+    inputs: dict[str, Any]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A JSON Lines file; each line holds `inputs`, `total` and perhaps `values`.
+
+    >>> Recorded("drive.jsonl").name
+    'drive.jsonl'
+    """
+
+    path: str | Path
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    def pairs(self, terms: Sequence[str]) -> Iterator[Pair]:
+        """Yield the pairs; a line that is none is an error with its number."""
+        try:
+            with Path(self.path).open("rb") as file:
+                number = 0
+                while raw := file.readline(LONGEST_LINE):
+                    number += 1
+                    if raw.strip():
+                        yield self._pair(number, raw.removeprefix(b"\xef\xbb\xbf"), terms)
+        except FileError:
+            raise
+        except FileNotFoundError:
+            raise FileError(f"{self.path} does not exist.") from None
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+    def _pair(self, number: int, raw: bytes, terms: Sequence[str]) -> Pair:
+        where = f"{self.path}, line {number}"
+        try:
+            found = json.loads(raw.decode())
+        except (ValueError, RecursionError):
+            raise FileError(f"{where} is not JSON. A line looks like this: {EXAMPLE}") from None
+        inputs = found.pop("inputs", None) if isinstance(found, dict) else None
+        if not isinstance(inputs, dict):
+            raise FileError(f"{where} holds no object called 'inputs'. A line looks like this: {EXAMPLE}")
+        try:
+            return Pair(number, inputs, understood(found, terms))
+        except Failed as failed:
+            text = str(failed).replace("answered with", "holds").replace("answered without", "is without")
+            raise FileError(f"{where} {text}") from None
+
+
+def compared(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, Any]:
+    """Return what a report says of the pairs: counts, and the first pair that differs."""
+    counts = Counter[str]()
+    mismatch: Mismatch | None = None
+    program = judge.program
+    first_refusal = ""
+    for pair in recorded.pairs(program.terms):
+        where = f"{recorded.path}, line {pair.line}"
+        try:
+            row = judge.row(flat(program, pair.inputs))
+            expected = judge.expected(row)
+        except (MissingField, UnknownInput, WrongType, ShapeMismatch) as error:
+            raise FileError(f"{where}: {error}") from None
+        except InputError as error:
+            counts["refused"] += 1
+            first_refusal = first_refusal or f" The first, {where}: {error}"
+            continue
+        counts["tested"] += 1
+        progress(counts["tested"])
+        allowed = judge.allowed(row, expected)
+        terms = differing(expected, pair.answer, allowed)
+        if not terms:
+            continue
+        if judge.rounding_decides(row, pair.answer):
+            counts["aside"] += 1
+            continue
+        counts["differing"] += 1
+        mismatch = mismatch or Mismatch(
+            inputs={name: as_declared(program.inputs[name], value) for name, value in row.items()},
+            row=encoded(nested(program, row)),
+            expected=expected,
+            got=pair.answer,
+            terms=terms,
+            tolerance=allowed,
+            simplest=False,
+            line=pair.line,
+        )
+    if not counts["tested"]:
+        raise FileError(f"{recorded.path} holds no row that the reward can score.{first_refusal}")
+    return {**{name: counts[name] for name in ("tested", "refused", "aside", "differing")}, "mismatch": mismatch}

@@ -1,0 +1,259 @@
+"""Questions put to z3: a Program over the rationals, one loop over its nodes.
+
+A number stands for what was written: 0.1 is one tenth here, not the float nearest to it. What z3 has no theory for
+(exp, log, tanh …) is an unknown that equals itself and lies in its interval, so that "impossible" stays true and a
+row that z3 proposes is always run before it is believed.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from plaudit.checks.domain import Row, choices, span, unlimited
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.interval import Interval
+from plaudit.language.intervals import within
+from plaudit.language.kinds import FLAG, kinds
+from plaudit.language.program import Program
+
+UNKNOWN = (n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
+"""Operations that z3 cannot compute."""
+
+
+@cache
+def available() -> bool:
+    """Return whether z3 is installed."""
+    import importlib.util
+
+    return importlib.util.find_spec("z3") is not None
+
+
+class Asked:
+    """A question as z3 holds it; `solve` may be called again with more conditions."""
+
+    def __init__(self, program: Program, *, timeout: float) -> None:
+        """Translate `program`, whose outputs are `asked` and `given`; each answer may take `timeout` seconds."""
+        import z3
+
+        self._z3 = z3
+        self._program = program
+        self._solver = z3.Solver()
+        self._solver.set("timeout", max(1, int(timeout * 1000)))
+        self._inputs: dict[str, Any] = {}
+        self.exact = True
+        """Whether every operation was translated as it is."""
+        made = self._translated()
+        self.asked = made[program.outputs["asked"]]
+        self._solver.add(made[program.outputs["given"]])
+
+    def solve(self, *conditions: Any) -> Row | bool | None:
+        """Return a row of inputs that meets `conditions`; False where there is none, None where z3 cannot tell."""
+        answer = self._solver.check(*conditions)
+        if answer == self._z3.unsat:
+            return False
+        if answer != self._z3.sat:
+            return None
+        model = self._solver.model()
+        return {name: _float(model.eval(variable, model_completion=True)) for name, variable in self._inputs.items()}
+
+    def real(self, value: float) -> Any:
+        """Return a number as z3 writes it."""
+        return self._z3.RealVal(str(Fraction(repr(float(value)))))
+
+    # -- translation -----------------------------------------------------------------------------------------------
+
+    def _translated(self) -> list[Any]:
+        program, z3 = self._program, self._z3
+        found = kinds(program.nodes, program.inputs, program.params)
+        bounds = within(program, {name: span(field) for name, field in program.inputs.items()})
+        made: list[Any] = []
+        for at, node in enumerate(program.nodes):
+            operands = [made[operand] for operand in n.operands(node)]
+            match node:
+                case n.Const(value):
+                    made.append(z3.BoolVal(value) if isinstance(value, bool) else self._constant(float(value)))
+                case n.Input(name):
+                    made.append(self._input(name, program.inputs[name]))
+                case n.Label():
+                    made.append(self.real(bounds[at].low))
+                case n.Item(table, index):
+                    made.append(self._entry(table, made[index]))
+                case n.Defined(arg):
+                    inner = program.nodes[arg]
+                    made.append(self._defined(inner, [made[operand] for operand in n.operands(inner)]))
+                case n.IsFinite(arg):
+                    made.append(z3.BoolVal(not isinstance(made[arg], float)))
+                case n.IsInf(arg):
+                    made.append(z3.BoolVal(isinstance(made[arg], float)))
+                case _ if any(isinstance(operand, float) for operand in operands):
+                    made.append(self._beyond(node, operands, at, bounds, found[at] == FLAG))
+                case _ if isinstance(node, UNKNOWN):
+                    made.append(self._unknown(node, operands[0], bounds[at]))
+                case _:
+                    made.append(TABLE[type(node)](z3, *operands))
+        return made
+
+    def _constant(self, value: float) -> Any:
+        return self.real(value) if math.isfinite(value) else value  # infinity stays a float: z3 has none
+
+    def _input(self, name: str, field: Field) -> Any:
+        z3 = self._z3
+        if field.kind == "flag":
+            self._inputs[name] = z3.Bool(name)
+            return self._inputs[name]
+        variable = self._inputs[name] = z3.Real(name)
+        if listed := choices(field):
+            self._solver.add(z3.Or([variable == self.real(value) for value in listed]))
+        else:
+            reach = span(field)
+            self._solver.add(*[variable >= self.real(reach.low)] if not unlimited(reach.low) else [])
+            self._solver.add(*[variable <= self.real(reach.high)] if not unlimited(reach.high) else [])
+        return variable
+
+    def _entry(self, table: tuple[float | bool, ...], index: Any) -> Any:
+        z3 = self._z3
+        first = table[0]
+        wrap: Callable[[float | bool], Any] = z3.BoolVal if isinstance(first, bool) else lambda v: self.real(float(v))
+        result = wrap(first)
+        for at in range(len(table) - 1, 0, -1):
+            result = z3.If(index == at, wrap(table[at]), result)
+        return result
+
+    def _unknown(self, node: n.Node, operand: Any, bound: Interval) -> Any:
+        """Return the value of a function that z3 does not know, which lies in its interval."""
+        z3 = self._z3
+        self.exact = False
+        value = z3.Function(type(node).__name__, z3.RealSort(), z3.RealSort())(operand)
+        if not unlimited(bound.low):
+            self._solver.add(value >= self.real(bound.low - 1e-12 * max(1.0, abs(bound.low))))
+        if not unlimited(bound.high):
+            self._solver.add(value <= self.real(bound.high + 1e-12 * max(1.0, abs(bound.high))))
+        return value
+
+    def _beyond(self, node: n.Node, operands: list[Any], at: int, bounds: tuple[Interval, ...], flag: bool) -> Any:
+        """Return the value of an operation on an infinite constant: what the intervals know, or anything in them."""
+        z3 = self._z3
+        match node, operands:
+            case n.Select(), [condition, then, otherwise] if not isinstance(condition, float):
+                solid = otherwise if isinstance(then, float) else then
+                if not isinstance(solid, float):
+                    # The branch at infinity makes its row unscorable or is folded into a comparison: leave it free.
+                    self.exact = False
+                    return z3.If(condition, *(z3.FreshReal() if isinstance(e, float) else e for e in (then, otherwise)))
+            case ((n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne()), [left, right]):
+                return z3.BoolVal(_compared(node, left, right))
+            case ((n.Min() | n.Max()), [left, right]):
+                one, other = (left, right) if isinstance(left, float) else (right, left)
+                return other if (one > 0) == isinstance(node, n.Min) else one
+        self.exact = False
+        if flag:
+            return z3.FreshBool()
+        value = z3.FreshReal()
+        if not unlimited(bounds[at].low):
+            self._solver.add(value >= self.real(bounds[at].low))
+        if not unlimited(bounds[at].high):
+            self._solver.add(value <= self.real(bounds[at].high))
+        return value
+
+    def _defined(self, node: n.Node, operands: list[Any]) -> Any:
+        z3 = self._z3
+        arg = operands[-1]
+        if isinstance(arg, float):
+            return z3.BoolVal(isinstance(node, n.Div) or (isinstance(node, n.Exp | n.Expm1) and arg < 0))
+        match node:
+            case n.Div() | n.FloorDiv() | n.Mod():
+                return arg != 0
+            case n.Sqrt():
+                return arg >= 0
+            case n.Log():
+                return arg > 0
+            case n.Log1p():
+                return arg > -1
+            case n.Exp() | n.Expm1():
+                return arg <= 709
+            case n.Item(table):
+                return z3.Or([arg == at for at in range(len(table))])
+        return z3.BoolVal(True)
+
+
+def _compared(node: n.Node, left: Any, right: Any) -> bool:
+    """Return how a comparison with infinity comes out; everything else is finite."""
+    a, b = (side if isinstance(side, float) else 0.0 for side in (left, right))
+    outcomes: dict[type[n.Node], bool] = {
+        n.Lt: a < b,
+        n.Le: a <= b,
+        n.Gt: a > b,
+        n.Ge: a >= b,
+        n.Eq: a == b,
+        n.Ne: a != b,
+    }
+    return outcomes[type(node)]
+
+
+def _float(value: Any) -> float:
+    """Return a value of a model as a float."""
+    import z3
+
+    if z3.is_bool(value):
+        return 1.0 if z3.is_true(value) else 0.0
+    if z3.is_algebraic_value(value):
+        value = value.approx(20)
+    fraction = Fraction(value.numerator_as_long(), value.denominator_as_long())
+    try:
+        return float(fraction)
+    except OverflowError:
+        return math.inf if fraction > 0 else -math.inf
+
+
+def _floor(z3: Any, a: Any) -> Any:
+    return z3.ToReal(z3.ToInt(a))
+
+
+def _round(z3: Any, a: Any) -> Any:
+    down = z3.ToInt(a)
+    over = a - z3.ToReal(down)
+    half = z3.RealVal("1/2")
+    up = z3.Or(over > half, z3.And(over == half, down % 2 == 1))
+    return z3.ToReal(z3.If(up, down + 1, down))
+
+
+def _nonzero(z3: Any, b: Any) -> Any:
+    return b if z3.is_rational_value(b) and b.as_fraction() != 0 else z3.If(b == 0, z3.RealVal(1), b)
+
+
+def _modulo(z3: Any, a: Any, b: Any) -> Any:
+    divisor = _nonzero(z3, b)
+    return a - divisor * _floor(z3, a / divisor)
+
+
+TABLE: Mapping[type[n.Node], Callable[..., Any]] = {
+    n.Neg: lambda z3, a: -a,
+    n.Abs: lambda z3, a: z3.If(a >= 0, a, -a),
+    n.Not: lambda z3, a: z3.Not(a),
+    n.Number: lambda z3, a: z3.If(a, z3.RealVal(1), z3.RealVal(0)),
+    n.Floor: _floor,
+    n.Ceil: lambda z3, a: -_floor(z3, -a),
+    n.Round: _round,
+    n.Add: lambda z3, a, b: a + b,
+    n.Sub: lambda z3, a, b: a - b,
+    n.Mul: lambda z3, a, b: a * b,
+    n.Div: lambda z3, a, b: a / _nonzero(z3, b),
+    n.FloorDiv: lambda z3, a, b: _floor(z3, a / _nonzero(z3, b)),
+    n.Mod: _modulo,
+    n.Min: lambda z3, a, b: z3.If(b < a, b, a),
+    n.Max: lambda z3, a, b: z3.If(b > a, b, a),
+    n.Lt: lambda z3, a, b: a < b,
+    n.Le: lambda z3, a, b: a <= b,
+    n.Gt: lambda z3, a, b: a > b,
+    n.Ge: lambda z3, a, b: a >= b,
+    n.Eq: lambda z3, a, b: a == b,
+    n.Ne: lambda z3, a, b: a != b,
+    n.And: lambda z3, a, b: z3.And(a, b),
+    n.Or: lambda z3, a, b: z3.Or(a, b),
+    n.Select: lambda z3, c, a, b: z3.If(c, a, b),
+    n.Clip: lambda z3, a, low, high: z3.If(a < low, low, z3.If(a > high, high, a)),
+}
+"""How z3 writes each operation that it knows."""

@@ -1,0 +1,233 @@
+"""Unit mismatches: what is found, where, and what is left alone."""
+
+import math
+
+import pytest
+
+from plaudit import Field, Reward, term
+from plaudit.checks.units import mismatches
+from plaudit.systems import BUILT_IN, load, system
+
+FIELDS = {
+    field.name: field
+    for field in (
+        Field("gap", unit="m", low=0, high=100),
+        Field("width", unit="m", low=0, high=100),
+        Field("trip", unit="km", low=0, high=100),
+        Field("speed", unit="m/s", low=0, high=60),
+        Field("braking", unit="m/s²", low=-10, high=10),
+        Field("push", unit="m/s^2", low=-10, high=10),
+        Field("elapsed", unit="s", low=0, high=10),
+        Field("area", unit="m^2", low=0, high=10),
+        Field("angle", unit="rad", low=-4, high=4),
+        Field("share", low=0, high=1),
+        Field("odd", unit="about 3 m", low=0, high=1),
+        Field("close", flag=True),
+        Field("mode", values=("a", "b")),
+        Field("torque", unit="N*m", length=2, low=-1, high=1),
+        Field("level", values=(0, 1, 2), unit="levels"),
+    )
+}
+
+
+def found(*functions):
+    """Return the mismatches of a reward of these terms."""
+    terms = [term(function) for function in functions]
+    read = {name.partition(".")[2] or name for each in terms for name in each.reads}
+    reward = Reward("test", version="1", terms=terms, fields=[FIELDS[name] for name in FIELDS if name in read])
+    return mismatches(reward.program)
+
+
+def said(*functions):
+    return [(each.operation, str(each.left), str(each.right)) for each in found(*functions)]
+
+
+def test_metres_and_accelerations_do_not_add():
+    def mixed(gap, braking):
+        return gap + braking
+
+    assert said(mixed) == [("adds", "m", "m/s^2")]
+
+
+def test_speeds_and_accelerations_do_not_compare():
+    def mixed(speed, braking):
+        return 1 if speed < braking else 0
+
+    assert said(mixed) == [("compares", "m/s", "m/s^2")]
+
+
+def test_a_choice_needs_one_unit():
+    def branches(gap, speed, close):
+        return gap if close else speed
+
+    def smaller(gap, speed):
+        return min(gap, speed)
+
+    assert said(branches) == said(smaller) == [("chooses between", "m", "m/s")]
+
+
+def test_kilometres_are_not_metres():
+    def mixed(gap, trip):
+        return trip - gap
+
+    assert said(mixed) == [("adds", "km", "m")]
+
+
+def test_two_spellings_are_one_unit():
+    def same(braking, push):
+        return braking - push
+
+    assert said(same) == []
+
+
+def test_units_multiply_and_divide():
+    def fine(gap, speed, elapsed, braking, area, width):
+        late = gap / speed - elapsed
+        reach = speed * elapsed + braking * elapsed**2
+        return late if reach < gap and area == gap * width else elapsed
+
+    def wrong(gap, speed, elapsed):
+        return gap - speed / elapsed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "m", "m/s^2")]
+
+
+def test_a_root_halves_and_an_odd_power_is_unknown():
+    def fine(gap, width, area):
+        return math.sqrt(gap**2 + width**2) + math.sqrt(area)
+
+    def unknown(gap, speed):
+        return math.sqrt(gap) + speed
+
+    def wrong(gap, area):
+        return math.sqrt(gap**2 + area) - area
+
+    assert said(fine) == said(unknown) == []
+    assert said(wrong) == [("adds", "m", "m^2")]
+
+
+def test_constants_and_knobs_adapt():
+    def fine(gap, speed, *, near=5.0, slow=2.0):
+        if max(gap, 0) < near and -speed > -slow:
+            return abs(gap) + 1.0
+        return gap - near
+
+    assert said(fine) == []
+
+
+def test_a_product_with_a_constant_may_be_a_conversion():
+    def fine(gap, speed, trip, *, per_speed=2.0):
+        return gap - per_speed * speed + 1000 * trip + speed / 2
+
+    assert said(fine) == []
+
+
+def test_a_part_with_a_unit_stays_known_through_sums_and_bounds():
+    def wrong(gap, speed):
+        return max(abs(gap) + 1.0, 0.0) + round(-speed)
+
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_lengths_divided_are_a_pure_number():
+    def fine(gap, width, *, enough=0.5):
+        return gap / width if gap / width < enough else math.tanh(gap)
+
+    def wrong(gap, width):
+        return gap / width + gap
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "1", "m")]
+
+
+def test_functions_of_a_unit_do_not_complain_and_give_a_pure_number():
+    def fine(gap, speed, angle):
+        return math.exp(-gap) + math.log1p(speed) * math.sin(angle)
+
+    def wrong(gap, speed):
+        return math.exp(-gap) + speed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "1", "m/s")]
+
+
+def test_what_has_no_unit_never_complains():
+    def fine(gap, speed, share, odd, mode, close):
+        mixed = gap + share
+        return mixed + speed if mode == "a" and close else odd + share
+
+    assert said(fine) == []
+
+
+def test_a_flag_chooses_and_counts():
+    def fine(gap, width, close):
+        return gap * close + width - close
+
+    def wrong(gap, speed, close):
+        return gap * close + speed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_a_radian_may_stand_beside_a_length_by_a_length():
+    def fine(gap, angle, width):
+        return gap * angle + width
+
+    assert said(fine) == []
+
+
+def test_a_table_adapts():
+    worth = (0.0, 1.0, 4.0)
+
+    def fine(level, gap):
+        return gap + worth[level]
+
+    assert said(fine) == []
+
+
+def test_components_of_a_vector_have_its_unit():
+    def fine(torque):
+        return sum(t * t for t in torque)
+
+    def wrong(torque, gap):
+        return max(abs(t) for t in torque) + gap
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "N*m", "m")]
+
+
+def test_one_mistake_is_one_mismatch():
+    def wrong(gap, speed, braking):
+        return gap + speed + braking
+
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_what_is_between_terms_is_weighted_and_so_left_alone():
+    def length(gap):
+        return gap
+
+    def pace(speed):
+        return speed
+
+    assert said(length, pace) == []
+
+
+def test_a_mismatch_belongs_to_every_term_that_uses_it():
+    def first(gap, speed):
+        return gap + speed
+
+    def second(gap, speed):
+        return (gap + speed) * 2
+
+    def third(gap):
+        return gap
+
+    assert [each.terms for each in found(first, second, third)] == [("first", "second")]
+
+
+@pytest.mark.parametrize("name", [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS])
+def test_the_built_in_systems_have_none(name):
+    assert mismatches(load(*name.split("@")).program) == []

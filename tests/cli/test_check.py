@@ -1,0 +1,290 @@
+"""`plaudit check`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from plaudit.checks.finding import Place, Report
+from plaudit.checks.rules import RULES
+from plaudit.cli.check import FOUND
+from plaudit.cli.errors import FAILED
+from plaudit.errors import DefinitionError
+from plaudit.systems import BUILT_IN, load
+from reports import finding, instead_of_check
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[dict]:
+    """What was asked; the answer names the reward and has one warning unless the reward is apex."""
+    questions: list[dict] = []
+
+    def answer(reward, **options) -> Report:
+        questions.append({"reward": reward, **options})
+        warning = finding("loop-that-pays", severity="warning", place=Place(os.path.join(os.getcwd(), "my car.py"), 7))
+        found = () if reward.name == "apex" else (warning,)
+        return Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint, findings=found)
+
+    instead_of_check(monkeypatch, answer)
+    return questions
+
+
+def test_a_clean_reward_is_a_line_and_exit_code_0(plaudit, asked):
+    result = plaudit("check", "apex")
+    assert result.exit_code == 0
+    assert result.stdout == f"apex@explicit  {load('apex').fingerprint[:12]}  nothing to complain about\n"
+    assert result.stderr == ""
+
+
+def test_a_warning_is_exit_code_1(plaudit, asked):
+    result = plaudit("check", "roadsense")
+    assert result.exit_code == FOUND == 1
+    assert "warning  loop-that-pays  near  my car.py:7\n" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_several_rewards_are_checked_in_order_each_once(plaudit, asked):
+    result = plaudit("check", "roadsense@R8", "apex", "roadsense@R8")
+    assert [(one["reward"].name, one["reward"].version) for one in asked] == [("roadsense", "R8"), ("apex", "explicit")]
+    assert result.exit_code == FOUND
+    assert result.stdout.endswith("\n2 rewards: 1 warning\n")
+    assert result.stderr == ""  # progress is for terminals
+
+
+def test_all_are_the_built_in_ones(plaudit, asked):
+    plaudit("check", "--all", "roadsense@R8")
+    names = [f"{one['reward'].name}@{one['reward'].version}" for one in asked]
+    assert names == [*(f"{name}@{load(name).version}" for name in BUILT_IN), "roadsense@R8"]
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("warning", 1), ("advice", 1), ("never", 0)])
+def test_fail_on_decides_the_exit_code(plaudit, asked, fail_on, code):
+    assert plaudit("check", "roadsense", "--fail-on", fail_on).exit_code == code
+
+
+def test_options_reach_the_check(plaudit, asked, write):
+    write("tuned.toml", "[comfort]", "weight = 3.0")
+    write("ends.json", '{"crash": [{"distance": "inf", "deceleration": 0, "action": 1}], "idle": [{"distance": 9}]}')
+    options = ["--only", "jump", "--only", "unbounded", "--ignore", "zone-gap", "--timeout", "0.5"]
+    knobs = ["--params", "tuned.toml", "--set", "safety.weight=2", "--outcomes", "ends.json"]
+    plaudit("check", "roadsense", *options, *knobs)
+    (question,) = asked
+    assert question["only"] == ("jump", "unbounded")
+    assert question["ignore"] == ("zone-gap",)
+    assert question["timeout"] == 0.5
+    assert question["reward"].params["comfort.weight"] == 3.0
+    assert question["reward"].params["safety.weight"] == 2.0
+    assert question["outcomes"] == {
+        "crash": [{"distance": float("inf"), "deceleration": 0, "action": 1}],
+        "idle": [{"distance": 9}],
+    }
+    assert list(question["outcomes"]) == ["crash", "idle"]
+
+
+def test_without_outcomes_none_are_given(plaudit, asked):
+    plaudit("check", "roadsense")
+    assert asked[0]["outcomes"] is None
+    assert asked[0]["timeout"] == 3.0
+
+
+def test_flat_and_nested_rows_of_outcomes_are_the_same(plaudit, asked, write):
+    flat = {"prev.phase": "planning", "prev.tokens_used": 0, "curr.phase": "coding", "curr.tokens_used": "inf"}
+    nested = {"prev": {"phase": "planning", "tokens_used": 0}, "curr": {"phase": "coding", "tokens_used": "inf"}}
+    write("ends.json", {"flat": [flat], "nested": [nested]})
+    plaudit("check", "apex", "--outcomes", "ends.json")
+    outcomes = asked[0]["outcomes"]
+    assert outcomes["flat"] == outcomes["nested"]
+    assert outcomes["flat"][0]["curr"]["tokens_used"] == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("[]", "a JSON object from a name to a list of rows"),
+        ("{}", "a JSON object from a name to a list of rows"),
+        ('{"idle": []}', "the outcome 'idle' must be a list of rows"),
+        ('{"idle": [1]}', "the outcome 'idle' must be a list of rows"),
+        ('{"idle": [{}], "idle": [{}]}', "'idle' is given twice"),
+        ("{", "is not JSON"),
+        (b"\xff", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
+    ],
+)
+def test_outcomes_that_are_none_are_refused(plaudit, asked, write, content, told):
+    write("ends.json", content)
+    result = plaudit("check", "roadsense", "--outcomes", "ends.json")
+    assert result.exit_code == FAILED
+    assert result.stderr.startswith("Error: ends.json")
+    assert told in result.stderr
+    assert asked == []
+
+
+def test_a_missing_file_of_outcomes_is_told(plaudit, asked, write):
+    write("ends.json", "{}")
+    assert "Did you mean 'ends.json'?" in plaudit("check", "roadsense", "--outcomes", "end.json").stderr
+
+
+# -- formats ----------------------------------------------------------------------------------------------------------
+
+
+def test_json_is_for_scripts(plaudit, asked):
+    result = plaudit("check", "roadsense", "apex", "--json")
+    assert result.exit_code == FOUND
+    both = json.loads(result.stdout)["rewards"]
+    assert [one["reward"] for one in both] == ["roadsense", "apex"]
+    assert both[0]["findings"][0]["file"] == "my car.py"
+    assert both[1]["findings"] == []
+    assert plaudit("check", "roadsense", "apex", "--format", "json").stdout == result.stdout
+    assert plaudit("check", "roadsense", "apex", "--format", "json", "--json").stdout == result.stdout
+
+
+def test_sarif_is_for_code_scanning(plaudit, asked):
+    (run,) = json.loads(plaudit("check", "--all", "--format", "sarif").stdout)["runs"]
+    assert run["tool"]["driver"]["version"]
+    assert [result["properties"]["reward"] for result in run["results"]] == ["deepthinker", "roadsense", "hackmatrix"]
+    address = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert address == "my%20car.py"
+
+
+def test_github_is_for_workflow_logs(plaudit, asked, monkeypatch, tmp_path):
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    shown = plaudit("check", "roadsense", "--format", "github").stdout
+    assert shown.startswith("::warning file=my car.py,line=7,title=roadsense@R0%3A loop-that-pays::")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path.parent))
+    shown = plaudit("check", "roadsense", "--format", "github").stdout
+    assert shown.startswith(f"::warning file={tmp_path.name}/my car.py,line=7,")
+
+
+def test_a_finding_without_a_place_stands_in_the_file_that_was_named(plaudit, monkeypatch, tmp_path):
+    def answer(reward, **options) -> Report:
+        return Report(reward="r", version="1", fingerprint="", findings=(finding(place=None),))
+
+    instead_of_check(monkeypatch, answer)
+    (tmp_path / "r.json").write_text(load("roadsense").to_json(), encoding="utf-8")
+    (run,) = json.loads(plaudit("check", "r.json", "--format", "sarif").stdout)["runs"]
+    assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "r.json"}
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "github"])
+def test_the_output_is_a_complete_file_or_none(plaudit, asked, tmp_path, form):
+    result = plaudit("check", "roadsense", "--format", form, "--output", "report")
+    assert result.exit_code == FOUND
+    assert result.stdout == ""
+    assert result.stderr == "roadsense@R0: 1 warning. The report is in report.\n"
+    printed = plaudit("check", "roadsense", "--format", form, "--output", "-")
+    assert (tmp_path / "report").read_text(encoding="utf-8") == printed.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_checked(plaudit, asked):
+    result = plaudit("check", "roadsense", "--output", "nowhere/report")
+    assert result.exit_code == FAILED
+    assert "Error: nowhere/report cannot be written: there is no folder" in result.stderr
+    assert asked == []
+
+
+def test_a_check_that_fails_leaves_no_file(plaudit, monkeypatch, tmp_path):
+    def answer(reward, **options):
+        raise DefinitionError("no.")
+
+    instead_of_check(monkeypatch, answer)
+    (tmp_path / "report").write_text("old", encoding="utf-8")
+    result = plaudit("check", "roadsense", "--output", "report")
+    assert (result.exit_code, result.stderr) == (FAILED, "Error: no.\n")
+    assert [path.read_text(encoding="utf-8") for path in tmp_path.iterdir()] == ["old"]
+
+
+@pytest.mark.parametrize("width", ["8", "20", "40", "300"])
+def test_any_width_will_do(plaudit, asked, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", width)
+    result = plaudit("check", "hackmatrix")
+    assert result.exit_code == FOUND
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_a_terminal_gets_colours_and_a_file_none(plaudit, asked, monkeypatch, tmp_path):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;33mwarning\x1b[0m" in plaudit("check", "roadsense").stdout
+    plaudit("check", "roadsense", "--output", "report")
+    assert "\x1b" not in (tmp_path / "report").read_text(encoding="utf-8")
+
+
+def test_progress_is_told_on_a_terminal(plaudit, asked, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("plaudit.cli.check.job._is_terminal", lambda: True)
+    assert "checking roadsense (2 of 2)" in plaudit("check", "apex", "roadsense").stderr
+    assert plaudit("check", "roadsense").stderr == ""
+
+
+# -- what cannot run --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "name a REWARD, or give --all"),
+        (["roadsense", "--only", "jmp"], "there is no rule 'jmp'. Did you mean 'jump'?"),
+        (["roadsense", "--ignore", "zone_gap"], "there is no rule 'zone_gap'. Did you mean 'zone-gap'?"),
+        (["--explain", "unbound"], "there is no rule 'unbound'. Did you mean 'unbounded'?"),
+        (["roadsense", "--json", "--format", "sarif"], "--json and --format sarif cannot be combined"),
+        (["roadsense", "--timeout", "0"], "0 is not in the range"),
+        (["roadsense", "--timeout", "nan"], "nan is not in the range"),
+        (["roadsense", "--timeout", "inf"], "inf is not in the range"),
+        (["--rules", "--format", "sarif"], "rules are listed as text or json, not as sarif"),
+        (["roadsense", "--fail-on", "error"], "'error' is not one of"),
+        (["apex", "rodsense"], "there is no reward 'rodsense'. Did you mean 'roadsense'?"),
+        (["roadsense", "missing.py:reward"], "missing.py does not exist."),
+        (["roadsense", "apex", "--set", "comfort.weight=2"], "comfort"),
+    ],
+)
+def test_what_cannot_run_is_exit_code_2_and_one_message(plaudit, asked, arguments, told):
+    result = plaudit("check", *arguments)
+    assert result.exit_code == FAILED
+    assert result.stdout == ""
+    assert told in " ".join(result.stderr.split())
+    assert result.stderr.count("Error: ") == 1
+    assert asked == []
+
+
+# -- rules ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_rule_is_listed(plaudit):
+    shown = plaudit("check", "--rules").stdout
+    assert all(code in shown for code in RULES)
+    rows = json.loads(plaudit("check", "--rules", "--json").stdout)
+    assert [row["code"] for row in rows] == list(RULES)
+    assert rows[0]["why"] == RULES["loop-that-pays"].why
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_every_rule_is_explained(plaudit, code):
+    shown = plaudit("check", "--explain", code).stdout
+    assert shown.startswith(f"{code}  {RULES[code].severity}\n")
+    assert RULES[code].why in " ".join(shown.split())
+    assert f"docs/checks/{code}.md" in shown
+    (row,) = json.loads(plaudit("check", "--explain", code, "--json").stdout)
+    assert row == {
+        "code": code,
+        "severity": RULES[code].severity,
+        "why": RULES[code].why,
+        "page": f"docs/checks/{code}.md",
+    }
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_any_encoding_will_do(process, encoding):
+    done = process("check", "--rules", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    printed, told = done.communicate()
+    assert (done.returncode, told) == (0, b"")
+    assert b"loop-that-pays" in printed
+
+
+def test_listing_rules_needs_no_solver():
+    script = "import sys; from plaudit.cli import main; main(['check', '--rules'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(done.stdout.splitlines()[-1].split()) & {"z3", "hypothesis", "plaudit.checks.check"} == set()
