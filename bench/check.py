@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 from timing import compare, table
 
-from plaudit import Reward
-from plaudit.checks.check import check
-from plaudit.checks.finding import Report
+from plaudit import Report, Reward, check
 from plaudit.language.intervals import intervals
 from plaudit.systems import BUILT_IN, load
 

@@ -1,9 +1,8 @@
 """Reports made by hand, for tests of everything that comes after checking."""
 
-import sys
+import importlib
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 from plaudit import Field, Reward, term
 from plaudit.checks.finding import Finding, Place, Report, Step, Suppressed, Undecided
@@ -50,7 +49,6 @@ CLEAN = report()
 
 
 def instead_of_check(monkeypatch, answer: Callable[..., Report]) -> None:
-    """Let `answer` be asked in place of `plaudit.checks.check.check`."""
-    module = ModuleType("plaudit.checks.check")
-    module.check = answer
-    monkeypatch.setitem(sys.modules, "plaudit.checks.check", module)
+    """Let `answer` be asked in place of `plaudit.check`."""
+    for asking in ("plaudit.checks.gate", "plaudit.cli.check.job"):
+        monkeypatch.setattr(importlib.import_module(asking), "check", answer)

@@ -4,6 +4,7 @@ from plaudit.checks.bounds import Bound, Bounds, bounds
 from plaudit.checks.check import check
 from plaudit.checks.finding import Finding, Report
 from plaudit.checks.gate import assert_reward_ok
+from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import (
     DefinitionError,
     DuplicateName,
@@ -39,6 +40,7 @@ __all__ = [
     "Bound",
     "Bounds",
     "DefinitionError",
+    "Difference",
     "DuplicateName",
     "Fact",
     "Field",
@@ -52,6 +54,7 @@ __all__ = [
     "OutsideDomain",
     "PlauditError",
     "Preference",
+    "Proof",
     "ReadError",
     "Report",
     "Reward",
@@ -74,5 +77,6 @@ __all__ = [
     "check",
     "fact",
     "prefer",
+    "prove",
     "term",
 ]

@@ -360,6 +360,13 @@ def test_a_suppressed_finding_keeps_its_reason_in_sarif():
         None,
         [{"kind": "inSource", "justification": "it is meant: 100 %"}],
     ]
+    assert [
+        result["message"]["text"].endswith("\nAllowed: it is meant: 100 %") for result in results(Checked(FULL))
+    ] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_sarif_names_files_from_the_root():

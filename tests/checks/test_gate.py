@@ -7,6 +7,7 @@ import pytest
 
 from plaudit import DefinitionError
 from plaudit.checks.gate import assert_reward_ok, failing
+from plaudit.systems import load
 from reports import CLEAN, FULL, REWARD, finding, instead_of_check, report
 
 ADVICE = report(finding())
@@ -80,3 +81,9 @@ def test_pytest_shows_the_report_and_the_line_of_the_test(tmp_path):
     assert "E       AssertionError: reaching@1" in done.stdout
     assert "E       warning  loop-that-pays  total" in done.stdout
     assert "__tracebackhide__" not in done.stdout
+
+
+def test_a_real_reward_with_a_flaw_does_not_pass():
+    with pytest.raises(AssertionError, match="loop-that-pays"):
+        assert_reward_ok(load("hackmatrix"))
+    assert assert_reward_ok(load("hackmatrix"), ignore=["loop-that-pays"]).ok

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from plaudit.checks.boxes import Highest, climbed, close, highest
+from plaudit.checks.boxes import MOST_BOXES, Highest, climbed, close, highest
 from plaudit.checks.domain import HUGE, Row
 from plaudit.checks.question import Question, at_infinity
 from plaudit.checks.smt import Asked, available
@@ -24,6 +24,8 @@ class Solver:
     timeout: float = 3.0
     z3: bool = True
     """Whether z3 may be used where it is installed."""
+    boxes: int = MOST_BOXES
+    """How many boxes are cut before z3 is asked."""
 
     @property
     def proves(self) -> bool:
@@ -33,7 +35,7 @@ class Solver:
     def highest(self, question: Question, asked: int) -> Highest:
         """Return how high `asked` can be."""
         program = question.program(asked)
-        found = highest(program)
+        found = highest(program, most=self.boxes)
         if found.exact or not found.possible or not self.proves:
             return found
         return self._raised(program, found)
@@ -47,7 +49,7 @@ class Solver:
         """Return a row that makes `flag` true; False where there is none, None where that is not decided."""
         asked = question.builder.simplified(n.Number(flag))
         program = question.program(asked)
-        found = highest(program, enough=0.5)
+        found = highest(program, enough=0.5, most=self.boxes)
         if found.value == 1:
             return found.row
         if found.bound < 1:
@@ -57,7 +59,15 @@ class Solver:
     def above(self, question: Question, asked: int, limit: float = 0.0) -> Row | bool | None:
         """Return a row that makes `asked` more than `limit` (by more than rounding), False or None as in `example`."""
         edge = limit + 1e-9 * max(1.0, abs(limit))
-        row = self.example(question, question.compare(asked, n.Gt, question.number(edge)))
+        found = highest(question.program(asked), enough=edge, most=self.boxes)
+        if found.value > edge:
+            return found.row
+        if found.bound <= edge:
+            return False
+        if not self.proves:
+            return None
+        flag = question.compare(asked, n.Gt, question.number(edge))
+        row = self._proposed(question.program(question.builder.simplified(n.Number(flag))))
         return climbed(question.program(asked), row)[0] if isinstance(row, dict) else row
 
     def _proposed(self, program: Program) -> Row | bool | None:

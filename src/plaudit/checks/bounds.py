@@ -67,12 +67,14 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Boun
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The two ends of an output, each with a row that attains it where one is known."""
+    """The two ends of an output: bounds, and the lowest and highest values that a row is known to attain."""
 
     low: float
     high: float
     lowest: Row | None
     highest: Row | None
+    least: float
+    most: float
     exact: bool
 
     def bound(self, subject: Subject) -> Bound:
@@ -102,7 +104,8 @@ class Ranges:
             copy = self.subject.row(question) if self.facts else question.copy(self.subject.program)
             ends.append(ask(question, copy[output]))
         low, high = ends
-        return Span(_end(low.bound), _end(high.bound), low.row, high.row, low.exact and high.exact)
+        exact = low.exact and high.exact
+        return Span(_end(low.bound), _end(high.bound), low.row, high.row, low.value, high.value, exact)
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from plaudit.language.field import Field
 from plaudit.language.interval import LARGEST, Interval
@@ -60,3 +61,14 @@ def as_inputs(row: Mapping[str, float], fields: Mapping[str, Field]) -> dict[str
 def unlimited(value: float) -> bool:
     """Return whether a bound is none."""
     return math.isnan(value) or abs(value) >= HUGE
+
+
+def plain_values(field: Field, places: tuple[float, ...] = ()) -> tuple[float, ...]:
+    """Return some values of a number: at rest, its ends, where it is compared, the middles; each a step further too."""
+    low, high = (min(max(end, -1e6), 1e6) for end in span(field))
+    edges = sorted({low, high, *places})
+    wanted = [rest(field), low, high, *places, *((a + b) / 2 for a, b in pairwise(edges))]
+    if field.step is not None:
+        wanted = [value + field.step * k for value in wanted for k in (0, 1, -1)]
+    inside = [value for value in dict.fromkeys(wanted) if low <= value <= high]
+    return tuple(inside)

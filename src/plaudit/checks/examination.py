@@ -1,6 +1,6 @@
 """One examination of one reward: what every rule asks with, and the words in which it answers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from plaudit.checks.ask import Solver
@@ -10,6 +10,8 @@ from plaudit.checks.rules import RULES
 from plaudit.checks.subject import Subject
 from plaudit.reward.reward import Reward
 
+ROUGH = 40
+"""How many boxes are cut where a rough bound will do."""
 INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
 
 
@@ -21,18 +23,24 @@ class Examination:
     solver: Solver
     known: dict[str, Any] = field(default_factory=dict)
     """What one rule found out and another wants to know."""
-    _spans: dict[str, Span] = field(default_factory=dict)
+    _spans: dict[tuple[str, bool], Span] = field(default_factory=dict)
 
     @property
     def reward(self) -> Reward:
         """The reward that is examined."""
         return self.subject.reward
 
-    def span(self, output: str) -> Span:
-        """Return the lowest and highest value of an output over every step that can happen."""
-        if output not in self._spans:
-            self._spans[output] = Ranges(self.subject, self.solver).span(output)
-        return self._spans[output]
+    def span(self, output: str, *, tight: bool = False) -> Span:
+        """Return the lowest and highest value of an output over every step that can happen.
+
+        Boxes are quick and mostly exact; z3 is asked as well where the bounds must be `tight`.
+        """
+        if (output, tight) not in self._spans:
+            rough = self._spans.get((output, False))
+            solver = self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH)
+            known = rough is not None and rough.exact
+            self._spans[output, tight] = rough if known and rough else Ranges(self.subject, solver).span(output)
+        return self._spans[output, tight]
 
     def finding(
         self,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
+from plaudit.checks.check import check
 from plaudit.checks.finding import Finding, Report
 from plaudit.checks.formats.checked import Checked
 from plaudit.checks.formats.text import as_text
@@ -27,8 +28,6 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _known(fail_on)
-    from plaudit.checks.check import check
-
     report = check(reward, only=tuple(only), ignore=tuple(ignore), outcomes=outcomes, timeout=timeout)
     if failing(report, fail_on):
         raise AssertionError(as_text([Checked.of(report, reward)]).rstrip("\n"))

@@ -96,7 +96,9 @@ class Question:
         return first
 
     def minus(self, left: int, right: int) -> int:
-        """Return the position of a difference."""
+        """Return the position of a difference; what differs from itself by nothing is 0."""
+        if left == right:
+            return self.number(0.0)
         return self.builder.simplified(n.Sub(left, right))
 
     def times(self, factor: float, at: int) -> int:

@@ -215,3 +215,9 @@ class Subject:
                     row = other
                     break
         return row
+
+
+def state_fields(subject: Subject) -> dict[str, Field]:
+    """Return what makes up a state: each field that persists, an entry of a vector by itself."""
+    names = {name.removeprefix("prev.").removeprefix("curr."): field for name, field in subject.fields.items()}
+    return {name: field for name, field in names.items() if subject.role(field) == "state"}

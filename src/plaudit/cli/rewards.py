@@ -7,9 +7,10 @@ import linecache
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import plaudit
 from plaudit.cli.errors import unreadable
@@ -27,6 +28,15 @@ def find_reward(text: str) -> Reward:
     >>> find_reward("roadsense@R8").version
     'R8'
     """
+    found = find_reward_or_function(text)
+    if not isinstance(found, Reward):
+        place = text.rpartition(":")[0]
+        raise DefinitionError(f"{text} is a {type(found).__name__}, not a Reward.{_offer(place, load_module(place))}")
+    return found
+
+
+def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
+    """Return the reward or the plain function that `text` names."""
     name, at, version = text.partition("@")
     if name in BUILT_IN:
         if at and not version:
@@ -34,7 +44,7 @@ def find_reward(text: str) -> Reward:
         return load(name, version or None)
     place, colon, attribute = text.rpartition(":")
     if colon and re.fullmatch(_NAME, attribute):
-        return _attribute(place, attribute, text)
+        return _attribute(place, attribute)
     if place.endswith(".py"):
         raise DefinitionError(f"{attribute!r} cannot be a name in {place}; write {place}:NAME.")
     if text.endswith(".py"):
@@ -80,16 +90,16 @@ def load_module(place: str) -> ModuleType:
     return _file(Path(place)) if _is_path(place) else _module(place)
 
 
-def _attribute(place: str, name: str, text: str) -> Reward:
+def _attribute(place: str, name: str) -> Reward | Callable[..., Any]:
     module = load_module(place)
     found: object = module
     for part in name.split("."):
         if not hasattr(found, part):
             raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(part, dir(found))}{_offer(place, module)}")
         found = getattr(found, part)
-    if not isinstance(found, Reward):
+    if not isinstance(found, Reward) and not callable(found):
         kind = type(found).__name__
-        raise DefinitionError(f"{text} is a {kind}, not a Reward.{_offer(place, module)}")
+        raise DefinitionError(f"{place}:{name} is a {kind}, not a Reward.{_offer(place, module)}")
     return found
 
 

@@ -136,6 +136,25 @@ def time_to_collision_guarded():
     )
 
 
+@good(source="Constant time headway (Swaroop & Rajagopal 1999): the gap to keep is a time times the speed")
+def time_headway():
+    """A knob in seconds turns the speed into metres, also where it happens to be 1."""
+
+    @term(weight=-0.1, kind="penalty")
+    def headway(gap, speed, *, seconds=1.0):
+        return abs(gap - speed * seconds)
+
+    return Reward(
+        "headway",
+        version="1",
+        terms=[headway],
+        fields=[
+            Field("gap", low=0, high=200, unit="m", role="state"),
+            Field("speed", low=0, high=50, unit="m/s", role="state"),
+        ],
+    )
+
+
 @good(source="roadsense R0: five zones that leave nothing out")
 def zones():
     """Neighbouring zones meet: every distance belongs to exactly one of them, the neutral one in the middle included."""

@@ -12,6 +12,7 @@ from plaudit.checks.formats.checked import Checked
 from plaudit.checks.formats.json import step_in_json
 from plaudit.checks.formats.places import uri
 from plaudit.checks.formats.sentences import told
+from plaudit.checks.formats.values import visible
 from plaudit.checks.rules import RULES, Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -59,8 +60,9 @@ class _Results:
         for finding in checked.report.findings:
             yield self._result(checked, finding)
         for each in checked.report.suppressed:
-            suppression = {"kind": "inSource", "justification": each.reason}
-            yield {**self._result(checked, each.finding), "suppressions": [suppression]}
+            result = self._result(checked, each.finding)
+            result["message"]["text"] += f"\nAllowed: {visible(each.reason)}"  # not every reader knows suppressions
+            yield result | {"suppressions": [{"kind": "inSource", "justification": each.reason}]}
 
     def _result(self, checked: Checked, finding: Finding) -> dict[str, Any]:
         report, place = checked.report, finding.place or checked.home

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from plaudit.checks.ask import value_of
 from plaudit.checks.domain import Row, choices, shown
 from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Step, Undecided
@@ -37,25 +38,37 @@ def dominated_action(examination: Examination) -> Iterator[Finding | Undecided]:
         for worse in options:
             if better == worse:
                 continue
-            never = _gain(examination, name, worse, better)
-            if never is None:
+            row = _beaten(examination, name, better, worse)
+            if row is None:
                 pair = f"whether {_called(field, better)} is always at least as good as {_called(field, worse)}"
                 yield examination.undecided("dominated-action", "total", pair)
-            elif never is False and isinstance(row := _gain(examination, name, better, worse), dict):
+            elif isinstance(row, dict):
                 beaten.setdefault(better, {})[worse] = row
     yield from _told(examination, name, beaten)
 
 
-def _gain(examination: Examination, name: str, this: float, that: float) -> Row | bool | None:
-    """Return a state in which the action `this` earns more than `that`."""
-    subject = examination.subject
+def _beaten(examination: Examination, name: str, better: float, worse: float) -> Row | bool | None:
+    """Return a state in which `better` earns more than `worse`, if it never earns less.
+
+    Where the one is dearer than the other by the same amount in every state, that is its price: what it is good for
+    is what it does to the state, and of that the reward says nothing here.
+    """
+    subject, solver = examination.subject, examination.solver
     question = Question()
-    copies = []
-    for label, action in (("this", this), ("that", that)):
+    totals = []
+    for label, action in (("this", better), ("that", worse)):
         names = {each: f"{each}, {label}" for each in tied(subject, name)}
-        copies.append(subject.row(question, names=names, fixed={name: action}))
-    row = examination.solver.above(question, question.minus(copies[0]["total"], copies[1]["total"]))
-    return {**row, name: this} if isinstance(row, dict) else row
+        totals.append(subject.row(question, names=names, fixed={name: action})["total"])
+    gain = question.minus(*totals)
+    never = solver.above(question, question.minus(totals[1], totals[0]))
+    if never is not False:
+        return None if never is None else False
+    row = solver.above(question, gain)
+    if not isinstance(row, dict):
+        return row
+    here = value_of(question.program(gain), row)
+    elsewhere = solver.above(question, question.distance(gain, question.number(here)))
+    return {**row, name: better} if isinstance(elsewhere, dict) else elsewhere
 
 
 def tied(subject: Subject, name: str) -> set[str]:

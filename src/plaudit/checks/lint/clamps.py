@@ -25,6 +25,10 @@ def clamp_never_binds(examination: Examination) -> Iterator[Finding | Undecided]
         if low is None and high is None:
             continue
         reach = examination.span(output)
+        if (low is not None and reach.least < low) or (high is not None and reach.most > high):
+            continue  # it binds
+        if not reach.exact:
+            reach = examination.span(output, tight=True)
         below, above = low is not None and reach.low < low, high is not None and reach.high > high
         if below or above or not math.isfinite(reach.low) or not math.isfinite(reach.high):
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.question import Question
-from plaudit.checks.rows import Aimed
+from plaudit.checks.rows import can_matter
 from plaudit.language import nodes as n
 from plaudit.language.source import Source, current
 
@@ -42,9 +42,8 @@ def unused_field(examination: Examination) -> Iterator[Finding | Undecided]:
     for name in weighed:
         by_field.setdefault(subject.program.inputs[name].name, set()).add(name)
     by_field.pop("terminal", None)
-    aimed = Aimed(subject)
     for field in sorted(by_field):
-        if aimed.matters(by_field[field]):
+        if can_matter(subject, by_field[field]):
             continue
         question = Question()
         other = {name: f"{name}, otherwise" for name in by_field[field]}

@@ -10,7 +10,7 @@ from plaudit.checks.units import mismatches
 def unit_mismatch(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find operations on two units that do not go together."""
     told: set[tuple[str, str]] = set()
-    for each in mismatches(examination.subject.program):
+    for each in mismatches(examination.reward.program):
         term = each.terms[0] if each.terms else "total"
         message = f"{term!r} {each.operation} {each.left} and {each.right}."
         if (term, message) in told:

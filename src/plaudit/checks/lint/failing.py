@@ -54,6 +54,8 @@ def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find totals that no declared range keeps finite."""
     subject = examination.subject
     span = examination.span("total")
+    if not span.exact and (math.isinf(span.low) or math.isinf(span.high)):
+        span = examination.span("total", tight=True)
     for end, word, row in ((span.high, "high", span.highest), (span.low, "low", span.lowest)):
         if not math.isinf(end):
             continue

@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from plaudit.checks.aims import cuts, numbers_to_try
-from plaudit.checks.domain import Row, choices, rest, span
+from plaudit.checks.domain import Row, choices, plain_values, rest
 from plaudit.checks.lint.actions import tied
 from plaudit.checks.lint.potential import quiet
-from plaudit.checks.subject import Subject
+from plaudit.checks.rows import as_column
+from plaudit.checks.subject import Subject, state_fields
 from plaudit.errors import DefinitionError
 from plaudit.language.field import Field
 
@@ -36,12 +37,6 @@ class Lap:
     def mean(self) -> float:
         """What a step of it earns."""
         return self.gain / len(self.states)
-
-
-def state_fields(subject: Subject) -> dict[str, Field]:
-    """Return what makes up a state: each field that persists, an entry of a vector by itself."""
-    names = {name.removeprefix("prev.").removeprefix("curr."): field for name, field in subject.fields.items()}
-    return {name: field for name, field in names.items() if subject.role(field) == "state"}
 
 
 def row_of(subject: Subject, before: Row, after: Row, chosen: Row) -> Row:
@@ -76,7 +71,7 @@ class Graph:
         numbers = {name: field for name, field in moving.items() if name not in counted}
         each = max(4, (limit - len(found)) // max(1, len(numbers)))
         for name, field in numbers.items():
-            found += [{**still, name: value} for value in _values(field, self._places.get(name, ()))[:each]]
+            found += [{**still, name: value} for value in plain_values(field, self._places.get(name, ()))[:each]]
         return list({tuple(state.items()): state for state in found}.values())
 
     @cached_property
@@ -180,17 +175,6 @@ class Graph:
         return Lap(tuple(self.states[at] for at in order), options, gain)
 
 
-def _values(field: Field, places: tuple[float, ...]) -> tuple[float, ...]:
-    """Return some values of a number: at rest, its ends, where it is compared, the middles; each a step further too."""
-    low, high = (min(max(end, -1e6), 1e6) for end in span(field))
-    edges = sorted({low, high, *places})
-    wanted = [rest(field), low, high, *places, *((a + b) / 2 for a, b in pairwise(edges))]
-    if field.step is not None:
-        wanted = [value + field.step * k for value in wanted for k in (0, 1, -1)]
-    inside = [value for value in dict.fromkeys(wanted) if low <= value <= high]
-    return tuple(inside)
-
-
 def _few(values: tuple[float, ...], most: int = 12) -> tuple[float, ...]:
     """Return at most so many of the values, the ends among them."""
     if len(values) <= most:
@@ -200,5 +184,4 @@ def _few(values: tuple[float, ...], most: int = 12) -> tuple[float, ...]:
 
 
 def _column(rows: list[Row], name: str, field: Field) -> np.ndarray:
-    kind = {"flag": bool, "category": np.int64, "number": np.float64}[field.kind]
-    return np.array([row.get(name, 0.0) for row in rows], dtype=kind)
+    return as_column(np.array([row.get(name, 0.0) for row in rows]), field)

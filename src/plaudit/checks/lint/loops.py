@@ -11,11 +11,11 @@ from plaudit.checks.boxes import highest
 from plaudit.checks.domain import HUGE, Row, shown
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
-from plaudit.checks.lint.laps import LEAST, Graph, Lap, row_of, state_fields
+from plaudit.checks.lint.laps import LEAST, Graph, Lap, row_of
 from plaudit.checks.lint.potential import moves, quiet, shaping_terms
-from plaudit.checks.lint.staying import standing
+from plaudit.checks.lint.staying import lasting, standing
 from plaudit.checks.question import Question
-from plaudit.checks.subject import Subject
+from plaudit.checks.subject import Subject, state_fields
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 
@@ -27,13 +27,9 @@ def loop_that_pays(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find laps whose rewards add up to more than 0, and to more than standing still in any of their states."""
     if not any(name.startswith("prev.") for name in examination.subject.program.inputs):
         return  # what is paid for being somewhere is paid for standing there as well
-    telescoping = shaping_terms(examination)
-    kept = [
-        term.name for term in examination.reward.terms if not term.terminal and telescoping.get(term.name) is not False
-    ]
-    if not any(term in telescoping for term in kept):
+    subject = lasting(examination)
+    if subject is None or not any(term in shaping_terms(examination) for term in subject.terms):
         return
-    subject = Subject(examination.reward.only(*kept))
     laps = Graph(subject).laps()
     for lap in laps:
         yield _told(examination, subject, lap)

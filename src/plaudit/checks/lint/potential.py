@@ -1,12 +1,15 @@
 """Whether a term is potential-based: a difference of one function of the state, after and before (Ng et al. 1999)."""
 
 from collections.abc import Iterator
+from itertools import product
 
-from plaudit.checks.domain import Row
+from plaudit.checks.ask import value_of
+from plaudit.checks.domain import Row, choices, plain_values, rest
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Step, Undecided
 from plaudit.checks.question import Question
-from plaudit.checks.subject import Subject
+from plaudit.checks.subject import Subject, state_fields
+from plaudit.language.program import Program
 
 TRIANGLE = (("s", "t"), ("t", "u"), ("u", "s"))
 """Three steps that end where they began."""
@@ -49,8 +52,20 @@ def potential_based(examination: Examination, term: str) -> Row | bool | None:
         expected = question.minus(question.times(discount, paid("t", "t")), paid("s", "s"))
         residue = question.minus(question.times(discount - 1, paid("s", "t")), expected)
     size = question.distance(residue, question.number(0.0))
-    plain = examination.solver.above(question, size, 0.5)  # a witness that people can follow, if there is one
-    return plain if isinstance(plain, dict) else examination.solver.above(question, size)
+    return _there_and_back(subject, question.program(size)) or examination.solver.above(question, size)
+
+
+def _there_and_back(subject: Subject, program: Program) -> Row | None:
+    """Return a witness that people can follow, if there is one: a single field goes to another value and back."""
+    still = {name: rest(field) for name, field in program.inputs.items()}
+    for plain, field in state_fields(subject).items():
+        values = choices(field) or plain_values(field)
+        for here, there in product(values[:8], repeat=2):
+            ends = {f"s.{plain}": here, f"t.{plain}": there, f"u.{plain}": here}
+            row = still | {name: value for name, value in ends.items() if name in program.inputs}
+            if here != there and value_of(program, row) > 1e-9:
+                return row
+    return None
 
 
 def shaping_terms(examination: Examination) -> dict[str, Row | bool | None]:

@@ -10,12 +10,22 @@ from plaudit.checks.domain import Row
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Severity, Undecided
 from plaudit.checks.lint.actions import tied
-from plaudit.checks.lint.potential import moves, quiet
+from plaudit.checks.lint.potential import moves, quiet, shaping_terms
 from plaudit.checks.question import Question
 from plaudit.checks.subject import Subject
 from plaudit.language import nodes as n
 
 MOST_STRETCHES = 8
+
+
+def lasting(examination: Examination) -> Subject | None:
+    """Return the reward without its potential-based terms, which pay nothing in the long run, and without its end.
+
+    None where nothing else is left of it.
+    """
+    shaping = shaping_terms(examination)
+    kept = [t.name for t in examination.reward.terms if not t.terminal and shaping.get(t.name) is not False]
+    return Subject(examination.reward.only(*kept)) if kept else None
 
 
 def standing(subject: Subject, question: Question) -> int:
@@ -28,15 +38,18 @@ def standing(subject: Subject, question: Question) -> int:
 
 def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find states that pay in every step in which nothing happens."""
+    lasts = lasting(examination)
+    if lasts is None:
+        return
     question = Question()
-    best = examination.solver.highest(question, standing(examination.subject, question))
+    best = examination.solver.highest(question, standing(lasts, question))
     if best.bound <= 1e-9:
         return
     if best.row is None or best.value <= 1e-9:
         yield examination.undecided("pays-for-staying", "total")
         return
     better, severity = _competing(examination, best.value)
-    stretches = list(_stretches(examination, best))
+    stretches = list(_stretches(examination, lasts))
     where = "; ".join(text for text, _, _ in stretches)
     subject = examination.subject
     yield examination.finding(
@@ -81,9 +94,8 @@ def _competing(examination: Examination, pay: float) -> tuple[str, Severity]:
     return f" After {number(steps)} steps it has out-earned the best end, which pays {number(best)}.", "warning"
 
 
-def _stretches(examination: Examination, best: Highest) -> Iterator[tuple[str, Row, float]]:
+def _stretches(examination: Examination, subject: Subject) -> Iterator[tuple[str, Row, float]]:
     """Yield each stretch of a state field in which staying pays: what it pays there, with a row."""
-    subject = examination.subject
     question = Question()
     whole = question.program(standing(subject, question))
     places = {name: at for name, at in cuts(whole).items() if at and name.startswith("s.")}

@@ -18,6 +18,8 @@ def dead_term(examination: Examination) -> Iterator[Finding | Undecided]:
         if term.weight == 0 or not term.reads:
             continue  # recorded on purpose, or a plain price per step
         span = examination.span(f"{term.name}.value")
+        if not span.exact and close(span.least, span.most):
+            span = examination.span(f"{term.name}.value", tight=True)
         if not close(span.low, span.high) or span.lowest is None:
             continue
         yield examination.finding(
@@ -59,12 +61,14 @@ def wrong_sign(examination: Examination) -> Iterator[Finding | Undecided]:
         penalty = term.kind == "penalty" or (term.kind is None and term.weight < 0)
         if penalty:
             yield from _paying(examination, term)
-        elif term.kind in ("goal", "bonus"):
+        elif term.kind == "bonus":
             yield from _costing(examination, term)
 
 
 def _paying(examination: Examination, term: Term) -> Iterator[Finding | Undecided]:
     subject, span = examination.subject, examination.span(f"{term.name}.value")
+    if span.high > 0 and span.most <= 0:
+        span = examination.span(f"{term.name}.value", tight=True)
     if span.high <= 0 or close(span.high, 0.0):
         return
     row = span.highest
@@ -92,7 +96,7 @@ def _costing(examination: Examination, term: Term) -> Iterator[Finding | Undecid
     yield examination.finding(
         "wrong-sign",
         term.name,
-        f"{term.name!r} is declared a {term.kind}, and it never raises the total: at best it adds {number(span.high)}.",
+        f"{term.name!r} is declared a bonus, and it never raises the total: at best it adds {number(span.high)}.",
         "Turn the sign of the score or of the weight.",
         witness=(
             subject.step(

@@ -27,7 +27,7 @@ class Pool(NamedTuple):
     values: tuple[Value, ...]
     """The simplest first."""
     cuts: tuple[Value, ...]
-    """Those at which a comparison, a clamp or a kink changes sides."""
+    """Those at which a comparison, a clamp or a kink changes sides, and infinity."""
     marks: tuple[float, ...]
     """The finite numbers among them, in order: what lies between two of them is worth trying too. Empty where only the
     listed values are allowed."""
@@ -41,17 +41,21 @@ def pools(reward: Reward, *, single: bool = False) -> dict[str, Pool]:
         wanted.get(name, []).extend(values)
     if single:
         for name, field in program.inputs.items():
-            if field.kind == "number" and not field.numbers:
-                wanted[name] = [value for value in with_neighbours(map(float, wanted[name])) if field.holds(value)]
+            if _is_open(field):
+                numbers = [*map(narrow, map(float, wanted[name])), *with_neighbours(cut[name])]
+                wanted[name] = [number for number in numbers if field.holds(number)]
                 cut[name] = tuple(map(narrow, cut[name]))
     found = {}
     for name, field in reward.program.inputs.items():
         ordered = sorted(dict.fromkeys(wanted[name]), key=partial(_how_odd, field))
-        numbers = sorted(value for value in ordered if not isinstance(value, str) and math.isfinite(value))
-        listed = field.kind != "number" or field.numbers
-        sharp = tuple(value for value in ordered if not isinstance(value, str) and value in cut[name])
-        found[name] = Pool(field, tuple(ordered), sharp, () if listed else tuple(numbers))
+        marks = sorted(value for value in ordered if not isinstance(value, str) and math.isfinite(value))
+        sharp = tuple(value for value in ordered if value in (*cut[name], math.inf))
+        found[name] = Pool(field, tuple(ordered), sharp, tuple(marks) if _is_open(field) else ())
     return found
+
+
+def _is_open(field: Field) -> bool:
+    return field.kind == "number" and not field.numbers
 
 
 def _how_odd(field: Field, value: Value) -> tuple[float, ...]:

@@ -11,6 +11,9 @@ from plaudit.checks.parity.conversation import Conversation
 from plaudit.checks.parity.rows import encoded
 from plaudit.errors import DefinitionError
 
+STRAY = 0.05
+"""Seconds in which a second line for the same row would come."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -50,6 +53,7 @@ class Child:
         self._terms = terms
         self._timeout = timeout
         self._conversation: Conversation | None = Conversation(command, shell=shell)
+        self._understood = False
 
     def ask(self, row: Mapping[str, Any]) -> Answer:
         """Return what it answers to a row."""
@@ -57,15 +61,25 @@ class Child:
             self._conversation = Conversation(self._command, shell=self._shell)
         try:
             line = self._conversation.ask(f"{encoded(row)}\n".encode(), self._timeout)
-            return decoded(line, self._terms)
+            answer = self._decoded(line, self._conversation)
         except Failed:
             self.renew()
             raise
+        self._understood = True
+        return answer
 
-    def check_silence(self, wait: float) -> None:
-        """Refuse output that answers nothing and comes within `wait` seconds."""
+    def _decoded(self, line: bytes, conversation: Conversation) -> Answer:
+        try:
+            return decoded(line, self._terms)
+        except Failed:
+            if self._understood:  # it may be a second line for the row before, and the answer is still to come
+                conversation.check_silence(wait=STRAY, row_before=True)
+            raise
+
+    def check_silence(self) -> None:
+        """Refuse a second line for the same row."""
         if self._conversation is not None:
-            self._conversation.check_silence(wait=wait)
+            self._conversation.check_silence(wait=STRAY)
 
     def finish(self) -> None:
         """Tell it that there are no more rows, and refuse what it still prints."""
@@ -77,6 +91,7 @@ class Child:
         if self._conversation is not None:
             self._conversation.end()
             self._conversation = None
+            self._understood = False
 
     def __enter__(self) -> Self:
         return self

@@ -62,17 +62,18 @@ class Conversation:
                 self._heard = rest
         if not newline:
             raise self._failure(bytes(answer), timeout, slow=monotonic() >= until)
-        self.check_silence()
+        if rest:
+            text = f"printed more than one line for a row: {clipped(bytes(answer))} and {_first_line(rest)}"
+            raise Failed("extra output", text, slow=True)
         return bytes(answer)
 
     def check_silence(self, *, wait: float = 0.0, row_before: bool = False) -> None:
         """Refuse output that answers nothing, which may come within `wait` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._heard), wait)
-            stray = bytes(self._heard[:LAST_WORDS])
-        if stray:
-            line = stray.partition(b"\n")[0]
-            text = f"printed more than one line for a row; after its answer came {clipped(line)}"
+            stray = _first_line(self._heard)
+        if self._heard:
+            text = f"printed more than one line for a row: after its answer came {stray}"
             raise Failed("extra output", text, row_before=row_before, slow=True)
 
     def finish(self) -> None:
@@ -205,6 +206,10 @@ def _each_piece(stream: IO[bytes] | None, take: Callable[[bytes], bool]) -> None
 def _open(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None, "every stream is a pipe"
     return stream
+
+
+def _first_line(text: bytearray) -> str:
+    return clipped(bytes(text[:LAST_WORDS]).partition(b"\n")[0])
 
 
 def _is_json(text: bytes) -> bool:

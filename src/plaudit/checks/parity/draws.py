@@ -100,7 +100,7 @@ def _values(pool: Pool) -> st.SearchStrategy[Value]:
 
     zones = st.builds(between, st.integers(0, len(marks) - 2), st.integers(0, FRACTIONS), st.sampled_from((1, 6)))
     anywhere = st.floats(marks[0], marks[-1], allow_subnormal=False)
-    return st.one_of(aimed, sharp, zones, anywhere)
+    return st.one_of(aimed, aimed, sharp, zones, anywhere)
 
 
 def _twin(row: Row, name: str, pools: Mapping[str, Pool], which: int) -> Value:

@@ -52,7 +52,7 @@ class Called:
             raise Failed("raised", f"raised {text}{where}") from None
         return understood(found, self._terms)
 
-    def check_silence(self, wait: float) -> None:
+    def check_silence(self) -> None:
         """Do nothing: a function returns once."""
 
     def finish(self) -> None:

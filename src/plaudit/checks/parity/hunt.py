@@ -14,8 +14,6 @@ from plaudit.errors import InputError
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
-STRAY = 0.05
-"""Seconds in which a second line for the same row would come."""
 
 Progress = Callable[[int], None]
 """Told how many rows have been compared."""
@@ -101,7 +99,7 @@ class Hunt:
             allowed = self._judge.allowed(row, expected)
             terms = differing(expected, got, allowed)
             if terms and looking:
-                self._asked.check_silence(STRAY)
+                self._asked.check_silence()
         except Failed as failed:
             self._slow = self._slow or failed.slow
             return self._failure(failed, self._before if failed.row_before and self._before else row)

@@ -69,7 +69,7 @@ class Recorded:
         try:
             return Pair(number, inputs, understood(found, terms))
         except Failed as failed:
-            text = str(failed).replace("answered with", "holds").replace("answered without", "is without")
+            text = str(failed).replace("answered without", "is without").replace("answered with", "holds")
             raise FileError(f"{where} {text}") from None
 
 

@@ -12,8 +12,8 @@ class Respondent(Protocol):
     def ask(self, row: Mapping[str, Any]) -> Answer:
         """Return the answer to a row as `reward.score` takes it; Failed where there is none."""
 
-    def check_silence(self, wait: float) -> None:
-        """Raise Failed where something comes that nobody asked for."""
+    def check_silence(self) -> None:
+        """Raise Failed where there is a second answer to the same row."""
 
     def finish(self) -> None:
         """Raise Failed where something comes after the last row."""

@@ -52,7 +52,7 @@ def _positive(ctx: click.Context, option: click.Parameter, seconds: float) -> fl
     help="The mildest finding that makes the exit code 1.",
 )
 @click.option("--only", metavar="CODE", multiple=True, callback=_known_codes, help="Run this rule; can be repeated.")
-@click.option("--ignore", metavar="CODE", multiple=True, callback=_known_codes, help="Leave a rule out; can be repeated.")
+@click.option("--ignore", metavar="CODE", multiple=True, callback=_known_codes, help="Leave it out; can be repeated.")
 @click.option(
     "--timeout",
     metavar="SECONDS",

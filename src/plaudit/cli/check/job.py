@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from plaudit.checks.check import check
 from plaudit.checks.formats.checked import Checked
 from plaudit.cli.check.outcomes import arranged, read_outcomes
 from plaudit.cli.rewards import find_reward
@@ -28,8 +29,6 @@ class Job:
 
 def checked_rewards(job: Job) -> list[Checked]:
     """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
-    from plaudit.checks.check import check
-
     episodes = None if job.outcomes is None else read_outcomes(Path(job.outcomes))
     loaded = {text: tuned(find_reward(text), job.params, job.settings) for text in job.rewards}
     done = []

@@ -1,0 +1,99 @@
+"""What came of comparing two rewards: equal and how surely, different and where, or neither."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["equal", "different", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Inputs that two rewards score differently."""
+
+    term: str
+    """The term whose value differs, or "total"."""
+    inputs: Mapping[str, float | bool | str]
+    left: float | None
+    """What the first reward makes of them; None where it cannot score them."""
+    right: float | None
+    largest: bool = False
+    """Whether no other inputs differ more."""
+
+    @property
+    def size(self) -> float:
+        """How far the two are apart; infinite where one of them cannot score the inputs."""
+        return math.inf if self.left is None or self.right is None else abs(self.left - self.right)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """The outcome of `prove`."""
+
+    left: str
+    """The first reward: `roadsense@R0`."""
+    right: str
+    verdict: Verdict
+    differences: tuple[Difference, ...] = ()
+    """Where they differ: the total first, then each term that both have."""
+    exactly: bool = False
+    """Whether they are equal over the rationals, not only up to `rounding`."""
+    rounding: float = math.inf
+    """How far two float64 results that are equal over the rationals can be apart where both take the same branches."""
+    tested: int = 0
+    """How many rows were compared where nothing could be proved; they agreed up to rounding."""
+    missing: tuple[str, ...] = ()
+    """Terms that only one of the two has."""
+    remarks: tuple[str, ...] = ()
+    """What else is to be said: ranges that the two declare differently, why nothing could be proved."""
+
+    @property
+    def equal(self) -> bool:
+        """Whether equality was proved."""
+        return self.verdict == "equal"
+
+    def __str__(self) -> str:
+        """Return the outcome in a few lines."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> list[str]:
+        both = f"{self.left} and {self.right}"
+        if self.verdict == "equal":
+            how = (
+                "are equal over the rationals" if self.exactly else "differ by no more than rounding over the rationals"
+            )
+            lines = [
+                f"{both} {how}, for every row that the declared ranges allow.",
+                f"In float64 {_apart(self.rounding)}.",
+            ]
+        elif self.verdict == "different":
+            lines = [f"{both} are different.", *(line for each in self.differences for line in _told(each))]
+        else:
+            lines = [f"Whether {both} are equal is undecided."]
+            if self.tested:
+                lines.append(
+                    f"{self.tested:,} rows aimed at their boundaries were compared: they agree up to rounding."
+                )
+        if self.missing:
+            lines.append(f"Only one of them has {', '.join(self.missing)}; totals were compared.")
+        return [*lines, *self.remarks]
+
+
+def _apart(rounding: float) -> str:
+    if math.isinf(rounding):
+        return "no bound on their rounding is known, because a field has no declared range"
+    return f"they are at most {rounding:.2g} apart, wherever both take the same branches"
+
+
+def _told(difference: Difference) -> list[str]:
+    left, right = (
+        "cannot be scored" if side is None else f"{side:.12g}" for side in (difference.left, difference.right)
+    )
+    row = ", ".join(f"{name} = {_shown(value)}" for name, value in difference.inputs.items())
+    most = " (nowhere more)" if difference.largest else ""
+    return [f"  {difference.term}: {left} against {right}{most}", f"    at {row}"]
+
+
+def _shown(value: float | bool | str) -> str:
+    return f"{value:.12g}" if isinstance(value, float) and not isinstance(value, bool) else str(value)

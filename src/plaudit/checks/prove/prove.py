@@ -1,0 +1,50 @@
+"""`prove`: are two rewards equal, over everything that their fields are declared to be?
+
+z3 answers over the rationals, on the very Programs that run; the bound on rounding is stated beside its answer. What
+it cannot decide is tested on rows aimed at the boundaries, and said to be undecided all the same.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from plaudit.checks.ask import Solver
+from plaudit.checks.prove.proof import Proof
+from plaudit.errors import DefinitionError
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term, term
+
+
+def prove(
+    left: Reward, right: Reward | Callable[..., Any], *, facts: bool = False, timeout: float = 3.0, examples: int = 2000
+) -> Proof:
+    """Return whether two rewards are equal, or where they differ; `right` may be a plain function in the language.
+
+    The ranges are those that `left` declares; with `facts`, only steps of which its facts are true are compared.
+
+    >>> from plaudit.systems import load
+    >>> prove(load("roadsense"), load("roadsense")).verdict
+    'equal'
+    """
+    from plaudit.checks.prove.comparison import Comparison  # it needs NumPy, and `import plaudit` does not
+    from plaudit.checks.prove.pair import Pair
+
+    if not isinstance(left, Reward):
+        raise DefinitionError(f"prove takes a Reward first, and this is a {type(left).__name__}")
+    pair = Pair.of(left, _reward(left, right), facts=facts)
+    return Comparison(pair, Solver(timeout)).proof(examples)
+
+
+def _reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
+    """Return `right` as a reward; a plain function becomes one of a single term."""
+    if isinstance(right, Reward):
+        return right
+    if not callable(right):
+        raise DefinitionError(f"prove compares a reward with a reward or a function, not with a {type(right).__name__}")
+    only = right if isinstance(right, Term) else term(right)
+    read = {name.rpartition(".")[2] for name in only.reads}
+    fields = [field for name, field in left.fields.items() if name in read]
+    return Reward(only.name, version="function", terms=[only], fields=fields, params=_shared(left, only))
+
+
+def _shared(left: Reward, only: Term) -> dict[str, float | bool]:
+    return {name: value for name, value in left.shared.items() if name in only.shared}
