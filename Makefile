@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
-EXTRAS := dev,fast,jax,torch
+EXTRAS := dev,fast,jax,torch,prove
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -71,5 +71,5 @@ $(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
 	$(INSTALL) torch==2.13.0 hatchling
-	$(INSTALL) --no-build-isolation -e '.[$(EXTRAS)]'
+	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.core

@@ -152,18 +152,20 @@ def test_a_step_that_is_taken_elsewhere_is_found(function, other):
 def test_an_edge_is_found_to_the_last_float():
     inside = Inside(REWARD.program.bound())
     row = {"x": 0.5, "y": -1.0}
-    last, first = (edge(inside, row, "y", 1.0, beyond=side) for side in (False, True))
+    last, first = (edge(inside, row, "y", 1.0, past=past) for past in (0, 1))
     assert math.nextafter(last["y"], 2) == first["y"]
     assert REWARD.score(**last)["beyond"].value == 0.0
     assert REWARD.score(**first)["beyond"].value == 2.0
+    assert edge(inside, row, "y", 1.0, past=2)["y"] == math.nextafter(first["y"], 2)
+    assert edge(inside, row, "y", 1.0, past=1 << 60) == last  # it would be out of range
 
 
 def test_a_row_without_an_edge_stays_as_it_is():
     inside = Inside(REWARD.program.bound())
-    assert edge(inside, {"x": 0.5, "y": -1.0}, "y", -0.5, beyond=True) == {"x": 0.5, "y": -1.0}
+    assert edge(inside, {"x": 0.5, "y": -1.0}, "y", -0.5, past=1) == {"x": 0.5, "y": -1.0}
     inside = Inside(load("roadsense").program.bound())
     far = {"distance": math.inf, "deceleration": 0.0, "action": 0.0}
-    assert edge(inside, far, "distance", 3.0, beyond=False) == far
+    assert edge(inside, far, "distance", 3.0, past=0) == far
 
 
 def test_exact_operands_are_told_from_rounded_ones():

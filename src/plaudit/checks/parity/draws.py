@@ -18,6 +18,10 @@ from plaudit.checks.parity.single import narrow
 
 FRACTIONS = 64
 """Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""
+PAST = (1, 0, 33, -32)
+"""How many floats past a boundary to stand: on it, and where rounding does not reach."""
+FLOATS_BETWEEN = 1 << 29
+"""64-bit floats from one 32-bit float to the next."""
 
 
 class _Found(Exception):
@@ -78,8 +82,8 @@ def drawn(
                 found[name] = _twin(found, name, pools, draw(st.integers(0, len(pools) - 1)))
         if numbers and draw(st.integers(0, 4)) == 4:
             name = draw(st.sampled_from(numbers))
-            side = draw(st.booleans())
-            found = edge(inside, found, name, draw(st.sampled_from(pools[name].marks)), beyond=side)
+            past = draw(st.sampled_from(PAST)) * (FLOATS_BETWEEN if single else 1)
+            found = edge(inside, found, name, draw(st.sampled_from(pools[name].marks)), past=past)
         if single:
             found |= {name: narrow(float(found[name])) for name in numbers}
         return mended(found)

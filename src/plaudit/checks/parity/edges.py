@@ -7,11 +7,11 @@ from plaudit.checks.parity.inside import Inside
 from plaudit.checks.parity.rows import Row
 
 
-def edge(inside: Inside, row: Row, name: str, far: float, *, beyond: bool) -> Row:
-    """Return `row` with the input `name` moved towards `far`, up to where the first turn is taken otherwise.
+def edge(inside: Inside, row: Row, name: str, far: float, *, past: int) -> Row:
+    """Return `row` with the input `name` moved towards `far`, up to where some turn is taken otherwise.
 
-    It comes to stand on the last float before that, or on the first one `beyond` it. Where nothing turns differently at
-    `far`, the row stays as it is.
+    It comes to stand so many floats `past` the last one before that: 0 is this last one, 1 the first one beyond. Where
+    nothing turns differently at `far`, the row stays as it is.
     """
     near = row[name]
     if isinstance(near, str) or not math.isfinite(near) or near == far:
@@ -26,7 +26,8 @@ def edge(inside: Inside, row: Row, name: str, far: float, *, beyond: bool) -> Ro
             low = middle
         else:
             high = middle
-    return {**row, name: _float(high if beyond else low)}
+    moved = _float(low + past * (high - low))
+    return {**row, name: moved if inside.program.inputs[name].holds(moved) else _float(low)}
 
 
 def _order(number: float) -> int:

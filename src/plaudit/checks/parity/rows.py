@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from plaudit.errors import InputError
+from plaudit.errors import UnknownInput
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.rows import places
@@ -67,7 +67,7 @@ def flat(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
         if name in ("prev", "curr") and isinstance(value, Mapping):
             parts = {f"{name}.{key}": part for key, part in value.items()}
         for double in parts.keys() & found.keys():
-            raise InputError(f"{double!r} is given twice.")
+            raise UnknownInput(f"{double!r} is given twice.")
         found |= parts
     fields = {name: place.field for place in places(program) for name in (place.name, place.column)}
     return {name: _read(fields.get(name), value) for name, value in found.items()}

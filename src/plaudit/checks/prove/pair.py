@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.checks.domain import Row, as_inputs
+from plaudit.checks.domain import Row, as_inputs, rest
 from plaudit.checks.prove.proof import Difference
 from plaudit.checks.prove.rounding import rounding
 from plaudit.checks.question import Copy, Question
@@ -115,7 +115,7 @@ class Pair:
 
     def _side(self, at: int, row: Row, name: str) -> float | None:
         side, names = self.sides[at], self.renamed if at else {}
-        own = {each: row.get(names.get(each, each), 0.0) for each in side.program.inputs}
+        own = {each: row.get(names.get(each, each), rest(field)) for each, field in side.program.inputs.items()}
         try:
             scores = side.reward.compile("python", guard=False)(as_inputs(own, side.program.inputs))
         except InputError:

@@ -60,20 +60,16 @@ class Proof:
     def _lines(self) -> list[str]:
         both = f"{self.left} and {self.right}"
         if self.verdict == "equal":
-            how = (
-                "are equal over the rationals" if self.exactly else "differ by no more than rounding over the rationals"
-            )
-            lines = [
-                f"{both} {how}, for every row that the declared ranges allow.",
-                f"In float64 {_apart(self.rounding)}.",
-            ]
+            how = "are equal" if self.exactly else "differ by no more than rounding"
+            lines = [f"{both} {how} over the rationals, for every row that the declared ranges allow."]
+            lines.append(f"In float64 {_apart(self.rounding)}.")
         elif self.verdict == "different":
             lines = [f"{both} are different.", *(line for each in self.differences for line in _told(each))]
         else:
             lines = [f"Whether {both} are equal is undecided."]
             if self.tested:
                 lines.append(
-                    f"{self.tested:,} rows aimed at their boundaries were compared: they agree up to rounding."
+                    f"{self.tested:,} rows aimed at their boundaries agree up to rounding, which proves nothing."
                 )
         if self.missing:
             lines.append(f"Only one of them has {', '.join(self.missing)}; totals were compared.")
@@ -87,9 +83,8 @@ def _apart(rounding: float) -> str:
 
 
 def _told(difference: Difference) -> list[str]:
-    left, right = (
-        "cannot be scored" if side is None else f"{side:.12g}" for side in (difference.left, difference.right)
-    )
+    sides = (difference.left, difference.right)
+    left, right = ("cannot be scored" if side is None else f"{side:.12g}" for side in sides)
     row = ", ".join(f"{name} = {_shown(value)}" for name, value in difference.inputs.items())
     most = " (nowhere more)" if difference.largest else ""
     return [f"  {difference.term}: {left} against {right}{most}", f"    at {row}"]
