@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 from plaudit.checks.boxes import MOST_BOXES, Highest, climbed, close, highest
-from plaudit.checks.domain import HUGE, Row
-from plaudit.checks.question import Question, at_infinity
+from plaudit.checks.domain import HUGE, Row, near
+from plaudit.checks.question import Question, at_infinity, every_way
 from plaudit.checks.smt import Asked, available
 from plaudit.language import nodes as n
 from plaudit.language.interval import Interval
@@ -47,11 +47,11 @@ class Solver:
 
     def example(self, question: Question, flag: int) -> Row | bool | None:
         """Return a row that makes `flag` true; False where there is none, None where that is not decided."""
-        asked = question.builder.simplified(n.Number(flag))
-        program = question.program(asked)
-        found = highest(program, enough=0.5, most=self.boxes)
-        if found.value == 1:
-            return found.row
+        program = question.program(question.builder.simplified(n.Number(flag)))
+        for each in _nearest_first(program):
+            found = highest(each, enough=0.5, most=self.boxes)
+            if found.value == 1:
+                return found.row
         if found.bound < 1:
             return False
         return self._proposed(program) if self.proves else None
@@ -59,35 +59,38 @@ class Solver:
     def above(self, question: Question, asked: int, limit: float = 0.0) -> Row | bool | None:
         """Return a row that makes `asked` more than `limit` (by more than rounding), False or None as in `example`."""
         edge = limit + 1e-9 * max(1.0, abs(limit))
-        found = highest(question.program(asked), enough=edge, most=self.boxes)
-        if found.value > edge:
-            return found.row
+        program = question.program(asked)
+        for each in _nearest_first(program):
+            found = highest(each, enough=edge, most=self.boxes)
+            if found.row is not None and max(edge, limit + _noise(program, found.row)) < found.value < math.inf:
+                return found.row
         if found.bound <= edge:
             return False
         if not self.proves:
             return None
         flag = question.compare(asked, n.Gt, question.number(edge))
         row = self._proposed(question.program(question.builder.simplified(n.Number(flag))))
-        return climbed(question.program(asked), row)[0] if isinstance(row, dict) else row
+        return climbed(_nearest_first(program)[0], row)[0] if isinstance(row, dict) else row
 
     def _proposed(self, program: Program) -> Row | bool | None:
         """Ask z3 for a row, and run what it proposes."""
-        undecided = False
-        for variant in at_infinity(program):
-            asked = Asked(variant, timeout=self.timeout)
-            row = asked.solve(asked.asked == 1)
-            if isinstance(row, dict):
-                whole = completed(row, program)
-                if value_of(program, whole) == 1:
-                    return whole
-                undecided = True  # true of the rationals, or of a function z3 does not know; not of the floats
-            elif row is None:
-                undecided = True
+        for each in _nearest_first(program):
+            undecided = not every_way(program)
+            for variant in at_infinity(each):
+                asked = Asked(variant, timeout=self.timeout)
+                row = asked.solve(asked.asked == 1)
+                if isinstance(row, dict):
+                    whole = completed(row, program)
+                    if value_of(program, whole) == 1:
+                        return whole
+                    undecided = True  # true of the rationals, or of a function z3 does not know; not of the floats
+                elif row is None:
+                    undecided = True
         return None if undecided else False
 
     def _raised(self, program: Program, found: Highest) -> Highest:
         """Return the answer that z3 gives, by asking for ever more until it says that there is no more."""
-        best, bound = found, -math.inf
+        best, bound = found, -math.inf if every_way(program) else found.bound
         for variant in at_infinity(program):
             climb = _Climb(program, Asked(variant, timeout=self.timeout), best, found.bound)
             bound = max(bound, climb.run())
@@ -107,6 +110,8 @@ class _Climb:
         stride = 1.0
         for _ in range(MOST_QUERIES):
             low = self.best.value
+            if low >= self.ceiling:
+                return low
             least = low + STEP * max(1.0, abs(low)) if math.isfinite(low) else -HUGE
             goal = max(least, min((low + self.ceiling) / 2, low + stride)) if math.isfinite(low) else least
             row = self.asked.solve(self.asked.asked > self.asked.real(goal))
@@ -128,6 +133,18 @@ class _Climb:
             return False
         self.best = Highest(self.ceiling, whole, value)
         return True
+
+
+def _nearest_first(program: Program) -> tuple[Program, ...]:
+    """Return a question about numbers of a size that people can read, if that is another one, and the question."""
+    fields = {name: near(field) for name, field in program.inputs.items()}
+    return (program,) if fields == program.inputs else (replace(program, inputs=fields), program)
+
+
+def _noise(program: Program, row: Row) -> float:
+    """Return how much of what a question is worth at a row may be rounding: numbers there can be very large."""
+    found = within(program, {name: Interval(value, value) for name, value in row.items()})
+    return 1e-12 * max(abs(end) for each in found for end in each if math.isfinite(end))
 
 
 def completed(row: Row, program: Program) -> Row:

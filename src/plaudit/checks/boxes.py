@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from itertools import count
 
 from plaudit.checks.aims import cuts
-from plaudit.checks.domain import Row, choices, span
+from plaudit.checks.domain import HUGE, NEAR, Row, choices, span
 from plaudit.language import nodes as n
 from plaudit.language.interval import Interval
 from plaudit.language.intervals import within
 from plaudit.language.program import Program
 
 MOST_BOXES = 150
+MOST_OPEN = 5
+"""So many inputs that can be infinite are looked at in every combination."""
 PATIENCE = 30
 """A search that has made no headway in so many boxes is given up."""
 CLOSE = 1e-9
@@ -78,6 +80,7 @@ class _Search:
         self.asked, self.given = program.outputs["asked"], program.outputs["given"]
         self.cuts = cuts(program)
         self.reads = _reads(program)
+        self.assumed = _assumed(program)
         self.number = count()
         self.queue: list[tuple[float, int, Box, tuple[Interval, ...]]] = []
         self.best = Highest(-math.inf, None)
@@ -108,14 +111,27 @@ class _Search:
                 self.push(part)
         promised = -self.queue[0][0] if self.queue else -math.inf
         bound = max(promised, self.best.value)
-        return Highest(self.best.value if self.settled(bound) else bound, self.best.row, self.best.value)
+        return Highest(self.best.value if self.settled(bound) else bound, self.tamed(), self.best.value)
+
+    def tamed(self) -> Row | None:
+        """Return the best row, numbers near the largest float replaced by smaller ones that are worth as much."""
+        row = dict(self.best.row or {})
+        for name, value in row.items():
+            if not HUGE <= abs(value) < math.inf:
+                continue
+            for size in (math.copysign(size, value) for size in (1e3, NEAR, 1e12, 1e100)):
+                allowed = self.program.inputs[name].holds(size)
+                if allowed and self.value({**row, name: size}) >= self.best.value:
+                    row[name] = size
+                    break
+        return row if self.best.row is not None else None
 
     def settled(self, promised: float) -> bool:
         return self.best.row is not None and (promised <= self.best.value or close(promised, self.best.value))
 
     def push(self, box: Box) -> None:
         """Keep a box that may hold something better, and try a corner of it."""
-        found = within(self.program, {name: _hull(part) for name, part in box.items()})
+        found = within(self.program, {name: _hull(part) for name, part in box.items()}, assumed=self.assumed)
         promised = found[self.asked].high
         if found[self.given].high == 0 or (self.best.row is not None and promised <= self.best.value):
             return
@@ -206,13 +222,16 @@ _CHOOSING = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max, n.Abs, n.Clip, n.
 
 
 def _whole(program: Program) -> Iterator[Box]:
-    """Yield what is declared as boxes: one, and for each input that may be infinite one more."""
+    """Yield what is declared as boxes: one, and one more for every combination of inputs that may be infinite.
+
+    Where there are many such inputs the others of them reach to infinity in every box.
+    """
     box: dict[str, Part] = {name: choices(field) or span(field) for name, field in program.inputs.items()}
-    boxes = [box]
-    for name, field in program.inputs.items():
-        if field.infinite:
-            boxes += [{**each, name: (math.inf,)} for each in boxes]
-    yield from boxes[:64]
+    open_ends = [name for name, field in program.inputs.items() if field.infinite]
+    boxes = [box | {name: Interval(box[name][0], math.inf) for name in open_ends[MOST_OPEN:]}]
+    for name in open_ends[:MOST_OPEN]:
+        boxes += [{**each, name: (math.inf,)} for each in boxes]
+    yield from boxes
 
 
 def _nearest(part: Part, value: float) -> float:
@@ -242,6 +261,40 @@ def _halves(part: Part) -> list[Part]:
     if not low < at < high:
         return []
     return [Interval(low, at), Interval(at, high)]
+
+
+def _assumed(program: Program) -> dict[int, Interval]:
+    """Return what the given comparisons say of single nodes, and of differences of the two that they compare."""
+    found: dict[int, Interval] = {}
+    constants = {at: float(node.value) for at, node in enumerate(program.nodes) if isinstance(node, n.Const)}
+    waiting = [program.outputs["given"]]
+    while waiting:
+        match program.nodes[waiting.pop()]:
+            case n.And(left, right):
+                waiting += [left, right]
+            case (
+                n.Le(left, right) | n.Lt(left, right) | n.Ge(right, left) | n.Gt(right, left)
+            ):  # left is not above right
+                if right in constants:
+                    _narrow(found, left, -math.inf, constants[right])
+                if left in constants:
+                    _narrow(found, right, constants[left], math.inf)
+                for at, node in enumerate(program.nodes):
+                    if node == n.Sub(right, left):
+                        _narrow(found, at, 0.0, math.inf)
+                    elif node == n.Sub(left, right):
+                        _narrow(found, at, -math.inf, 0.0)
+    for at, node in enumerate(program.nodes):  # what is known of a difference is known of its negative
+        if isinstance(node, n.Sub) and at in found:
+            for other, opposite in enumerate(program.nodes):
+                if opposite == n.Sub(node.right, node.left):
+                    _narrow(found, other, -found[at].high, -found[at].low)
+    return found
+
+
+def _narrow(found: dict[int, Interval], at: int, low: float, high: float) -> None:
+    known = found.get(at, Interval(-math.inf, math.inf))
+    found[at] = Interval(max(known.low, low), min(known.high, high))
 
 
 def _reads(program: Program) -> list[frozenset[str]]:

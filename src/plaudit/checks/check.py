@@ -41,6 +41,7 @@ def check(
 
     started = time.perf_counter()
     chosen = _chosen(only, ignore)
+    _check_allowed(reward)
     examination = Examination(Subject(reward), Solver(timeout, z3))
     found: list[Finding] = []
     undecided: list[Undecided] = []
@@ -65,6 +66,7 @@ def check(
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(undecided)),
         skipped=skipped,
+        rest={name: field.at_rest for name, field in reward.program.inputs.items()},
         seconds=time.perf_counter() - started,
     )
 
@@ -74,6 +76,16 @@ def _chosen(only: Collection[str], ignore: Collection[str]) -> set[str]:
         if code not in RULES:
             raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, RULES)}")
     return {code for code in RULES if (not only or code in only) and code not in ignore}
+
+
+def _check_allowed(reward: Reward) -> None:
+    """Refuse a code that a reward or a term allows and that is no rule: nothing would ever be allowed by it."""
+    for owner, allow in [("reward", reward.allow), *((f"term {term.name!r}", term.allow) for term in reward.terms)]:
+        for code in allow:
+            if code not in RULES:
+                raise DefinitionError(
+                    f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{did_you_mean(code, RULES)}"
+                )
 
 
 def _sorted_out(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:

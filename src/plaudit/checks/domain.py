@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from plaudit.language.field import Field
@@ -9,6 +10,8 @@ from plaudit.language.interval import LARGEST, Interval
 
 HUGE = 1e300
 """A number beyond this stands for one without bound: no range was declared that keeps it smaller."""
+NEAR = 1e6
+"""Up to this a witness is looked for first, where no range is declared."""
 
 Row = dict[str, float]
 """A value for each input: categories by position, flags as 1 or 0."""
@@ -61,6 +64,19 @@ def as_inputs(row: Mapping[str, float], fields: Mapping[str, Field]) -> dict[str
 def unlimited(value: float) -> bool:
     """Return whether a bound is none."""
     return math.isnan(value) or abs(value) >= HUGE
+
+
+def near(field: Field) -> Field:
+    """Return a field with an end where it has none, so that a witness is told in numbers people can read.
+
+    >>> near(Field("distance", low=0)).high
+    1000000.0
+    """
+    if field.kind != "number" or field.numbers or (field.low is not None and field.high is not None):
+        return field
+    low = min(-NEAR, (field.high or 0.0) - NEAR) if field.low is None else field.low
+    high = max(NEAR, low + NEAR) if field.high is None else field.high
+    return replace(field, low=low, high=high, rest=None, missing=None)
 
 
 def plain_values(field: Field, places: tuple[float, ...] = ()) -> tuple[float, ...]:

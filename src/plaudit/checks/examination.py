@@ -7,6 +7,7 @@ from plaudit.checks.ask import Solver
 from plaudit.checks.bounds import Ranges, Span
 from plaudit.checks.finding import Finding, Place, Severity, Step, Undecided
 from plaudit.checks.rules import RULES
+from plaudit.checks.smt import available
 from plaudit.checks.subject import Subject
 from plaudit.reward.reward import Reward
 
@@ -68,8 +69,15 @@ class Examination:
 
     def undecided(self, code: str, term: str, what: str = "") -> Undecided:
         """Return that a question was asked and not answered."""
-        why = f"no answer within {self.solver.timeout:g} s a query" if self.solver.proves else INSTALL
+        why = unanswered(self.solver)
         return Undecided(code, term, f"{what}: {why}" if what else why)
+
+
+def unanswered(solver: Solver) -> str:
+    """Return why a question was left open."""
+    if solver.proves:
+        return f"no answer within {solver.timeout:g} s a query"
+    return INSTALL if not available() else "z3 was not to be used"
 
 
 def number(value: Any) -> str:

@@ -79,6 +79,8 @@ class Report:
     undecided: tuple[Undecided, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Rules that did not run at all, and why."""
+    rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
+    """What each input is when nothing happens; in a witness that goes without saying."""
     seconds: float = field(default=0.0, compare=False)
 
     def __iter__(self) -> Iterator[Finding]:
@@ -88,6 +90,13 @@ class Report:
     def __len__(self) -> int:
         """Return how many findings there are."""
         return len(self.findings)
+
+    def __str__(self) -> str:
+        """Return the report as `plaudit check` prints it."""
+        from plaudit.checks.formats.checked import Checked  # what it draws is made of findings
+        from plaudit.checks.formats.text import as_text
+
+        return as_text([Checked(self, self.rest)]).rstrip("\n")
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that are at least as grave as `severity`."""

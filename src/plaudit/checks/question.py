@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from plaudit.checks.domain import shown
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Builder, Program, reachable, renumbered
@@ -62,22 +61,31 @@ class Question:
         whole = program.bound() if program.params else program
         moved: dict[int, int] = {}
         for at, node in enumerate(whole.nodes):
-            if isinstance(node, n.Input):
-                moved[at] = self.input(names.get(node.name, node.name), whole.inputs[node.name], fixed.get(node.name))
-            else:
-                moved[at] = self.builder.simplified(renumbered(node, moved))
+            match node:
+                case n.Input(name):
+                    moved[at] = self.input(names.get(name, name), whole.inputs[name], fixed.get(name))
+                case n.Label(field, value):
+                    labels = next(each.labels for each in whole.inputs.values() if each.name == field)
+                    moved[at] = self.number(labels.index(value))
+                case _:
+                    moved[at] = self._simplified(renumbered(node, moved))
         made = Copy(whole, moved)
         if scored:
             self.given += made.guards
         return made
 
+    def _simplified(self, node: n.Node) -> int:
+        """Return the position of a node; what is taken from itself leaves 0, unless it can be infinite."""
+        itself = isinstance(node, n.Sub) and node.left == node.right
+        if itself and not any(field.infinite for field in self.inputs.values()):
+            return self.number(0.0)
+        return self.builder.simplified(node)
+
     def input(self, name: str, field: Field, fixed: float | None = None) -> int:
-        """Return the position of an input, or of the value that it is fixed to."""
+        """Return the position of an input, or of the value that it is fixed to; a category is its position."""
         if fixed is None:
             self.inputs.setdefault(name, field)
             return self.builder.add(n.Input(name))
-        if field.kind == "category":
-            return self.builder.add(n.Label(field.name, str(shown(field, fixed))))
         return self.builder.const(bool(fixed) if field.kind == "flag" else float(fixed))
 
     def require(self, flag: int) -> None:
@@ -131,10 +139,7 @@ class Question:
             "question", (), tuple(self.builder.nodes), self.inputs, {}, outputs, frozenset(), domain=(), ranges=()
         ).pruned()
         read = {node.name for node in whole.nodes if isinstance(node, n.Input)}
-        labels = {node.field for node in whole.nodes if isinstance(node, n.Label)}
-        # a category that is only compared as a constant keeps its field, so that its position is known
-        kept = {k: f for k, f in self.inputs.items() if k in read or f.name in labels}
-        return replace(whole, inputs=kept)
+        return replace(whole, inputs={name: field for name, field in self.inputs.items() if name in read})
 
     def _relevant(self, asked: int) -> list[int]:
         """Return the conditions that share an input with what is asked, directly or through one another."""
@@ -152,6 +157,15 @@ class Question:
         return kept
 
 
+MOST_OPEN = 3
+"""So many inputs that can be infinite are looked at in every combination."""
+
+
+def every_way(program: Program) -> bool:
+    """Return whether `at_infinity` leaves no combination of infinite inputs out."""
+    return sum(field.infinite for field in program.inputs.values()) <= MOST_OPEN
+
+
 def at_infinity(program: Program) -> list[Program]:
     """Return a question once for every way in which its unlimited inputs can be finite or infinite.
 
@@ -159,7 +173,7 @@ def at_infinity(program: Program) -> list[Program]:
     """
     open_ends = [name for name, field in program.inputs.items() if field.infinite]
     ways: list[tuple[str, ...]] = [()]
-    if len(open_ends) <= 3:
+    if every_way(program):
         for name in open_ends:
             ways += [(*way, name) for way in ways]
     else:

@@ -13,11 +13,12 @@ from typing import Any
 
 from plaudit.checks.domain import Row, choices, span, unlimited
 from plaudit.language import nodes as n
+from plaudit.language.domains import LARGEST_EXPONENT
 from plaudit.language.field import Field
 from plaudit.language.interval import Interval
 from plaudit.language.intervals import within
-from plaudit.language.kinds import FLAG, kinds
 from plaudit.language.program import Program
+from plaudit.language.sure import CONDITIONS
 
 UNKNOWN = (n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
 """Operations that z3 cannot compute."""
@@ -67,29 +68,27 @@ class Asked:
 
     def _translated(self) -> list[Any]:
         program, z3 = self._program, self._z3
-        found = kinds(program.nodes, program.inputs, program.params)
         bounds = within(program, {name: span(field) for name, field in program.inputs.items()})
         made: list[Any] = []
+        loose: set[int] = set()  # nodes that may be infinite or no number at all: z3 has neither
         for at, node in enumerate(program.nodes):
-            operands = [made[operand] for operand in n.operands(node)]
+            read = n.operands(program.nodes[node.arg]) if isinstance(node, n.Defined) else n.operands(node)
+            operands = [made[operand] for operand in read]
             match node:
                 case n.Const(value):
                     made.append(z3.BoolVal(value) if isinstance(value, bool) else self._constant(float(value)))
                 case n.Input(name):
                     made.append(self._input(name, program.inputs[name]))
-                case n.Label():
-                    made.append(self.real(bounds[at].low))
-                case n.Item(table, index):
-                    made.append(self._entry(table, made[index]))
+                case _ if any(isinstance(operand, float) for operand in operands) or not loose.isdisjoint(read):
+                    made.append(self._beyond(node, operands, bounds[at], known=loose.isdisjoint(read)))
+                    if not _is_flag(node) and not isinstance(made[at], float) and not bounds[at].finite:
+                        loose.add(at)
+                case n.Item(table):
+                    made.append(self._entry(table, operands[0]))
                 case n.Defined(arg):
-                    inner = program.nodes[arg]
-                    made.append(self._defined(inner, [made[operand] for operand in n.operands(inner)]))
-                case n.IsFinite(arg):
-                    made.append(z3.BoolVal(not isinstance(made[arg], float)))
-                case n.IsInf(arg):
-                    made.append(z3.BoolVal(isinstance(made[arg], float)))
-                case _ if any(isinstance(operand, float) for operand in operands):
-                    made.append(self._beyond(node, operands, at, bounds, found[at] == FLAG))
+                    made.append(self._defined(program.nodes[arg], operands[-1]))
+                case n.IsFinite() | n.IsInf():
+                    made.append(z3.BoolVal(isinstance(node, n.IsFinite)))
                 case _ if isinstance(node, UNKNOWN):
                     made.append(self._unknown(node, operands[0], bounds[at]))
                 case _:
@@ -108,9 +107,7 @@ class Asked:
         if listed := choices(field):
             self._solver.add(z3.Or([variable == self.real(value) for value in listed]))
         else:
-            reach = span(field)
-            self._solver.add(*[variable >= self.real(reach.low)] if not unlimited(reach.low) else [])
-            self._solver.add(*[variable <= self.real(reach.high)] if not unlimited(reach.high) else [])
+            self._within(variable, span(field))
         return variable
 
     def _entry(self, table: tuple[float | bool, ...], index: Any) -> Any:
@@ -127,42 +124,42 @@ class Asked:
         z3 = self._z3
         self.exact = False
         value = z3.Function(type(node).__name__, z3.RealSort(), z3.RealSort())(operand)
-        if not unlimited(bound.low):
-            self._solver.add(value >= self.real(bound.low - 1e-12 * max(1.0, abs(bound.low))))
-        if not unlimited(bound.high):
-            self._solver.add(value <= self.real(bound.high + 1e-12 * max(1.0, abs(bound.high))))
-        return value
+        slack = [1e-12 * max(1.0, abs(end)) for end in bound]
+        return self._within(value, Interval(bound.low - slack[0], bound.high + slack[1]))
 
-    def _beyond(self, node: n.Node, operands: list[Any], at: int, bounds: tuple[Interval, ...], flag: bool) -> Any:
-        """Return the value of an operation on an infinite constant: what the intervals know, or anything in them."""
+    def _beyond(self, node: n.Node, operands: list[Any], bound: Interval, *, known: bool) -> Any:
+        """Return the value of an operation on something infinite: what is known of it, or anything in its interval.
+
+        All that is infinite is `known` where none of it may also be no number at all.
+        """
         z3 = self._z3
         match node, operands:
-            case n.Select(), [condition, then, otherwise] if not isinstance(condition, float):
-                solid = otherwise if isinstance(then, float) else then
-                if not isinstance(solid, float):
-                    # The branch at infinity makes its row unscorable or is folded into a comparison: leave it free.
-                    self.exact = False
-                    return z3.If(condition, *(z3.FreshReal() if isinstance(e, float) else e for e in (then, otherwise)))
-            case ((n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne()), [left, right]):
+            case n.Select(), [condition, *branches] if bound.low != bound.high:
+                self.exact = False
+                return z3.If(condition, *(z3.FreshReal() if isinstance(each, float) else each for each in branches))
+            case ((n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne()), [left, right]) if known:
                 return z3.BoolVal(_compared(node, left, right))
-            case ((n.Min() | n.Max()), [left, right]):
+            case ((n.Min() | n.Max()), [left, right]) if known:
                 one, other = (left, right) if isinstance(left, float) else (right, left)
                 return other if (one > 0) == isinstance(node, n.Min) else one
+            case n.Defined(), [float(), other] if known and not isinstance(other, float):
+                return other != 0  # what is infinite is divided by something that is not
+        if bound.low == bound.high:
+            return z3.BoolVal(bound.low == 1) if _is_flag(node) else self._constant(bound.low)
         self.exact = False
-        if flag:
-            return z3.FreshBool()
-        value = z3.FreshReal()
-        if not unlimited(bounds[at].low):
-            self._solver.add(value >= self.real(bounds[at].low))
-        if not unlimited(bounds[at].high):
-            self._solver.add(value <= self.real(bounds[at].high))
+        return z3.FreshBool() if _is_flag(node) else self._within(z3.FreshReal(), bound)
+
+    def _within(self, value: Any, bound: Interval) -> Any:
+        """Return `value`, which lies in `bound`."""
+        if not unlimited(bound.low):
+            self._solver.add(value >= self.real(bound.low))
+        if not unlimited(bound.high):
+            self._solver.add(value <= self.real(bound.high))
         return value
 
-    def _defined(self, node: n.Node, operands: list[Any]) -> Any:
+    def _defined(self, node: n.Node, arg: Any) -> Any:
+        """Return whether an operation whose last operand is `arg` is inside its domain."""
         z3 = self._z3
-        arg = operands[-1]
-        if isinstance(arg, float):
-            return z3.BoolVal(isinstance(node, n.Div) or (isinstance(node, n.Exp | n.Expm1) and arg < 0))
         match node:
             case n.Div() | n.FloorDiv() | n.Mod():
                 return arg != 0
@@ -173,10 +170,15 @@ class Asked:
             case n.Log1p():
                 return arg > -1
             case n.Exp() | n.Expm1():
-                return arg <= 709
+                return arg <= self.real(LARGEST_EXPONENT)
             case n.Item(table):
                 return z3.Or([arg == at for at in range(len(table))])
         return z3.BoolVal(True)
+
+
+def _is_flag(node: n.Node) -> bool:
+    """Return whether an operation makes a flag, whatever its operands are."""
+    return isinstance(node, CONDITIONS) or (isinstance(node, n.Item) and isinstance(node.table[0], bool))
 
 
 def _compared(node: n.Node, left: Any, right: Any) -> bool:

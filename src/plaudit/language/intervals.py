@@ -28,15 +28,29 @@ def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False)
     return within(program, box, wholes=whole_nodes(program, ranges, looked_up))
 
 
-def within(program: Program, box: Mapping[str, Interval], *, wholes: Sequence[bool] = ()) -> tuple[Interval, ...]:
-    """Return an interval for each node, for inputs that lie in `box`; `wholes` says which nodes are whole numbers."""
+def within(
+    program: Program,
+    box: Mapping[str, Interval],
+    *,
+    wholes: Sequence[bool] = (),
+    assumed: Mapping[int, Interval] | None = None,
+) -> tuple[Interval, ...]:
+    """Return an interval for each node, for inputs that lie in `box`.
+
+    `wholes` says which nodes are whole numbers; `assumed` are intervals that some nodes are known to lie in besides.
+    """
     found: list[Interval] = []
     for node, rule, operands in _steps(program):
         if rule is not None:
             result = rule(*[found[at] for at in operands])
         else:
             result = _result(node, program, box, found, wholes)
-        found.append(ANYTHING if result.low != result.low or result.high != result.high else result)
+        if result.low != result.low or result.high != result.high:
+            result = ANYTHING
+        if assumed and (known := assumed.get(len(found))) is not None:
+            both = Interval(max(result.low, known.low), min(result.high, known.high))
+            result = both if both.low <= both.high else result
+        found.append(result)
     return tuple(found)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from plaudit.checks.ask import value_of
-from plaudit.checks.domain import Row, choices, shown
+from plaudit.checks.domain import Row, choices, rest, shown
 from plaudit.checks.examination import Examination
-from plaudit.checks.finding import Finding, Step, Undecided
+from plaudit.checks.finding import Finding, Severity, Step, Undecided
 from plaudit.checks.question import Question
 from plaudit.checks.subject import Subject
 from plaudit.language.field import Field
@@ -33,25 +33,28 @@ def dominated_action(examination: Examination) -> Iterator[Finding | Undecided]:
             "dominated-action", "total", f"{len(options)} actions: more than {MOST_ACTIONS} are not compared"
         )
         return
-    beaten: dict[float, dict[float, Row]] = {}
+    beaten: dict[Severity, dict[float, dict[float, Row]]] = {"warning": {}, "advice": {}}
     for better in options:
         for worse in options:
             if better == worse:
                 continue
-            row = _beaten(examination, name, better, worse)
+            row, priced = _beaten(examination, name, better, worse)
             if row is None:
                 pair = f"whether {_called(field, better)} is always at least as good as {_called(field, worse)}"
                 yield examination.undecided("dominated-action", "total", pair)
             elif isinstance(row, dict):
-                beaten.setdefault(better, {})[worse] = row
-    yield from _told(examination, name, beaten)
+                mild = priced or _does_nothing(field, better)
+                beaten["advice" if mild else "warning"].setdefault(better, {})[worse] = row
+    told: set[float] = set()
+    for severity, each in beaten.items():
+        yield from _told(examination, name, each, severity, told)
 
 
-def _beaten(examination: Examination, name: str, better: float, worse: float) -> Row | bool | None:
-    """Return a state in which `better` earns more than `worse`, if it never earns less.
+def _beaten(examination: Examination, name: str, better: float, worse: float) -> tuple[Row | bool | None, bool]:
+    """Return a state in which `better` earns more than `worse`, if it never earns less, and whether that is a price.
 
-    Where the one is dearer than the other by the same amount in every state, that is its price: what it is good for
-    is what it does to the state, and of that the reward says nothing here.
+    Where an action is dearer by the same amount in every state, that is its price: what it is good for is what it
+    does to the state, and of that the reward says nothing here.
     """
     subject, solver = examination.subject, examination.solver
     question = Question()
@@ -62,13 +65,13 @@ def _beaten(examination: Examination, name: str, better: float, worse: float) ->
     gain = question.minus(*totals)
     never = solver.above(question, question.minus(totals[1], totals[0]))
     if never is not False:
-        return None if never is None else False
+        return (None if never is None else False), False
     row = solver.above(question, gain)
     if not isinstance(row, dict):
-        return row
+        return row, False
     here = value_of(question.program(gain), row)
     elsewhere = solver.above(question, question.distance(gain, question.number(here)))
-    return {**row, name: better} if isinstance(elsewhere, dict) else elsewhere
+    return {**row, name: better}, not isinstance(elsewhere, dict)
 
 
 def tied(subject: Subject, name: str) -> set[str]:
@@ -80,10 +83,14 @@ def tied(subject: Subject, name: str) -> set[str]:
     } - {name}
 
 
-def _told(examination: Examination, name: str, beaten: dict[float, dict[float, Row]]) -> Iterator[Finding]:
-    """Tell of each dominated action once, under the action that beats most of them."""
+def _told(
+    examination: Examination, name: str, beaten: dict[float, dict[float, Row]], severity: Severity, told: set[float]
+) -> Iterator[Finding]:
+    """Tell of each dominated action once, under the action that beats most of them.
+
+    It is advice where doing nothing is what beats it, or where it is merely dearer: acting has its price.
+    """
     subject, field = examination.subject, examination.subject.fields[name]
-    told: set[float] = set()
     for better in sorted(beaten, key=lambda each: -len(beaten[each])):
         worse = [each for each in beaten[better] if each not in told and each != better]
         if not worse or better in told:
@@ -91,7 +98,6 @@ def _told(examination: Examination, name: str, beaten: dict[float, dict[float, R
         told |= set(worse)
         every = len(worse) == len(choices(field)) - 1
         them = "every other action" if every else " and ".join(_called(field, each) for each in worse)
-        follow = tied(subject, name)
         yield examination.finding(
             "dominated-action",
             "total",
@@ -99,10 +105,16 @@ def _told(examination: Examination, name: str, beaten: dict[float, dict[float, R
             f"{', '.join(_called(field, each) for each in worse)} never need{'s' * (len(worse) == 1)} to be learnt.",
             "Let each action be best in the states it is meant for, or take it away.",
             witness=tuple(
-                step for each in worse for step in _compared(subject, name, better, each, beaten[better][each], follow)
+                step for each in worse for step in _compared(subject, name, better, each, beaten[better][each])
             ),
+            severity=severity,
             facts=subject.about(name),
         )
+
+
+def _does_nothing(field: Field, action: float) -> bool:
+    """Return whether an action is the one of not acting: declared at rest, or the 0 between two directions."""
+    return action == rest(field) and (field.rest is not None or choices(field)[0] < 0)
 
 
 def _called(field: Field, value: float) -> str:
@@ -110,7 +122,7 @@ def _called(field: Field, value: float) -> str:
     return f"{value_shown:g}" if isinstance(value_shown, float) else str(value_shown)
 
 
-def _compared(subject: Subject, name: str, better: float, worse: float, row: Row, follow: set[str]) -> Iterator[Step]:
+def _compared(subject: Subject, name: str, better: float, worse: float, row: Row) -> Iterator[Step]:
     """Yield the two rows in which one action earns more than the other."""
     for label, action in (("this", better), ("that", worse)):
         own = {each.removesuffix(f", {label}"): value for each, value in row.items() if each.endswith(f", {label}")}

@@ -21,10 +21,10 @@ def unreachable_branch(examination: Examination) -> Iterator[Finding | Undecided
         read = marked(examination.reward, term)
         if read is None:
             continue
-        lines: dict[tuple[str, int, int], list[int]] = {}
+        lines: dict[tuple[str, int, int, str], list[int]] = {}
         for at, mark in enumerate(read.marks):  # a helper that is called twice has each line twice
             if mark.test is None:
-                lines.setdefault((mark.file, mark.line, mark.column), []).append(at)
+                lines.setdefault((mark.file, mark.line, mark.column, mark.text), []).append(at)
         for places in lines.values():
             answers = [_reached(examination, read, at) for at in places]
             if any(isinstance(answer, dict) for answer in answers):

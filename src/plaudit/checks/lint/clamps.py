@@ -8,6 +8,7 @@ import numpy as np
 from plaudit.checks.domain import Row, rest, span
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
+from plaudit.checks.rows import as_column
 from plaudit.checks.subject import UNCLAMPED
 
 SHARE = 0.9
@@ -61,6 +62,8 @@ def saturated_clamp(examination: Examination) -> Iterator[Finding | Undecided]:
             field = subject.program.inputs[name]
             if field.kind != "number" or field.numbers or field.low is None or field.high is None:
                 continue
+            if any(each != name and subject.fields[each] is field for each in subject.reads_score[term.name]):
+                continue  # the change of a field is clamped, and its range says little about how far it changes
             for side, limit in (("low", term.low), ("high", term.high)):
                 if limit is None:
                     continue
@@ -76,13 +79,15 @@ def _binding(score: Curve, side: str, limit: float) -> Curve:
 def _along(examination: Examination, term: str, name: str) -> Curve:
     """Return the score of a term along one input, all others at rest."""
     subject = examination.subject
-    still = {each: rest(field) for each, field in subject.program.inputs.items()}
+    fields = subject.program.inputs
+    still = {each: rest(field) for each, field in fields.items()}
+    if "terminal" in still:
+        still["terminal"] = float(subject.terms[term].terminal)
     compiled = subject.reward.compile("numpy", on_bad="mask")
 
     def score(values: np.ndarray) -> np.ndarray:
-        columns = {**{each: np.full(len(values), value) for each, value in still.items()}, name: values}
-        if "terminal" in columns:
-            columns["terminal"] = np.full(len(values), subject.terms[term].terminal)
+        columns = {each: as_column(np.full(len(values), value), fields[each]) for each, value in still.items()}
+        columns[name] = values
         found: np.ndarray = compiled(columns).scores[term]
         return found
 

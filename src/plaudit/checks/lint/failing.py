@@ -56,8 +56,8 @@ def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
     span = examination.span("total")
     if not span.exact and (math.isinf(span.low) or math.isinf(span.high)):
         span = examination.span("total", tight=True)
-    for end, word, row in ((span.high, "high", span.highest), (span.low, "low", span.lowest)):
-        if not math.isinf(end):
+    for end, word, row in ((span.high, "high", span.highest), (-span.low, "low", span.lowest)):
+        if end != math.inf:
             continue
         open_ended = sorted(
             {
@@ -67,10 +67,11 @@ def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
                 if field.low is None or (field.high is None and not field.infinite)
             }
         )
+        verb = "has" if len(open_ended) == 1 else "have"
         why = (
-            f"because of {', '.join(open_ended)}, which has no declared range on one side"
+            f"because of {', '.join(open_ended)}, which {verb} no declared range on one side"
             if open_ended
-            else ("though every field has a declared range")
+            else "though every field has a declared range"
         )
         exact = row is not None or bool(open_ended)
         if not exact:

@@ -49,8 +49,9 @@ def potential_based(examination: Examination, term: str) -> Row | bool | None:
     if discount == 1:
         residue = question.plus(*(paid(*step) for step in TRIANGLE))
     else:
-        expected = question.minus(question.times(discount, paid("t", "t")), paid("s", "s"))
-        residue = question.minus(question.times(discount - 1, paid("s", "t")), expected)
+        moved, there, here = (paid(*step) for step in (("s", "t"), ("t", "t"), ("s", "s")))
+        # F(s, t)(d - 1) = d F(t, t) - F(s, s), with d - 1 not worked out: 0.99 - 1 is no short decimal as a float
+        residue = question.minus(question.times(discount, question.minus(moved, there)), question.minus(moved, here))
     size = question.distance(residue, question.number(0.0))
     return _there_and_back(subject, question.program(size)) or examination.solver.above(question, size)
 

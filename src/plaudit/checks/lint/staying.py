@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from plaudit.checks.aims import cuts
 from plaudit.checks.boxes import Highest
-from plaudit.checks.domain import Row
+from plaudit.checks.domain import Row, unlimited
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Severity, Undecided
 from plaudit.checks.lint.actions import tied
@@ -42,12 +43,17 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
     if lasts is None:
         return
     question = Question()
-    best = examination.solver.highest(question, standing(lasts, question))
+    pay = standing(lasts, question)
+    best = examination.solver.highest(question, pay)
     if best.bound <= 1e-9:
         return
+    endless = unlimited(best.value)
+    if endless and isinstance(row := examination.solver.above(question, pay), dict):
+        best = replace(best, row=row)  # told in numbers that people can read
     if best.row is None or best.value <= 1e-9:
         yield examination.undecided("pays-for-staying", "total")
         return
+    most = "as much as you like" if endless else f"up to {number(best.value)}"
     better, severity = _competing(examination, best.value)
     stretches = list(_stretches(examination, lasts))
     where = "; ".join(text for text, _, _ in stretches)
@@ -55,8 +61,7 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
     yield examination.finding(
         "pays-for-staying",
         "total",
-        f"a step in which nothing happens pays up to {number(best.value)}, for ever"
-        f"{f' ({where})' if where else ''}.{better}",
+        f"a step in which nothing happens pays {most}, for ever{f' ({where})' if where else ''}.{better}",
         "If finishing is what you want, make a step cost something or let the end pay more than waiting; if staying "
         "alive is the task, allow this with that reason.",
         severity=severity,
@@ -82,7 +87,7 @@ def _competing(examination: Examination, pay: float) -> tuple[str, Severity]:
     for term in examination.reward.terms:
         if term.terminal and term.weight != 0:
             best += max(0.0, examination.span(f"{term.name}.value").high)
-    if best <= 0:
+    if best <= 0 or unlimited(best) or unlimited(pay):
         return "", "advice"
     discount = examination.reward.discount
     if discount is not None and discount < 1:

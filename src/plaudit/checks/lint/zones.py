@@ -16,7 +16,7 @@ from plaudit.language.intervals import within
 from plaudit.language.program import Program
 
 ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
-MOST_SETTINGS = 24
+MOST_SETTINGS = 12
 """How many settings of the other inputs an edge is looked at in."""
 
 
@@ -38,7 +38,9 @@ class Edge:
 
     @property
     def alone(self) -> bool:
-        """Whether the value stands apart from both of its sides."""
+        """Whether the value stands apart from both of its sides; 0 between two signs is meant to."""
+        if self.at == 0 and self.here == (self.below + self.above) / 2:
+            return False
         least = 1e-6 * max(1.0, abs(self.here))
         return abs(self.here - self.below) > least and abs(self.here - self.above) > least
 
@@ -95,6 +97,13 @@ def _around(examination: Examination, edge: Edge) -> tuple[Step, ...]:
 
 def _edges(examination: Examination, term: str) -> list[Edge]:
     """Return what the score of a term does wherever an input crosses a value that it is compared with."""
+    known: dict[str, list[Edge]] = examination.known.setdefault("edges", {})
+    if term not in known:
+        known[term] = _crossed(examination, term)
+    return known[term]
+
+
+def _crossed(examination: Examination, term: str) -> list[Edge]:
     question = Question()
     copy = examination.subject.row(question)
     program = question.program(copy[f"{term}.score"])

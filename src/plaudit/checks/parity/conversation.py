@@ -24,6 +24,8 @@ LONGEST_ANSWER = 1 << 20
 LAST_WORDS = 4_096
 """Bytes of standard error that are kept, and lines of it that are told."""
 LINES_TOLD = 5
+GLANCE = 0.2
+"""Seconds between two looks at a program that says nothing."""
 GRACE = 0.5
 """Seconds for a program to end by itself once its input or output is closed."""
 
@@ -54,9 +56,11 @@ class Conversation:
         self._lines.put(line)
         until = monotonic() + timeout
         with self._changed:
-            self._changed.wait_for(lambda: self._spoke() or self._deaf, timeout)
-            if self._deaf:  # it may have ended, which is told apart, or have printed its answer beforehand
-                self._changed.wait_for(self._spoke, GRACE)
+            while not self._spoke() and (left := until - monotonic()) > 0:
+                self._changed.wait_for(lambda: self._spoke() or self._deaf, min(left, GLANCE))
+                if self._deaf or _is_over(self._process):  # what it has printed beforehand may still be on its way
+                    self._changed.wait_for(self._spoke, GRACE)
+                    break
             answer, newline, rest = self._heard.partition(b"\n")
             if newline:
                 self._heard = rest

@@ -78,9 +78,9 @@ def drawn(
         found: Row = {}
         for name, strategy in values.items():
             found[name] = draw(strategy)
-            if name in numbers and draw(st.integers(0, 9)) == 9:
+            if name in numbers and draw(st.integers(0, 4)) == 4:
                 found[name] = _twin(found, name, pools, draw(st.integers(0, len(pools) - 1)))
-        if numbers and draw(st.integers(0, 4)) == 4:
+        if bool(numbers) and draw(st.booleans()):
             name = draw(st.sampled_from(numbers))
             past = draw(st.sampled_from(PAST)) * (FLOATS_BETWEEN if single else 1)
             found = edge(inside, found, name, draw(st.sampled_from(pools[name].marks)), past=past)

@@ -6,7 +6,7 @@ from typing import Any
 from plaudit.checks.ask import Solver
 from plaudit.checks.boxes import highest
 from plaudit.checks.domain import Row, as_inputs, position, rest
-from plaudit.checks.examination import INSTALL
+from plaudit.checks.examination import unanswered
 from plaudit.checks.prove.pair import Pair
 from plaudit.checks.prove.proof import Difference, Proof, Verdict
 from plaudit.checks.question import Question, at_infinity
@@ -130,6 +130,4 @@ class Comparison:
 
     def why(self) -> str:
         """Return why nothing was decided."""
-        return (
-            f"{INSTALL}." if not self.solver.proves else f"z3 gave no answer within {self.solver.timeout:g} s a query."
-        )
+        return f"Nothing could be proved: {unanswered(self.solver)}."

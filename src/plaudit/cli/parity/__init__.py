@@ -70,14 +70,14 @@ def parity(
     params: str | None,
     as_json: bool,
 ) -> None:
-    r"""Compare a REWARD with another implementation of it.
+    """Compare a REWARD with another implementation of it.
 
-    A command is started once. It gets one row a line as JSON and answers each with one line, `values` being
-    optional:
+    A command is started once. It gets one row a line as JSON and answers each with one line; `values` may be left
+    out:
 
-    \b
-        {"distance": 15.0, "deceleration": 0.0, "action": 2}
-        {"total": 0.0, "values": {"safety": 0.0, "comfort": 0.0, "appropriateness": 0.0}}
+    {"distance": 12.0, "deceleration": 3.5, "action": 2}
+
+    {"total": -7.0, "values": {"safety": -5.0, "comfort": -2.0, "appropriateness": 0.0}}
 
     Rows are aimed at the boundaries of the reward. One on which the two differ is made as simple as it can be and
     shown with the terms that differ.

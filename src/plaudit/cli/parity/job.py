@@ -77,7 +77,7 @@ def _function(place: str, name: str) -> Callable[..., Any]:
             raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(part, dir(found))}")
         found = getattr(found, part)
     if not callable(found):
-        raise DefinitionError(f"{place}:{name} is a {type(found).__name__}, and no function.")
+        raise DefinitionError(f"{place}:{name} is no function; its type is {type(found).__name__}.")
     return found
 
 
