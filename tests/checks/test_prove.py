@@ -306,7 +306,7 @@ def test_rounding_covers_the_error_of_a_long_sum():
         return 0.1 * a + 0.2 * b + 0.3 * a + 0.7 * b + 1e-3 * a
 
     reward = Reward("r", version="1", terms=[sums], fields=[Field("a", low=0, high=10), Field("b", low=0, high=10)])
-    bound = rounding(reward.program.bound(), "total")
+    bound = rounding(reward.program.bound())["total"]
     from fractions import Fraction
 
     for a, b in [(0.1, 0.7), (9.99, 3.3), (10.0, 10.0), (1e-9, 2.5)]:

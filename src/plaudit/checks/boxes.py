@@ -115,16 +115,17 @@ class _Search:
 
     def tamed(self) -> Row | None:
         """Return the best row, numbers near the largest float replaced by smaller ones that are worth as much."""
-        row = dict(self.best.row or {})
-        for name, value in row.items():
-            if not HUGE <= abs(value) < math.inf:
-                continue
-            for size in (math.copysign(size, value) for size in (1e3, NEAR, 1e12, 1e100)):
-                allowed = self.program.inputs[name].holds(size)
-                if allowed and self.value({**row, name: size}) >= self.best.value:
-                    row[name] = size
-                    break
-        return row if self.best.row is not None else None
+        if self.best.row is None:
+            return None
+        row = dict(self.best.row)
+        for size in (1e3, NEAR, 1e12, 1e100):
+            huge = {name: value for name, value in row.items() if HUGE <= abs(value) < math.inf}
+            less = {name: math.copysign(size, value) for name, value in huge.items()}
+            less = {name: value for name, value in less.items() if self.program.inputs[name].holds(value)}
+            for smaller in (less, *({name: value} for name, value in less.items())):
+                if self.value({**row, **smaller}) >= self.best.value:
+                    row |= smaller
+        return row
 
     def settled(self, promised: float) -> bool:
         return self.best.row is not None and (promised <= self.best.value or close(promised, self.best.value))

@@ -1,10 +1,11 @@
 """One comparison of two rewards: what is asked, in which order, and what the answers come to."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from plaudit.checks.ask import Solver
-from plaudit.checks.boxes import highest
+from plaudit.checks.boxes import close, highest
 from plaudit.checks.domain import Row, as_inputs, position, rest
 from plaudit.checks.examination import unanswered
 from plaudit.checks.prove.pair import Pair
@@ -26,19 +27,19 @@ class Comparison:
         """Compare `pair` by asking `solver`."""
         self.pair = pair
         self.solver = solver
+        self.both = pair.question()
 
     def proof(self, examples: int) -> Proof:
         """Return what came of it; where nothing can be proved, `examples` rows are compared."""
         rounding = self.pair.rounding("total")
         refused = self.refused()
         answers = {name: self.apart(name) for name in self.pair.terms}
-        found = [each for each in answers.values() if isinstance(each, Difference)]
+        found = [self.largest(each) for each in answers.values() if isinstance(each, Difference)]
         total = refused or self.total(found)
         if isinstance(total, Difference):
             found = [total, *found]
         if found:
-            largest = tuple(self.largest(each) for each in found)
-            return self.made("different", differences=largest, rounding=rounding)
+            return self.made("different", differences=tuple(found), rounding=rounding)
         if total is False and None not in answers.values():
             return self.made("equal", exactly=self.exactly(), rounding=rounding)
         tested, difference = self.pair.tested(examples, self.tolerance("total"))
@@ -49,12 +50,14 @@ class Comparison:
 
     def total(self, found: list[Difference]) -> Difference | bool | None:
         """Return where the totals differ: at a row that a term differs at, or wherever else they do."""
-        rows = [
-            {name: position(self.pair.fields[name], value) for name, value in each.inputs.items()} for each in found
-        ]
-        candidates = [self.difference("total", row) for row in rows]
-        best = max(candidates, key=lambda each: each.size, default=None)
-        return best if best is not None and best.size > self.tolerance("total") else self.apart("total")
+        fields = self.pair.fields
+        rows = [{name: position(fields[name], value) for name, value in each.inputs.items()} for each in found]
+        best = max((self.difference("total", row) for row in rows), key=lambda each: each.size, default=None)
+        if best is not None and best.size > self.tolerance("total"):
+            alone = len(found) == 1 and not self.pair.missing and close(best.size, found[0].size)
+            return replace(best, largest=alone and found[0].largest and not self.pair.clamped)
+        apart = self.apart("total")
+        return self.largest(apart) if isinstance(apart, Difference) else apart
 
     def made(self, verdict: Verdict, *, remarks: tuple[str, ...] = (), **parts: Any) -> Proof:
         """Return the outcome under the names of the two."""
@@ -75,7 +78,7 @@ class Comparison:
 
     def asked(self, output: str, limit: float) -> tuple[Question, int, int]:
         """Return the question whether an output differs by more than `limit`: itself, the difference, the flag."""
-        question, copies = self.pair.question()
+        question, copies = self.both
         size = question.distance(*(copy[output] for copy in copies))
         return question, size, question.compare(size, n.Gt, question.number(limit))
 

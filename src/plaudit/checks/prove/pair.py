@@ -1,7 +1,7 @@
 """Two rewards side by side on the same inputs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from plaudit.checks.subject import Subject
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
+from plaudit.targets.scores import Scores
 
 FAR = 1e9
 """How far a field without a declared range is followed."""
@@ -70,6 +71,12 @@ class Pair:
         return tuple(sorted(one ^ other))
 
     @property
+    def clamped(self) -> bool:
+        """Whether the total of either is clamped."""
+        ends = [end for side in self.sides for end in (side.reward.low, side.reward.high)]
+        return any(end is not None for end in ends)
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said about the declared ranges."""
         own = self.sides[0].program.inputs
@@ -101,8 +108,11 @@ class Pair:
 
     def rounding(self, output: str) -> float:
         """Return how far an output of the two can be apart by rounding alone, where both take the same branches."""
-        programs = [replace(side.program, inputs=self._inputs(at)) for at, side in enumerate(self.sides)]
-        return sum(rounding(program, output) for program in programs)
+        return sum(errors[output] for errors in self._errors)
+
+    @cached_property
+    def _errors(self) -> list[dict[str, float]]:
+        return [rounding(replace(side.program, inputs=self._inputs(at))) for at, side in enumerate(self.sides)]
 
     def _inputs(self, at: int) -> dict[str, Field]:
         names = self.renamed if at else {}
@@ -117,10 +127,14 @@ class Pair:
         side, names = self.sides[at], self.renamed if at else {}
         own = {each: row.get(names.get(each, each), rest(field)) for each, field in side.program.inputs.items()}
         try:
-            scores = side.reward.compile("python", guard=False)(as_inputs(own, side.program.inputs))
+            scores = self._compiled[at](as_inputs(own, side.program.inputs))
         except InputError:
             return None
         return float(scores.total if name == "total" else scores.values[name])
+
+    @cached_property
+    def _compiled(self) -> list[Callable[[Any], Scores]]:
+        return [side.reward.compile("python", guard=False) for side in self.sides]
 
     def tested(self, examples: int, tolerance: float) -> tuple[int, Difference | None]:
         """Compare the two on rows aimed at their boundaries: how many were compared, and one that differs."""

@@ -14,17 +14,16 @@ UNIT = 2.0**-53
 """The relative error of one rounded operation."""
 
 
-def rounding(program: Program, output: str) -> float:
-    """Return a bound on the error of an output over the declared ranges, where no rounding flips a comparison.
+def rounding(program: Program) -> dict[str, float]:
+    """Return a bound on the error of each output over the declared ranges, where no rounding flips a comparison.
 
     Inputs are exact; a constant stands for the decimal that was written. Infinite where a range is missing.
     """
-    box = {name: span(field) for name, field in program.inputs.items()}
-    found = within(program, box)
+    found = within(program, {name: span(field) for name, field in program.inputs.items()})
     errors: list[float] = []
     for at, node in enumerate(program.nodes):
         errors.append(_error(node, at, found, errors))
-    return errors[program.outputs[output]]
+    return {output: errors[at] for output, at in program.outputs.items()}
 
 
 def _error(node: n.Node, at: int, found: Sequence[Interval], errors: Sequence[float]) -> float:

@@ -1,0 +1,89 @@
+"""`prove` on the built-in rewards: planted slips refuted, rewrites proved, each against its budget.
+
+Budgets: a flipped sign, `<=` for `<` and a missing zone refuted within 100 ms; a restructured roadsense proved
+within 1 s.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from timing import table
+
+from plaudit import Proof, Reward, prove
+from plaudit.systems import BUILT_IN, load
+
+REFUTE_SECONDS, PROVE_SECONDS = 0.1, 1.0
+ROUNDS = 5
+
+
+def restructured(distance, deceleration, action):
+    near = -95 if distance < 5 else 0
+    unsafe = -5 if distance < 15 else 0
+    safe = 0.5 if 20 <= distance <= 40 else 0
+    far = 0.5 if distance >= 20 else 0
+    force = max(deceleration, -deceleration)
+    rough = -8 * (force > 4.5) - 2 * (force > 3.0)
+    odd = -2 if distance > 40 and (action == 2 or action == 3) else (-3 if action <= 0 and distance < 15 else 0)
+    return odd + rough + far + safe + unsafe + near
+
+
+def strict(distance, deceleration, action):
+    near = -95 if distance < 5 else 0
+    unsafe = -5 if distance <= 15 else 0
+    safe = 0.5 if 20 <= distance <= 40 else 0
+    far = 0.5 if distance >= 20 else 0
+    force = max(deceleration, -deceleration)
+    rough = -8 * (force > 4.5) - 2 * (force > 3.0)
+    odd = -2 if distance > 40 and (action == 2 or action == 3) else (-3 if action <= 0 and distance < 15 else 0)
+    return odd + rough + far + safe + unsafe + near
+
+
+def without_a_zone(distance, deceleration, action):
+    near = -100 if distance < 5 else 0
+    good = 1 if 20 <= distance <= 40 else (0.5 if distance > 40 else 0)
+    force = abs(deceleration)
+    rough = -10 if force > 4.5 else (-2 if force > 3.0 else 0)
+    odd = -2 if distance > 40 and action > 1 else (-3 if action == 0 and distance < 15 else 0)
+    return near + good + rough + odd
+
+
+def main() -> None:
+    prove(load("roadsense"), restructured)  # z3 is loaded
+    rows: list[tuple[str, ...]] = [("reward", "what", "verdict", "time", "of its budget")]
+    for name in BUILT_IN:
+        reward = load(name)
+        times = [timed(reward, flipped(reward, term.name)) for term in reward.terms]
+        proof, seconds = max(times, key=lambda each: each[1])
+        rows.append(row(f"{name}", f"a sign flipped, slowest of {len(times)}", proof, seconds, REFUTE_SECONDS))
+    roadsense = load("roadsense")
+    for what, other, budget in (
+        ("`<=` for `<`", strict, REFUTE_SECONDS),
+        ("a zone is missing", without_a_zone, REFUTE_SECONDS),
+        ("restructured", restructured, PROVE_SECONDS),
+    ):
+        rows.append(row("roadsense", what, *timed(roadsense, other), budget))
+    table(rows)
+
+
+def flipped(reward: Reward, term: str) -> Reward:
+    weight = next(each.weight for each in reward.terms if each.name == term)
+    return reward.with_weights(**{term: -weight})
+
+
+def timed(left: Reward, right: Reward | Callable[..., Any]) -> tuple[Proof, float]:
+    """Return a proof and the shortest time of a few."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        proof = prove(left, right)
+        best = min(best, time.perf_counter() - start)
+    return proof, best
+
+
+def row(name: str, what: str, proof: Proof, seconds: float, budget: float) -> tuple[str, ...]:
+    return name, what, proof.verdict, f"{seconds * 1000:.0f} ms", f"{seconds / budget:.2f}x"
+
+
+if __name__ == "__main__":
+    main()
