@@ -28,6 +28,8 @@ class Step:
     """The reward of this row; None where it cannot be scored, which is then the finding."""
     note: str = ""
     """What this row is: "a step closer", "action 1 instead"."""
+    about: tuple[str, ...] = ()
+    """The inputs that matter; all of them where none are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,15 +188,25 @@ class Subject:
             return None
 
     def step(self, row: Row, note: str = "", *, only: frozenset[str] | None = None, plain: bool = False) -> Step:
-        """Return a row of a witness, with the reward it really gets; `only` some of its inputs are shown.
+        """Return a row of a witness, with the reward it really gets; `only` some of its inputs may matter.
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
         scores = self.scores(row)
         row = row if scores is None or not plain else self._plainer(row, scores)
-        whole = {name: row.get(name, rest(field)) for name, field in self.program.inputs.items()}
-        shown = {name: value for name, value in whole.items() if only is None or name in only}
-        return Step(as_inputs(shown, self.program.inputs), None if scores is None else float(scores.total), note)
+        inputs = self.program.inputs
+        whole = as_inputs({name: row.get(name, rest(inputs[name])) for name in self._in_order}, inputs)
+        about = tuple(name for name in whole if name in only) if only is not None else ()
+        return Step(whole, None if scores is None else float(scores.total), note, about)
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        """The inputs as people read them: before the step, then after it."""
+        plain = [name.removeprefix("prev.").removeprefix("curr.") for name in self.program.inputs]
+        return sorted(
+            self.program.inputs,
+            key=lambda name: (plain.index(name.removeprefix("prev.").removeprefix("curr.")), name.startswith("curr.")),
+        )
 
     def _plainer(self, row: Row, scores: Scores) -> Row:
         """Return a row of rounder numbers that every term scores the same."""

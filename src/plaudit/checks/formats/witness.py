@@ -39,9 +39,8 @@ def witness_lines(
     numbers = range(1, len(steps) + 1)
     kept = list(numbers) if len(steps) <= MOST_STEPS else [*numbers[: MOST_STEPS - 3], *numbers[-2:]]
     shown = {number: steps[number - 1] for number in kept}
-    names = tuple(dict.fromkeys(name for step in steps for name in step.inputs))
     room = width - indent
-    views = list(_views(steps, names, rest))
+    views = list(_views(steps, rest))
     for view in views:
         if (lines := _by_row([*shown.values()], view.columns, room)) is not None:
             break
@@ -55,13 +54,16 @@ def witness_lines(
         yield from paragraph(remark, width=width, indent=indent, part="dim")
 
 
-def _views(steps: Sequence[Step], names: tuple[str, ...], rest: Mapping[str, Value]) -> Iterator[_View]:
+def _views(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[_View]:
     """Yield what could be shown, the most first."""
+    every = tuple(dict.fromkeys(name for step in steps for name in step.inputs))
+    values = {name: {step.inputs.get(name) for step in steps} for name in every}
+    lively = tuple(name for name in every if name not in rest or values[name] != {rest[name]})
+    about = {name for step in steps for name in step.about} or set(every)
+    names = tuple(name for name in every if name in about or name in lively)
     if len(names) <= FEW:
-        yield _View(names)
-    values = {name: {step.inputs.get(name) for step in steps} for name in names}
-    lively = tuple(name for name in names if name not in rest or values[name] != {rest[name]})
-    resting = len(names) - len(lively)
+        yield _View(names, (), len(every) - len(names))
+    resting = len(every) - len(lively)
     yield _View(lively, (), resting)
     varying = tuple(name for name in lively if len(values[name]) > 1)
     if varying:

@@ -20,7 +20,9 @@ MOST_STATES = 64
 MOST_CHOICES = 32
 MOST_EDGES = 60_000
 LONGEST = 12
+"""How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
 PLAIN = 1e-12
+"""What a lap loses for each field that it moves, so that of equal laps the plainest is told."""
 LEAST = 1e-9
 """What a lap must earn to count as more than nothing."""
 
@@ -135,7 +137,7 @@ class Graph:
         best = spare.copy()
         through: list[np.ndarray] = []
         found: list[Lap] = []
-        for length in range(2, min(size, LONGEST) + 1):
+        for length in range(2, (size if size <= MOST_STATES else LONGEST) + 1):
             ways = best[:, :, None] + spare[None, :, :]
             through.append(ways.argmax(axis=1))
             best = ways.max(axis=1)
@@ -149,7 +151,7 @@ class Graph:
 
     @cached_property
     def _changes(self) -> np.ndarray:
-        """How many fields a step from each state to each other changes: of equal laps the plainest is told."""
+        """How many fields a step from each state to each other changes."""
         values = np.array([list(state.values()) for state in self.states])
         return np.asarray((values[:, None, :] != values[None, :, :]).sum(axis=2), dtype=float)
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from plaudit.checks.boxes import highest
-from plaudit.checks.domain import HUGE, Row, shown
+from plaudit.checks.domain import Row, shown, span
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.lint.laps import LEAST, Graph, Lap, row_of
@@ -143,26 +143,30 @@ def _value(field: Field, value: float) -> str:
 
 
 def _prices(subject: Subject, lap: Lap) -> Iterator[tuple[str, float]]:
-    """Yield each field that only rises or falls, with the largest change in a lap at which it still pays."""
+    """Yield each field that only rises or falls, with the change in a lap at which it no longer pays."""
     for name, field in state_fields(subject).items():
         if field.monotone is None or f"prev.{name}" not in subject.fields:
             continue
-        sign = 1.0 if field.monotone == "up" else -1.0
-        low, high = 0.0, 1.0
-
-        def pays(change: float, name: str = name, sign: float = sign) -> bool:
-            before, after, chosen = lap.states[0], lap.states[1 % len(lap.states)], lap.chosen[0]
-            moved = {**after, name: before[name] + sign * change}
-            first = _earned(subject, before, moved, chosen)
-            return lap.gain - _earned(subject, before, after, chosen) + first > LEAST
-
-        while high < HUGE and pays(high):
-            low, high = high, high * 2
+        room = (
+            span(field).high - lap.states[0][name] if field.monotone == "up" else lap.states[0][name] - span(field).low
+        )
+        if _pays(subject, lap, name, room):
+            continue  # whatever it costs
+        low, high = 0.0, min(1.0, room)
+        while _pays(subject, lap, name, high):
+            low, high = high, min(high * 2, room)
         for _ in range(80):
             middle = (low + high) / 2
-            low, high = (middle, high) if pays(middle) else (low, middle)
-        if high < 1e290:
-            yield name, high
+            low, high = (middle, high) if _pays(subject, lap, name, middle) else (low, middle)
+        yield name, high
+
+
+def _pays(subject: Subject, lap: Lap, name: str, change: float) -> bool:
+    """Return whether a lap still pays in whose first step a field rises or falls by `change`."""
+    before, after, chosen = lap.states[0], lap.states[1], lap.chosen[0]
+    sign = 1.0 if state_fields(subject)[name].monotone == "up" else -1.0
+    dearer = _earned(subject, before, {**after, name: before[name] + sign * change}, chosen)
+    return lap.gain - _earned(subject, before, after, chosen) + dearer > LEAST
 
 
 def _cost(prices: Mapping[str, float], fields: Mapping[str, Field]) -> str:
