@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -57,20 +57,39 @@ def told() -> Iterator[None]:
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
-    """Let SIGTERM end the command like Ctrl-C does: with nothing left behind."""
+def terminable() -> Iterator[Callable[[], None]]:
+    """Let SIGTERM end the command like Ctrl-C does: with nothing left behind.
+
+    An exception that a signal raises within a callback of the garbage collector goes nowhere. What is yielded raises it
+    once more; a command that calls it now and then cannot miss the signal.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
+    stopped: list[type[BaseException]] = []
+    hook = sys.unraisablehook
 
     def leave(number: int, frame: object) -> NoReturn:
-        raise Terminated
+        stopped.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
+        raise stopped[-1]
 
-    before = signal.signal(signal.SIGTERM, leave)
+    def check() -> None:
+        for error in stopped:
+            raise error
+
+    def tell(lost: "sys.UnraisableHookArgs") -> None:
+        if lost.exc_type not in stopped:
+            hook(lost)
+
+    ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody wants it ignored
+    before = {number: signal.signal(number, leave) for number in [signal.SIGTERM, *[signal.SIGINT] * ctrl_c]}
+    sys.unraisablehook = tell
     try:
-        yield
+        yield check
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def message(error: PlauditError) -> str:

@@ -16,7 +16,7 @@ SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
 
 Progress = Callable[[int], None]
-"""Told how many rows have been compared."""
+"""Told how many rows have been compared, before each one, and while a counterexample is made simpler."""
 
 
 class Hunt:
@@ -91,9 +91,8 @@ class Hunt:
 
     def _compared(self, row: Row, expected: Answer) -> Mismatch | None:
         looking = self._first is None
-        if looking:
-            self.tested += 1
-            self._progress(self.tested)
+        self.tested += looking
+        self._progress(self.tested)
         try:
             got = self._asked.ask(nested(self._judge.program, row))
             allowed = self._judge.allowed(row, expected)

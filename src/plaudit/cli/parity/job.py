@@ -23,7 +23,12 @@ def compared(reward: Reward, text: str, *, examples: int, shell: bool, **options
     against = meant(text, shell=shell)
     total = None if isinstance(against, Recorded) else examples
     # What a function prints must not end up in our own output.
-    with terminable(), _watched(text, total) as progress, contextlib.redirect_stdout(sys.stderr):
+    with terminable() as check, _watched(text, total) as show, contextlib.redirect_stdout(sys.stderr):
+
+        def progress(tested: int) -> None:
+            check()
+            show(tested)
+
         try:
             return parity(reward, against, examples=examples, progress=progress, **options)
         except FileError as error:
