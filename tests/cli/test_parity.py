@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plaudit.checks.parity import Command, Function, Recorded
-from plaudit.cli.errors import INTERRUPTED, TERMINATED
+from plaudit.cli.errors import INTERRUPTED, TERMINATED, Terminated, terminable
 from plaudit.cli.parity.job import meant
 from plaudit.systems import load
 
@@ -254,6 +254,20 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 
 
 # -- real processes -----------------------------------------------------------------------------------------------
+
+
+@posix
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_signal_that_got_lost_is_raised_again(number, error):
+    with pytest.raises(error), terminable() as check:
+        check()
+        with suppress(error):
+            signal.raise_signal(number)
+        check()
+    with pytest.raises(error), terminable():
+        with suppress(error):
+            signal.raise_signal(number)
+        raise ValueError("a consequence")
 
 
 @posix

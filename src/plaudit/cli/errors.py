@@ -86,6 +86,9 @@ def terminable() -> Iterator[Callable[[], None]]:
     sys.unraisablehook = tell
     try:
         yield check
+    except Exception:
+        check()  # what goes wrong after a signal is its doing
+        raise
     finally:
         sys.unraisablehook = hook
         for number, handler in before.items():
