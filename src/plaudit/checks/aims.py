@@ -159,4 +159,5 @@ def _shifted(lines: Iterable[Line], by: Iterable[float], sign: float) -> list[Li
 
 
 def _scaled(lines: Iterable[Line], by: Iterable[float]) -> list[Line]:
-    return [Line(name, scale * value, offset * value) for name, scale, offset in lines for value in by if value]
+    made = [Line(name, scale * value, offset * value) for name, scale, offset in lines for value in by]
+    return [line for line in made if line.scale]  # what is scaled away is no line, and neither is what underflows

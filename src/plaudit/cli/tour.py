@@ -1,4 +1,4 @@
-"""The tour of `plaudit demo`: four rewards, an episode of each, and a million transitions."""
+"""The tour of `plaudit demo`: four rewards, an episode of each, what is wrong with them, a million transitions."""
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
@@ -9,6 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from plaudit.checks.check import check
+from plaudit.checks.finding import Report
+from plaudit.checks.rules import RULES
 from plaudit.cli.screen import Screen, table
 from plaudit.cli.synthetic import synthetic
 from plaudit.cli.texts import shown
@@ -20,6 +23,8 @@ CHUNK = 100_000
 """Transitions at a time."""
 CHECKED = 100
 """Transitions that are scored in Python, too, to compare."""
+GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
+"""The rules that the tour asks: those whose findings are warnings."""
 SEED = 2024
 BAR = 16
 """Characters of the longest bar."""
@@ -30,7 +35,8 @@ NEXT = (
     ("plaudit show roadsense", "what a reward is made of"),
     ("plaudit show roadsense@R8 --source", "another version of it, as Python"),
     ("plaudit score roadsense -i rows.csv -o scores.jsonl", "your own rows, of any size"),
-    ("plaudit show my_rewards.py:reward", "your own reward"),
+    ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
+    ("plaudit check my_rewards.py:reward", "your own reward"),
 )
 
 
@@ -44,7 +50,7 @@ class Run(NamedTuple):
 
 
 def tour(screen: Screen, rows: int) -> None:
-    """Show the built-in rewards, an episode of each, and how fast they score."""
+    """Show the built-in rewards, an episode of each, what is wrong with them, and how fast they score."""
     screen.print("plaudit: write a reward once, run it anywhere, know why every number is what it is.", style="bold")
     _title(screen, "1. Four rewards")
     screen.print(_rewards(screen))
@@ -52,11 +58,14 @@ def tour(screen: Screen, rows: int) -> None:
     for name in BUILT_IN:
         found = system(name)
         _episode(screen, found.reward, [found.reward.score(**row) for row in found.episode()])
-    _title(screen, f"3. {rows:,} made-up transitions each, on NumPy")
+    _title(screen, "3. What is wrong with them, as they were specified")
+    for name in BUILT_IN:
+        _flaws(screen, check(system(name).reward, only=GRAVE))
+    _title(screen, f"4. {rows:,} made-up transitions each, on NumPy")
     runs = [_run(screen, system(name).reward, rows) for name in BUILT_IN]
     screen.print(_speeds(runs))
     screen.print(_agreement(runs))
-    _title(screen, "4. What to try next")
+    _title(screen, "5. What to try next")
     for command, what in NEXT:
         screen.print(f"  # {what}", style="dim")
         screen.print(f"  {command}\n", soft_wrap=True)
@@ -123,6 +132,17 @@ def short(value: float) -> str:
     ('-0.3', '·', '12345.7')
     """
     return shown(value) if round(value, 9) else "·"
+
+
+# -- what is wrong ----------------------------------------------------------------------------------------------------
+
+
+def _flaws(screen: Screen, report: Report) -> None:
+    """Print each warning in a sentence."""
+    for finding in report.at_least("warning"):
+        told = f" {finding.code}: {finding.message}"
+        screen.print(Text.assemble((report.reward, "bold"), (told, "")))
+    screen.print()
 
 
 # -- a million transitions --------------------------------------------------------------------------------------------

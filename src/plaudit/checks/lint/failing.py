@@ -3,11 +3,15 @@
 import math
 from collections.abc import Iterator
 
+from plaudit.checks.domain import Row, unlimited
 from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Place, Undecided
 from plaudit.checks.question import Question
 from plaudit.language import nodes as n
 from plaudit.language.program import Guard, reachable
+
+FAR = 1e6
+"""What stands for a number without bound in a witness."""
 
 
 def cannot_be_scored(examination: Examination) -> Iterator[Finding | Undecided]:
@@ -50,6 +54,14 @@ def _place(guard: Guard, term: Place | None) -> Place | None:
     return Place(term.file, int(line), text) if term is not None and line.isdecimal() else term
 
 
+def _readable(row: Row) -> Row:
+    """Return a row in which what has no bound is merely large."""
+    return {
+        name: math.copysign(FAR, value) if unlimited(value) and math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
 def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find totals that no declared range keeps finite."""
     subject = examination.subject
@@ -83,5 +95,6 @@ def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
             f"the total can get as {word} as you like, {why}.",
             "Declare low= and high= of the fields, or clamp the term or the total.",
             severity="advice" if open_ended else "warning",
+            witness=() if row is None else (subject.step(_readable(row), plain=True),),
             facts=subject.about(*subject.reads["total"]),
         )

@@ -1,0 +1,172 @@
+"""Bounds hold every value that a reward gives; where they are called exact, they are attained."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asking import outputs, samples, share
+from plaudit import Field, Reward, fact, term
+from plaudit.checks.ask import Solver
+from plaudit.checks.bounds import Bound, Ranges, bounds
+from plaudit.checks.boxes import close
+from plaudit.checks.smt import available
+from plaudit.checks.subject import Subject
+from plaudit.systems import load
+from written import readable, reward_from
+
+PROVING = [False, True] if available() else [False]
+GOLDEN = [
+    ("roadsense", "R0", -113, 1),
+    ("roadsense", "R8", -103, 4),
+    ("roadsense", "R11", -108, 6),
+    ("hackmatrix", None, -627.26, 101187.34),
+    ("deepthinker", None, -0.80, 0.70),
+]
+
+
+@pytest.mark.parametrize("z3", PROVING)
+@pytest.mark.parametrize(("name", "version", "low", "high"), GOLDEN)
+def test_the_built_in_rewards_lie_where_they_are_known_to(name, version, low, high, z3):
+    reward = load(name, version)
+    total = Ranges(Subject(reward), Solver(z3=z3), facts=False).span("total").bound(Subject(reward))
+    assert (total.low, total.high) == pytest.approx((low, high))
+    assert total.exact
+    for row, end in ((total.lowest, total.low), (total.highest, total.high)):
+        assert reward.compile("python")(row).total == pytest.approx(end)
+
+
+@pytest.mark.parametrize("z3", PROVING)
+def test_apex_is_unbounded_above_but_for_the_fact_that_tokens_only_rise(z3):
+    subject = Subject(load("apex"))
+    free = Ranges(subject, Solver(z3=z3), facts=False).span("total")
+    assert (free.low, free.high) == (-math.inf, math.inf)
+    assert Ranges(subject, Solver(z3=z3)).span("total").high == pytest.approx(2.0)
+
+
+def test_facts_narrow_what_can_happen():
+    assert bounds(load("roadsense")).total == Bound(-113.0, 1.0)
+    assert bounds(load("roadsense"), facts=True).total == Bound(-103.0, 1.0)
+
+
+def holds(bound, value):
+    return (
+        bound.low <= value <= bound.high or close(value, bound.low) or close(value, bound.high)
+    )
+
+
+def check_that_they_hold(case, seed, solver):
+    """Assert that random rows lie within the bounds of everything, and that exact ends are attained."""
+    subject = Subject(case.reward)
+    found = Ranges(subject, solver, facts=False).bounds()
+    named = {"total": found.total}
+    named |= {f"{name}.value": bound for name, bound in found.values.items()}
+    named |= {f"{name}.score": bound for name, bound in found.scores.items()}
+    assert sorted(named) == sorted(outputs(case))
+    for sample in samples(case, seed, 25):
+        for output, bound in named.items():
+            assert sample.scores is None or holds(bound, sample.of(output)), (output, bound, sample)
+    if found.total.exact and math.isfinite(found.total.size):
+        for row, end in ((found.total.lowest, found.total.low), (found.total.highest, found.total.high)):
+            assert close(case.reward.compile("python")(row).total, end), (row, end)
+
+
+@share(0.15)
+@given(case=readable(), seed=st.integers(0, 2**32))
+def test_bounds_hold_without_z3(case, seed):
+    check_that_they_hold(case, seed, Solver(z3=False))
+
+
+@pytest.mark.skipif(not available(), reason="z3 is not installed")
+@share(0.08)
+@given(case=readable(), seed=st.integers(0, 2**32))
+def test_bounds_hold_with_z3(case, seed):
+    check_that_they_hold(case, seed, Solver(timeout=0.05))
+
+
+UNIT = Field("x", low=0, high=1)
+
+
+def test_inputs_that_go_together_are_seen_through_by_z3_alone():
+    reward = reward_from("def f(x): return 3 * x - 2 * x + (1 - x)", UNIT)
+    without = Ranges(Subject(reward), Solver(z3=False)).span("total")
+    assert not without.exact
+    assert without.low < 1 < without.high
+    if available():
+        assert bounds(reward).total == Bound(1.0, 1.0)
+
+
+def test_what_is_not_exact_says_so():
+    assert str(Bound(-1.0, 2.5)) == "[-1, 2.5]"
+    assert str(Bound(-1.0, 2.5, exact=False)) == "within [-1, 2.5]"
+    assert str(Bound(-math.inf, math.inf)) == "[-inf, inf]"
+    assert Bound(-3.0, 2.0).size == 3
+
+
+def test_scores_lie_before_and_values_after_clamp_and_weight():
+    @term(weight=-2, high=0.5)
+    def effort(x):
+        return 3 * x
+
+    found = bounds(Reward("r", version="1", terms=[effort], fields=[UNIT], high=-0.25))
+    assert found.scores["effort"] == Bound(0.0, 3.0)
+    assert found.values["effort"] == Bound(-1.0, 0.0)
+    assert found.total == Bound(-1.0, -0.25)
+
+
+def test_a_terminal_term_is_worth_nothing_before_the_end():
+    @term(terminal=True)
+    def end(x):
+        return 5 + x
+
+    found = bounds(Reward("r", version="1", terms=[end], fields=[UNIT]))
+    assert found.total == Bound(0.0, 6.0)
+    assert found.total.highest == {"x": 1.0, "terminal": True}
+
+
+def test_a_field_without_range_leaves_a_total_without_bound():
+    assert bounds(reward_from("def f(x): return x", Field("x", low=2))).total == Bound(2.0, math.inf)
+    assert bounds(reward_from("def f(x): return x", Field("x", low=2), high=9)).total == Bound(2.0, 9.0)
+    assert bounds(reward_from("def f(x): return x * x", Field("x"))).total.low == 0
+
+
+@pytest.mark.parametrize("outside", ["clip", "allow"])
+def test_what_is_declared_counts_not_what_may_pass_the_door(outside):
+    field = Field("x", low=0, high=1, outside=outside)
+    assert bounds(reward_from("def f(x): return 2 * x", field)).total == Bound(0.0, 2.0)
+
+
+def test_infinity_counts_where_it_is_allowed():
+    text = "def f(x): return 7 if math.isinf(x) else -min(x, 3)"
+    assert bounds(reward_from(text, Field("x", low=1, infinite=True))).total == Bound(-3.0, 7.0)
+    assert bounds(reward_from(text, Field("x", low=1))).total == Bound(-3.0, -1.0)
+
+
+def test_a_step_that_facts_rule_out_is_not_counted():
+    @term
+    def gain(prev, curr):
+        return curr.level - prev.level
+
+    level = Field("level", low=0, high=9, step=2, monotone="up")
+    reward = Reward("r", version="1", terms=[gain], fields=[level])
+    assert bounds(reward).total == Bound(-9.0, 9.0)
+    assert bounds(reward, facts=True).total == Bound(0.0, 2.0)
+
+
+def test_facts_that_contradict_each_other_leave_nothing():
+    @term
+    def pay(x):
+        return x
+
+    @fact
+    def small(x):
+        return x < 0.3
+
+    @fact
+    def large(x):
+        return x > 0.7
+
+    found = bounds(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large]), facts=True).total
+    assert (found.lowest, found.highest) == (None, None)
+    assert found.low > found.high
