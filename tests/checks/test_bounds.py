@@ -72,14 +72,14 @@ def check_that_they_hold(case, seed, solver):
             assert close(case.reward.compile("python")(row).total, end), (row, end)
 
 
-@share(0.15)
+@share(0.1)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_without_z3(case, seed):
     check_that_they_hold(case, seed, Solver(z3=False))
 
 
 @pytest.mark.skipif(not available(), reason="z3 is not installed")
-@share(0.08)
+@share(0.05)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_with_z3(case, seed):
     check_that_they_hold(case, seed, Solver(timeout=0.05))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from plaudit.checks.domain import choices, rest, shown, span
+from plaudit.checks.domain import choices, near, rest, shown, span
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
@@ -65,9 +65,8 @@ def numbers_to_try(field: Field, at: Iterable[float]) -> tuple[float, ...]:
     """Return the values worth trying of an input that changes sides `at` these."""
     if listed := choices(field):
         return listed
-    reach = span(field)
-    low, high = max(reach.low, -1e6), min(reach.high, 1e6)
-    wanted = {reach.low if field.low is not None else low, reach.high if field.high is not None else high, rest(field)}
+    low, high = span(near(field))
+    wanted = {low, high, rest(field)}
     places = sorted({low, high, *at})
     for place in at:
         wanted |= {place, math.nextafter(place, -math.inf), math.nextafter(place, math.inf)}

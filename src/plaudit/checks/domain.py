@@ -74,14 +74,17 @@ def near(field: Field) -> Field:
     """
     if field.kind != "number" or field.numbers or (field.low is not None and field.high is not None):
         return field
-    low = min(-NEAR, (field.high or 0.0) - NEAR) if field.low is None else field.low
-    high = max(NEAR, low + NEAR) if field.high is None else field.high
+    low, high = field.low, field.high
+    if low is None:
+        low = -NEAR if high is None or high > -NEAR else high - NEAR
+    if high is None:
+        high = NEAR if low < NEAR else low + NEAR
     return replace(field, low=low, high=high, rest=None, missing=None)
 
 
 def plain_values(field: Field, places: tuple[float, ...] = ()) -> tuple[float, ...]:
     """Return some values of a number: at rest, its ends, where it is compared, the middles; each a step further too."""
-    low, high = (min(max(end, -1e6), 1e6) for end in span(field))
+    low, high = span(near(field))
     edges = sorted({low, high, *places})
     wanted = [rest(field), low, high, *places, *((a + b) / 2 for a, b in pairwise(edges))]
     if field.step is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
 @click.option("--spec", is_flag=True, help="Print the specification: a JSON file that every command takes.")
 def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) -> None:
-    r"""Show a REWARD: its terms, formula, fields, knobs and fingerprint.
+    """Show a REWARD: its terms, formula, fields, knobs and fingerprint.
 
     REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
     file. The specification rebuilds the reward without its Python source:
@@ -25,7 +25,7 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) ->
     \b
         plaudit show roadsense --spec > r.json
         plaudit show r.json
-    """
+    """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
     from plaudit.cli.rewards import find_reward
 
     if as_json + formula + source + spec > 1:
