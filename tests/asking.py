@@ -3,11 +3,15 @@
 import math
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import settings
 
 from columns import as_inputs
+from plaudit import Reward
+from plaudit.checks.check import check
 from plaudit.checks.domain import position
+from plaudit.checks.finding import Finding
 from plaudit.checks.question import Question
 from plaudit.errors import InputError
 from plaudit.language.program import Program
@@ -82,3 +86,30 @@ def asked(program: Program, output: str, fixed: dict[str, float] | None = None) 
     """Return the question how high an output of `program` can be, some inputs `fixed`."""
     question = Question()
     return question.program(question.copy(program, fixed=fixed)[output])
+
+
+def told(reward: Reward, code: str, **options: Any) -> list[Finding]:
+    """Return what one rule finds in a reward, and assert that nothing was left undecided."""
+    report = check(reward, only=[code], **options)
+    assert not report.undecided, report.undecided
+    return list(report.findings)
+
+
+def undecided(reward: Reward, code: str, **options: Any) -> list[str]:
+    """Return why one rule left something undecided, and assert that it found nothing."""
+    report = check(reward, only=[code], **options)
+    assert not report.findings, report.findings
+    assert all(each.code == code for each in report.undecided)
+    return [each.why for each in report.undecided]
+
+
+def really(reward: Reward, finding: Finding) -> list[float | None]:
+    """Return the totals of a witness, and assert that each row really scores what it claims to."""
+    compiled = reward.compile("python")
+    for step in finding.witness:
+        try:
+            total = float(compiled(dict(step.inputs)).total)
+        except InputError:
+            total = None
+        assert step.total == total, step
+    return [step.total for step in finding.witness]

@@ -51,9 +51,7 @@ def test_facts_narrow_what_can_happen():
 
 
 def holds(bound, value):
-    return (
-        bound.low <= value <= bound.high or close(value, bound.low) or close(value, bound.high)
-    )
+    return bound.low <= value <= bound.high or close(value, bound.low) or close(value, bound.high)
 
 
 def check_that_they_hold(case, seed, solver):
@@ -69,7 +67,8 @@ def check_that_they_hold(case, seed, solver):
             assert sample.scores is None or holds(bound, sample.of(output)), (output, bound, sample)
     if found.total.exact and math.isfinite(found.total.size):
         for row, end in ((found.total.lowest, found.total.low), (found.total.highest, found.total.high)):
-            assert close(case.reward.compile("python")(row).total, end), (row, end)
+            if all(abs(value) < 1e300 or value == math.inf for value in row.values() if isinstance(value, float)):
+                assert close(case.reward.compile("python")(row).total, end), (row, end)
 
 
 @share(0.1)

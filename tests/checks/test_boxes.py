@@ -100,7 +100,9 @@ def test_what_no_row_can_be_is_impossible():
 
 
 def test_the_search_ends_once_enough_is_found():
-    found = highest(question("def f(x, y): return x + y", Field("x", low=0, high=9), Field("y", low=0, high=9)), enough=3)
+    found = highest(
+        question("def f(x, y): return x + y", Field("x", low=0, high=9), Field("y", low=0, high=9)), enough=3
+    )
     assert 3 < found.value <= 18
     assert found.bound == 18
 

@@ -1,6 +1,7 @@
 """A question holds copies of Programs: renamed, fixed and joined, they are worth what the reward gives."""
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -25,9 +26,9 @@ def value(question, at, row):
 @given(case=readable(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_fixed(case, seed, data):
     program = Subject(case.reward).program
-    for sample in samples(case, seed, 6):
-        if sample.scores is None:
-            continue
+    for sample in samples(case, seed, 6, short=True):
+        if sample.scores is None or math.inf in sample.row.values():
+            continue  # inf - inf may be compared on the way, and then no interval says how that comes out
         names = {name: f"{name}, renamed" for name in data.draw(st.sets(st.sampled_from([*sample.row, "?"])))}
         fixed = {name: sample.row[name] for name in data.draw(st.sets(st.sampled_from([*sample.row, "?"]))) - {"?"}}
         question = Question()
@@ -43,8 +44,9 @@ def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_two_copies_stand_side_by_side(case, seed):
     program = Subject(case.reward).program
-    scored = [sample for sample in samples(case, seed, 8) if sample.scores is not None]
-    for one, other in zip(scored, scored[1:], strict=False):
+    found = samples(case, seed, 8, short=True)
+    scored = [sample for sample in found if sample.scores is not None and math.inf not in sample.row.values()]
+    for one, other in pairwise(scored):
         question = Question()
         copies = [question.copy(program, {name: f"{name}, {at}" for name in program.inputs}) for at in (1, 2)]
         row = {f"{name}, {at}": number for at, each in ((1, one), (2, other)) for name, number in each.row.items()}

@@ -192,6 +192,13 @@ SIDE = Field("y", low=-2, high=2)
         "(1, 2)[0 if x > 3 else 1]",
         "(True, False)[math.floor(min(x, 1))]",
         "abs(y - x) > 2",
+        "-x",
+        "0 * x",
+        "min(0 * x, y)",
+        "min(y, 0 * x)",
+        "1 if 0 * x > y else 2",
+        "(x - x) + y",
+        "1 if x / y > 1 else 2",
     ],
 )
 def test_nothing_that_happens_at_infinity_is_called_impossible(text):
@@ -215,6 +222,26 @@ def test_exponentials_are_defined_as_far_as_floats_reach(name):
     translated = Translated(subject.program)
     assert translated.possible({"x": 709.75})
     assert translated.possible({"x": 709.79}) is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "math.sqrt(x)",
+        "math.log(x)",
+        "math.log1p(x)",
+        "1 / x",
+        "1 // x",
+        "1 % x",
+        "(3, 4)[x]",
+        "math.log(x) if x > 2 else 0",
+    ],
+)
+def test_a_row_is_possible_just_where_its_operations_are_defined(text):
+    reward = reward_from(f"def f(x): return {text}", Field("x", low=-3, high=3))
+    translated = Translated(Subject(reward).program)
+    for x in (-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0):
+        assert (translated.possible({"x": x}) is not False) is (Subject(reward).scores({"x": x}) is not None), x
 
 
 def test_categories_flags_and_listed_numbers_are_only_what_they_can_be():

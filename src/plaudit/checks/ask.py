@@ -48,10 +48,12 @@ class Solver:
     def example(self, question: Question, flag: int) -> Row | bool | None:
         """Return a row that makes `flag` true; False where there is none, None where that is not decided."""
         program = question.program(question.builder.simplified(n.Number(flag)))
-        for each in _nearest_first(program):
-            found = highest(each, enough=0.5, most=self.boxes)
-            if found.value == 1:
-                return found.row
+        nearest, *others = _nearest_first(program)
+        found = highest(nearest, enough=0.5, most=self.boxes)
+        if found.value == 1:
+            return found.row
+        for other in others:  # a row of very large numbers may owe it to rounding: z3 must say that it is one
+            found = highest(other, enough=0.5, most=self.boxes)
         if found.bound < 1:
             return False
         return self._proposed(program) if self.proves else None

@@ -78,14 +78,12 @@ class Span:
     exact: bool
 
     def bound(self, subject: Subject) -> Bound:
-        """Return it for people: inputs by name, no bound where there is none."""
-        return Bound(
-            self.low,
-            self.high,
-            self.exact,
-            None if self.lowest is None else as_inputs(self.lowest, subject.fields),
-            None if self.highest is None else as_inputs(self.highest, subject.fields),
+        """Return it for people: whole rows by name, no bound where there is none."""
+        lowest, highest = (
+            None if row is None else as_inputs(subject.whole(row), subject.fields)
+            for row in (self.lowest, self.highest)
         )
+        return Bound(self.low, self.high, self.exact, lowest, highest)
 
 
 @dataclass(frozen=True)

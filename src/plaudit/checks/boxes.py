@@ -6,28 +6,23 @@ choice in a box is made, intervals are usually exact, and a corner of the box at
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
 from plaudit.checks.aims import cuts
+from plaudit.checks.assumed import assumed
 from plaudit.checks.domain import HUGE, NEAR, Row, choices, span
+from plaudit.checks.parts import Box, Part, halves, hull, nearest, whole
 from plaudit.language import nodes as n
 from plaudit.language.interval import Interval
 from plaudit.language.intervals import within
 from plaudit.language.program import Program
 
 MOST_BOXES = 150
-MOST_OPEN = 5
-"""So many inputs that can be infinite are looked at in every combination."""
 PATIENCE = 30
 """A search that has made no headway in so many boxes is given up."""
 CLOSE = 1e-9
 """Two values are the same when they differ by no more than this, relative to the larger."""
-
-Part = tuple[float, ...] | Interval
-"""What one input can be inside a box: one of these values, or anything in an interval."""
-Box = Mapping[str, Part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class _Search:
         self.asked, self.given = program.outputs["asked"], program.outputs["given"]
         self.cuts = cuts(program)
         self.reads = _reads(program)
-        self.assumed = _assumed(program)
+        self.assumed = assumed(program)
         self.number = count()
         self.queue: list[tuple[float, int, Box, tuple[Interval, ...]]] = []
         self.best = Highest(-math.inf, None)
@@ -90,7 +85,7 @@ class _Search:
         }
 
     def run(self, most: int) -> Highest:
-        for box in _whole(self.program):
+        for box in whole(self.program):
             self.push(box)
         before: tuple[float, float] | None = None
         for done in range(most):
@@ -132,7 +127,7 @@ class _Search:
 
     def push(self, box: Box) -> None:
         """Keep a box that may hold something better, and try a corner of it."""
-        found = within(self.program, {name: _hull(part) for name, part in box.items()}, assumed=self.assumed)
+        found = within(self.program, {name: hull(part) for name, part in box.items()}, assumed=self.assumed)
         promised = found[self.asked].high
         if found[self.given].high == 0 or (self.best.row is not None and promised <= self.best.value):
             return
@@ -142,7 +137,7 @@ class _Search:
     def attempt(self, box: Box, promised: float, *, climb: bool) -> None:
         """Try the row of a box that is nearest to the best so far, or the way up from there."""
         known = self.best.row or {}
-        row = {name: _nearest(part, known.get(name, part[0])) for name, part in box.items()}
+        row = {name: nearest(part, known.get(name, part[0])) for name, part in box.items()}
         row, value = self.climbed(row, box, promised) if climb else (row, self.value(row))
         if value > self.best.value:
             self.best = Highest(promised, row, value)
@@ -162,7 +157,7 @@ class _Search:
                 moved = {**row, name: other}
                 better = self.value(moved)
                 if better == -math.inf and (partners := self.partners[name]):
-                    moved |= {partner: _nearest(box[partner], other) for partner in partners}
+                    moved |= {partner: nearest(box[partner], other) for partner in partners}
                     better = self.value(moved)
                 if better > value:
                     row, value = moved, better
@@ -190,7 +185,7 @@ class _Search:
         if not widths:
             return []
         widest = max(widths, key=lambda name: widths[name])
-        return [{**box, widest: part} for part in _halves(box[widest])]
+        return [{**box, widest: part} for part in halves(box[widest])]
 
     def open(self, node: n.Node, found: tuple[Interval, ...]) -> bool:
         match node:
@@ -209,7 +204,7 @@ class _Search:
     def split(self, name: str, part: Part) -> list[Part]:
         """Return a part cut at the values that the input is compared with, or its single values."""
         if not isinstance(part, Interval):
-            return _halves(part) if len(part) > 1 else []
+            return halves(part) if len(part) > 1 else []
         inside = [at for at in self.cuts[name] if part.low <= at <= part.high and part.low < part.high]
         if not inside:
             return []
@@ -220,82 +215,6 @@ class _Search:
 
 
 _CHOOSING = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max, n.Abs, n.Clip, n.Item)
-
-
-def _whole(program: Program) -> Iterator[Box]:
-    """Yield what is declared as boxes: one, and one more for every combination of inputs that may be infinite.
-
-    Where there are many such inputs the others of them reach to infinity in every box.
-    """
-    box: dict[str, Part] = {name: choices(field) or span(field) for name, field in program.inputs.items()}
-    open_ends = [name for name, field in program.inputs.items() if field.infinite]
-    boxes = [box | {name: Interval(box[name][0], math.inf) for name in open_ends[MOST_OPEN:]}]
-    for name in open_ends[:MOST_OPEN]:
-        boxes += [{**each, name: (math.inf,)} for each in boxes]
-    yield from boxes
-
-
-def _nearest(part: Part, value: float) -> float:
-    """Return the value of a part that is nearest to `value`."""
-    if isinstance(part, Interval):
-        return min(max(value, part.low), part.high)
-    return min(part, key=lambda each: abs(each - value) if each != value else 0.0)
-
-
-def _hull(part: Part) -> Interval:
-    return Interval(part[0], part[-1])
-
-
-def _halves(part: Part) -> list[Part]:
-    """Return a part in two; an interval over many magnitudes is cut at 0, then at the middle of its magnitudes."""
-    if not isinstance(part, Interval):
-        middle = len(part) // 2
-        return [part[:middle], part[middle:]]
-    low, high = part
-    if low < 0 < high:
-        at = 0.0
-    elif max(abs(low), abs(high)) > 1e6:
-        small = max(min(abs(low), abs(high)), 1.0)
-        at = math.copysign(math.sqrt(small) * math.sqrt(max(abs(low), abs(high))), low + high)
-    else:
-        at = (low + high) / 2
-    if not low < at < high:
-        return []
-    return [Interval(low, at), Interval(at, high)]
-
-
-def _assumed(program: Program) -> dict[int, Interval]:
-    """Return what the given comparisons say of single nodes, and of differences of the two that they compare."""
-    found: dict[int, Interval] = {}
-    constants = {at: float(node.value) for at, node in enumerate(program.nodes) if isinstance(node, n.Const)}
-    waiting = [program.outputs["given"]]
-    while waiting:
-        match program.nodes[waiting.pop()]:
-            case n.And(left, right):
-                waiting += [left, right]
-            case (
-                n.Le(left, right) | n.Lt(left, right) | n.Ge(right, left) | n.Gt(right, left)
-            ):  # left is not above right
-                if right in constants:
-                    _narrow(found, left, -math.inf, constants[right])
-                if left in constants:
-                    _narrow(found, right, constants[left], math.inf)
-                for at, node in enumerate(program.nodes):
-                    if node == n.Sub(right, left):
-                        _narrow(found, at, 0.0, math.inf)
-                    elif node == n.Sub(left, right):
-                        _narrow(found, at, -math.inf, 0.0)
-    for at, node in enumerate(program.nodes):  # what is known of a difference is known of its negative
-        if isinstance(node, n.Sub) and at in found:
-            for other, opposite in enumerate(program.nodes):
-                if opposite == n.Sub(node.right, node.left):
-                    _narrow(found, other, -found[at].high, -found[at].low)
-    return found
-
-
-def _narrow(found: dict[int, Interval], at: int, low: float, high: float) -> None:
-    known = found.get(at, Interval(-math.inf, math.inf))
-    found[at] = Interval(max(known.low, low), min(known.high, high))
 
 
 def _reads(program: Program) -> list[frozenset[str]]:

@@ -76,10 +76,15 @@ class Question:
 
     def _simplified(self, node: n.Node) -> int:
         """Return the position of a node; what is taken from itself leaves 0, unless it can be infinite."""
-        itself = isinstance(node, n.Sub) and node.left == node.right
-        if itself and not any(field.infinite for field in self.inputs.values()):
+        if isinstance(node, n.Sub) and node.left == node.right and not self._infinite:
             return self.number(0.0)
         return self.builder.simplified(node)
+
+    @property
+    def _infinite(self) -> bool:
+        """Whether anything in the question can be infinite: an input, or a constant."""
+        constants = (node.value for node in self.builder.nodes if isinstance(node, n.Const))
+        return any(field.infinite for field in self.inputs.values()) or not all(map(math.isfinite, constants))
 
     def input(self, name: str, field: Field, fixed: float | None = None) -> int:
         """Return the position of an input, or of the value that it is fixed to; a category is its position."""

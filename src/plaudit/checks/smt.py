@@ -6,12 +6,13 @@ row that z3 proposes is always run before it is believed.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any
 
 from plaudit.checks.domain import Row, choices, span, unlimited
+from plaudit.checks.written import WRITTEN
 from plaudit.language import nodes as n
 from plaudit.language.domains import LARGEST_EXPONENT
 from plaudit.language.field import Field
@@ -48,6 +49,8 @@ class Asked:
         """Whether every operation was translated as it is."""
         made = self._translated()
         self.asked = made[program.outputs["asked"]]
+        if isinstance(self.asked, float):  # no row is worth infinity; what z3 proposes is run in any case
+            self.asked, self.exact = z3.FreshReal(), False
         self._solver.add(made[program.outputs["given"]])
 
     def solve(self, *conditions: Any) -> Row | bool | None:
@@ -75,6 +78,10 @@ class Asked:
             read = n.operands(program.nodes[node.arg]) if isinstance(node, n.Defined) else n.operands(node)
             operands = [made[operand] for operand in read]
             match node:
+                case n.Const(value) if math.isnan(value):
+                    made.append(z3.FreshReal())
+                    loose.add(at)
+                    self.exact = False
                 case n.Const(value):
                     made.append(z3.BoolVal(value) if isinstance(value, bool) else self._constant(float(value)))
                 case n.Input(name):
@@ -92,7 +99,7 @@ class Asked:
                 case _ if isinstance(node, UNKNOWN):
                     made.append(self._unknown(node, operands[0], bounds[at]))
                 case _:
-                    made.append(TABLE[type(node)](z3, *operands))
+                    made.append(WRITTEN[type(node)](z3, *operands))
         return made
 
     def _constant(self, value: float) -> Any:
@@ -208,54 +215,3 @@ def _float(value: Any) -> float:
         return float(fraction)
     except OverflowError:
         return math.inf if fraction > 0 else -math.inf
-
-
-def _floor(z3: Any, a: Any) -> Any:
-    return z3.ToReal(z3.ToInt(a))
-
-
-def _round(z3: Any, a: Any) -> Any:
-    down = z3.ToInt(a)
-    over = a - z3.ToReal(down)
-    half = z3.RealVal("1/2")
-    up = z3.Or(over > half, z3.And(over == half, down % 2 == 1))
-    return z3.ToReal(z3.If(up, down + 1, down))
-
-
-def _nonzero(z3: Any, b: Any) -> Any:
-    return b if z3.is_rational_value(b) and b.as_fraction() != 0 else z3.If(b == 0, z3.RealVal(1), b)
-
-
-def _modulo(z3: Any, a: Any, b: Any) -> Any:
-    divisor = _nonzero(z3, b)
-    return a - divisor * _floor(z3, a / divisor)
-
-
-TABLE: Mapping[type[n.Node], Callable[..., Any]] = {
-    n.Neg: lambda z3, a: -a,
-    n.Abs: lambda z3, a: z3.If(a >= 0, a, -a),
-    n.Not: lambda z3, a: z3.Not(a),
-    n.Number: lambda z3, a: z3.If(a, z3.RealVal(1), z3.RealVal(0)),
-    n.Floor: _floor,
-    n.Ceil: lambda z3, a: -_floor(z3, -a),
-    n.Round: _round,
-    n.Add: lambda z3, a, b: a + b,
-    n.Sub: lambda z3, a, b: a - b,
-    n.Mul: lambda z3, a, b: a * b,
-    n.Div: lambda z3, a, b: a / _nonzero(z3, b),
-    n.FloorDiv: lambda z3, a, b: _floor(z3, a / _nonzero(z3, b)),
-    n.Mod: _modulo,
-    n.Min: lambda z3, a, b: z3.If(b < a, b, a),
-    n.Max: lambda z3, a, b: z3.If(b > a, b, a),
-    n.Lt: lambda z3, a, b: a < b,
-    n.Le: lambda z3, a, b: a <= b,
-    n.Gt: lambda z3, a, b: a > b,
-    n.Ge: lambda z3, a, b: a >= b,
-    n.Eq: lambda z3, a, b: a == b,
-    n.Ne: lambda z3, a, b: a != b,
-    n.And: lambda z3, a, b: z3.And(a, b),
-    n.Or: lambda z3, a, b: z3.Or(a, b),
-    n.Select: lambda z3, c, a, b: z3.If(c, a, b),
-    n.Clip: lambda z3, a, low, high: z3.If(a < low, low, z3.If(a > high, high, a)),
-}
-"""How z3 writes each operation that it knows."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from plaudit.checks.boxes import highest
 from plaudit.checks.domain import Row, as_inputs, rest
 from plaudit.checks.finding import Place, Step
 from plaudit.checks.question import Copy, Question
@@ -142,9 +143,11 @@ class Subject:
         facts = question.copy(self.reward.facts_program, names, fixed)
         for fact in self.reward.facts_program.outputs:
             question.require(facts[fact])
-        for before, after in self.ends():
-            if before not in fixed and after not in fixed:
-                self.tie(question, self.fields[before], names.get(before, before), names.get(after, after))
+        for ends in self.ends():
+            field = self.fields[ends[0]]
+            if field.kind != "number" or all(name in fixed for name in ends):
+                continue  # a step that is given as a whole is taken as it is
+            self.tie(question, field, *(question.input(names.get(name, name), field, fixed.get(name)) for name in ends))
 
     def ends(self) -> Iterator[tuple[str, str]]:
         """Yield the pairs of inputs that are one field before and after a step."""
@@ -153,11 +156,10 @@ class Subject:
                 plain = name.removeprefix("prev.")
                 yield from ((name, after) for after in (f"curr.{plain}", plain) if after in self.fields)
 
-    def tie(self, question: Question, field: Field, before: str, after: str) -> None:
+    def tie(self, question: Question, field: Field, first: int, last: int) -> None:
         """Let a field change in a step as it is declared to: in one direction, by no more than its step."""
-        if field.kind != "number" or before == after:
+        if first == last:
             return
-        first, last = question.input(before, field), question.input(after, field)
         if field.monotone is not None:
             question.require(question.compare(last, n.Ge if field.monotone == "up" else n.Le, first))
         if field.step is not None:
@@ -179,25 +181,36 @@ class Subject:
 
     def scores(self, row: Row) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
-        inputs = as_inputs(
-            {name: row.get(name, rest(field)) for name, field in self.program.inputs.items()}, self.program.inputs
-        )
         try:
-            return self._scored(inputs)
+            return self._scored(as_inputs(self.whole(row), self.program.inputs))
         except InputError:
             return None
+
+    def whole(self, row: Row) -> Row:
+        """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
+        fields = self.program.inputs
+        still = {name: row.get(name, rest(field)) for name, field in fields.items()}
+        if fields.keys() <= row.keys():
+            return still
+        try:
+            self._scored(as_inputs(still, fields))
+        except InputError:
+            question = Question()
+            copy = self.row(question, fixed={name: value for name, value in row.items() if name in self.fields})
+            still |= highest(question.program(copy["total"])).row or {}
+        return still
 
     def step(self, row: Row, note: str = "", *, only: frozenset[str] | None = None, plain: bool = False) -> Step:
         """Return a row of a witness, with the reward it really gets; `only` some of its inputs may matter.
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
+        row = self.whole(row)
         scores = self.scores(row)
         row = row if scores is None or not plain else self._plainer(row, scores)
-        inputs = self.program.inputs
-        whole = as_inputs({name: row.get(name, rest(inputs[name])) for name in self._in_order}, inputs)
-        about = tuple(name for name in whole if name in only) if only is not None else ()
-        return Step(whole, None if scores is None else float(scores.total), note, about)
+        inputs = as_inputs({name: row[name] for name in self._in_order}, self.program.inputs)
+        about = tuple(name for name in inputs if name in only) if only is not None else ()
+        return Step(inputs, None if scores is None else float(scores.total), note, about)
 
     @cached_property
     def _in_order(self) -> list[str]:

@@ -150,8 +150,10 @@ def _or_else(
     """Return the rule of an operation that is `value` where its argument is not from `low` to `high`."""
 
     def total(arg: Interval) -> Interval:
-        inside = low <= arg.low and arg.high <= high
-        return rule(arg) if inside else hull(rule(arg), Interval(value, value))
+        if low <= arg.low and arg.high <= high:
+            return rule(arg)
+        otherwise = Interval(value, value)
+        return otherwise if arg.high < low or arg.low > high else hull(rule(arg), otherwise)
 
     return total
 

@@ -10,6 +10,7 @@ from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.rows import as_column
 from plaudit.checks.subject import UNCLAMPED
+from plaudit.reward.term import Term
 
 SHARE = 0.9
 """A clamp that binds on this share of a declared range says nothing on most of it."""
@@ -30,10 +31,13 @@ def clamp_never_binds(examination: Examination) -> Iterator[Finding | Undecided]
             continue  # it binds
         if not reach.exact:
             reach = examination.span(output, tight=True)
-        below, above = low is not None and reach.low < low, high is not None and reach.high > high
-        if below or above or not math.isfinite(reach.low) or not math.isfinite(reach.high):
-            continue
         what = "the total" if name == "total" else repr(name)
+        if (low is not None and reach.low < low) or (high is not None and reach.high > high):
+            if (low is None or reach.least >= low) and (high is None or reach.most <= high):
+                yield examination.undecided("clamp-never-binds", name, f"whether the clamp of {what} ever binds")
+            continue
+        if not math.isfinite(reach.low) or not math.isfinite(reach.high):
+            continue
         witness = [
             examination.subject.step(row, note, plain=True)
             for row, note in ((reach.lowest, "the lowest"), (reach.highest, "the highest"))
@@ -62,13 +66,17 @@ def saturated_clamp(examination: Examination) -> Iterator[Finding | Undecided]:
             field = subject.program.inputs[name]
             if field.kind != "number" or field.numbers or field.low is None or field.high is None:
                 continue
-            if any(each != name and subject.fields[each] is field for each in subject.reads_score[term.name]):
+            if any(each != name and _plain(each) == _plain(name) for each in subject.reads_score[term.name]):
                 continue  # the change of a field is clamped, and its range says little about how far it changes
+            if "[" in name and not name.endswith("[0]"):
+                continue  # the first entry of a vector stands for all of them
             for side, limit in (("low", term.low), ("high", term.high)):
-                if limit is None:
-                    continue
-                binds = _binding(_along(examination, term.name, name), side, limit)
-                yield from _saturated(examination, term.name, name, side, limit, binds)
+                if limit is not None:
+                    yield from _saturated(examination, term, name, side, limit)
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("prev.").removeprefix("curr.")
 
 
 def _binding(score: Curve, side: str, limit: float) -> Curve:
@@ -76,44 +84,47 @@ def _binding(score: Curve, side: str, limit: float) -> Curve:
     return (lambda x: score(x) <= limit) if side == "low" else (lambda x: score(x) >= limit)
 
 
-def _along(examination: Examination, term: str, name: str) -> Curve:
+def _along(examination: Examination, term: Term, name: str) -> Curve:
     """Return the score of a term along one input, all others at rest."""
     subject = examination.subject
     fields = subject.program.inputs
     still = {each: rest(field) for each, field in fields.items()}
     if "terminal" in still:
-        still["terminal"] = float(subject.terms[term].terminal)
+        still["terminal"] = float(term.terminal)
     compiled = subject.reward.compile("numpy", on_bad="mask")
 
     def score(values: np.ndarray) -> np.ndarray:
         columns = {each: as_column(np.full(len(values), value), fields[each]) for each, value in still.items()}
         columns[name] = values
-        found: np.ndarray = compiled(columns).scores[term]
+        found: np.ndarray = compiled(columns).scores[term.name]
         return found
 
     return score
 
 
-def _saturated(
-    examination: Examination, term: str, name: str, side: str, limit: float, binds: Curve
-) -> Iterator[Finding]:
+def _saturated(examination: Examination, term: Term, name: str, side: str, limit: float) -> Iterator[Finding]:
     subject = examination.subject
     field = subject.program.inputs[name]
     low, high = span(field)
     points = np.linspace(low, high, POINTS)
+    score = _along(examination, term, name)
+    binds = _binding(score, side, limit)
     bound = binds(points)
     if bound.mean() < SHARE or bound.all():
         return  # where it binds everywhere the term is dead, and that is told
+    if np.ptp(score(points)[bound]) <= 1e-9 * max(1.0, abs(limit)):
+        return  # it would say no more without the clamp
     threshold, rising = _threshold(points, bound, binds)
     share = max(float(bound.mean()), (high - threshold if rising else threshold - low) / (high - low))
     where = f"from {_place(threshold, high - low)}" if rising else f"up to {_place(threshold, high - low)}"
     what = "cap" if side == "high" else "floor"
-    row: Row = {name: threshold}
-    far: Row = {name: high if rising else low}
+    end: Row = {"terminal": 1.0} if term.terminal else {}
+    row: Row = {name: threshold, **end}
+    far: Row = {name: high if rising else low, **end}
     yield examination.finding(
         "saturated-clamp",
-        term,
-        f"{term!r} is at its {what} of {number(limit)} {where} of the declared {number(low)} to {number(high)} of "
+        term.name,
+        f"{term.name!r} is at its {what} of {number(limit)} {where} of the declared {number(low)} to {number(high)} of "
         f"{name}: on {_percent(share)} of that range more or less of it changes nothing.",
         f"Rescale the score so that it reaches {number(limit)} near the end of the range, raise the {what}, or declare "
         f"the range that {name} really has.",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from plaudit.checks.domain import Row, unlimited
 from plaudit.checks.examination import Examination
-from plaudit.checks.finding import Finding, Place, Undecided
+from plaudit.checks.finding import Finding, Place, Step, Undecided
 from plaudit.checks.question import Question
 from plaudit.language import nodes as n
 from plaudit.language.program import Guard, reachable
@@ -20,22 +20,23 @@ def cannot_be_scored(examination: Examination) -> Iterator[Finding | Undecided]:
     program = subject.program
     told: set[tuple[str, str]] = set()
     for guard in program.domain:
-        finite = isinstance(program.nodes[guard.node], n.IsFinite)  # `unbounded` tells of those
-        if finite or (guard.where, guard.line) in told:
+        if (guard.where, guard.line) in told:
             continue
+        read = {
+            node.name for at in reachable(program.nodes, [guard.node]) if isinstance(node := program.nodes[at], n.Input)
+        }
         question = Question()
         copy = subject.row(question, scored=False)
+        if isinstance(program.nodes[guard.node], n.IsFinite):  # of what grows without bound `unbounded` tells
+            open_ends = {name: program.inputs[name] for name in sorted(read) if program.inputs[name].infinite}
+            far = [question.builder.add(n.IsInf(question.input(*each))) for each in open_ends.items()]
+            question.require(question.builder.any(far))
         row = examination.solver.example(question, question.never(copy.at(guard.node)))
         code = "may-divide-by-zero" if "zero" in guard.why else "not-a-number"
         if row is None:
             yield examination.undecided(code, guard.where, f"whether it ever {guard.why}")
         elif isinstance(row, dict):
             told.add((guard.where, guard.line))
-            read = {
-                node.name
-                for at in reachable(program.nodes, [guard.node])
-                if isinstance(node := program.nodes[at], n.Input)
-            }
             yield examination.finding(
                 code,
                 guard.where,
@@ -52,6 +53,19 @@ def _place(guard: Guard, term: Place | None) -> Place | None:
     head, _, text = guard.line.partition(":  ")
     line = head.rpartition("line ")[2]
     return Place(term.file, int(line), text) if term is not None and line.isdecimal() else term
+
+
+def _witness(examination: Examination, word: str, row: Row) -> Step:
+    """Return a step whose total is far out: where the best row overflows, another one."""
+    subject = examination.subject
+    step = subject.step(_readable(row), plain=True)
+    if step.total is None:
+        question = Question()
+        total = subject.row(question)["total"]
+        asked = total if word == "high" else question.builder.simplified(n.Neg(total))
+        other = examination.solver.above(question, asked, FAR)
+        step = subject.step(other, plain=True) if isinstance(other, dict) else step
+    return step
 
 
 def _readable(row: Row) -> Row:
@@ -95,6 +109,6 @@ def unbounded(examination: Examination) -> Iterator[Finding | Undecided]:
             f"the total can get as {word} as you like, {why}.",
             "Declare low= and high= of the fields, or clamp the term or the total.",
             severity="advice" if open_ended else "warning",
-            witness=() if row is None else (subject.step(_readable(row), plain=True),),
+            witness=() if row is None else (_witness(examination, word, row),),
             facts=subject.about(*subject.reads["total"]),
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from plaudit.checks.boxes import close
 from plaudit.checks.check import Outcomes
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Step, Undecided
@@ -16,9 +17,10 @@ def outcome_order(examination: Examination, outcomes: Outcomes) -> Iterator[Find
     episodes = _episodes(examination, outcomes)
     returns = _returns(examination, episodes)
     for worse, better in pairwise(returns):
-        if returns[worse] < returns[better]:
+        same = close(returns[worse], returns[better])
+        if returns[worse] < returns[better] and not same:
             continue
-        how = "the same as" if returns[worse] == returns[better] else "more than"
+        how = "the same as" if same else "more than"
         yield examination.finding(
             "outcome-order",
             "total",

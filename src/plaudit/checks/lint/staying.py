@@ -44,16 +44,13 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
         return
     question = Question()
     pay = standing(lasts, question)
-    best = examination.solver.highest(question, pay)
+    best = _highest(examination, question, pay)
     if best.bound <= 1e-9:
         return
-    endless = unlimited(best.value)
-    if endless and isinstance(row := examination.solver.above(question, pay), dict):
-        best = replace(best, row=row)  # told in numbers that people can read
     if best.row is None or best.value <= 1e-9:
         yield examination.undecided("pays-for-staying", "total")
         return
-    most = "as much as you like" if endless else f"up to {number(best.value)}"
+    most = _told(best.value, "up to ")
     better, severity = _competing(examination, best.value)
     stretches = list(_stretches(examination, lasts))
     where = "; ".join(text for text, _, _ in stretches)
@@ -71,6 +68,17 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
         ),
         facts=subject.about(*subject.reads["total"]),
     )
+
+
+def _highest(examination: Examination, question: Question, pay: int) -> Highest:
+    """Return the most that a step pays; where that has no bound, with a row that people can read."""
+    best = examination.solver.highest(question, pay)
+    row = examination.solver.above(question, pay) if unlimited(best.value) else None
+    return replace(best, row=row) if isinstance(row, dict) else best
+
+
+def _told(pay: float, prefix: str = "") -> str:
+    return "as much as you like" if unlimited(pay) else f"{prefix}{number(pay)}"
 
 
 def _row(subject: Subject, row: Row) -> Row:
@@ -116,7 +124,7 @@ def _stretches(examination: Examination, subject: Subject) -> Iterator[tuple[str
         at = question.input(name, field)
         question.require(question.compare(at, n.Gt, question.number(low)))
         question.require(question.compare(at, n.Lt, question.number(high)))
-        answer = examination.solver.highest(question, asked)
+        answer = _highest(examination, question, asked)
         if answer.row is not None and answer.value > 1e-9:
             if found and found[-1][2].value == answer.value and found[-1][1] == low:
                 found[-1] = (found[-1][0], high, answer)
@@ -131,4 +139,4 @@ def _stretches(examination: Examination, subject: Subject) -> Iterator[tuple[str
             text = (
                 f"{plain} beyond {number(low)}" if math.isinf(high) else f"{plain} from {number(low)} to {number(high)}"
             )
-        yield f"{text}: {number(answer.value)} a step", answer.row, answer.value
+        yield f"{text}: {_told(answer.value)} a step", answer.row, answer.value

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from plaudit.checks.boxes import close
+from plaudit.checks.domain import unlimited
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.reward.term import Term
@@ -21,6 +22,8 @@ def dead_term(examination: Examination) -> Iterator[Finding | Undecided]:
         if not span.exact and close(span.least, span.most):
             span = examination.span(f"{term.name}.value", tight=True)
         if not close(span.low, span.high) or span.lowest is None:
+            if not span.exact and close(span.least, span.most):
+                yield examination.undecided("dead-term", term.name, "whether it is ever anything else")
             continue
         yield examination.finding(
             "dead-term",
@@ -35,13 +38,12 @@ def dead_term(examination: Examination) -> Iterator[Finding | Undecided]:
 
 def dominated_term(examination: Examination) -> Iterator[Finding | Undecided]:
     """Find terms whose whole range is below 1 % of another's."""
-    sizes = {}
-    for term in examination.reward.terms:
-        span = examination.span(f"{term.name}.value")
-        sizes[term.name] = max(abs(span.low), abs(span.high))
-    finite = {name: size for name, size in sizes.items() if size < float("inf")}
+    spans = {term.name: examination.span(f"{term.name}.value") for term in examination.reward.terms}
+    reached = {name: max(abs(span.least), abs(span.most)) for name, span in spans.items()}
+    finite = {name: size for name, size in reached.items() if not unlimited(size)}
     largest = max(finite, key=lambda name: finite[name], default=None)
-    drowned = {name: size for name, size in finite.items() if largest and 0 < size < SHARE * finite[largest]}
+    sizes = {name: max(abs(span.low), abs(span.high)) for name, span in spans.items()}
+    drowned = {name: size for name, size in sizes.items() if largest and 0 < size < SHARE * finite[largest]}
     if largest is None or not drowned:
         return
     listed = ", ".join(f"{name} ({number(size)})" for name, size in drowned.items())

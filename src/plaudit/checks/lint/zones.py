@@ -30,6 +30,8 @@ class Edge:
     below: float
     here: float
     above: float
+    named: bool
+    """Whether a test names this very value: `x == 5`."""
 
     @property
     def jump(self) -> float:
@@ -38,8 +40,8 @@ class Edge:
 
     @property
     def alone(self) -> bool:
-        """Whether the value stands apart from both of its sides; 0 between two signs is meant to."""
-        if self.at == 0 and self.here == (self.below + self.above) / 2:
+        """Whether the value stands apart from both of its sides; 0 between two signs is meant to, and what is named."""
+        if self.named or (self.at == 0 and self.here == (self.below + self.above) / 2):
             return False
         least = 1e-6 * max(1.0, abs(self.here))
         return abs(self.here - self.below) > least and abs(self.here - self.above) > least
@@ -108,6 +110,7 @@ def _crossed(examination: Examination, term: str) -> list[Edge]:
     copy = examination.subject.row(question)
     program = question.program(copy[f"{term}.score"])
     found: list[Edge] = []
+    named = cuts(program, comparing=(n.Eq, n.Ne))
     for name, places in cuts(program, comparing=ORDERED).items():
         for at in places:
             sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
@@ -116,7 +119,8 @@ def _crossed(examination: Examination, term: str) -> list[Edge]:
             for row in _settings(program, name):
                 below, here, above = (_value(program, {**row, name: x}) for x in sides)
                 if not math.isnan(below + here + above):
-                    found.append(Edge(name, at, {k: v for k, v in row.items() if k != name}, below, here, above))
+                    others = {each: value for each, value in row.items() if each != name}
+                    found.append(Edge(name, at, others, below, here, above, at in named[name]))
     return found
 
 

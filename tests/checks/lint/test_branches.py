@@ -1,0 +1,258 @@
+"""Branches that no step reaches, and zones that claim the same values."""
+
+import pytest
+
+from asking import really, told, undecided
+from plaudit import Field, Reward, fact, term
+from plaudit.checks.check import check
+from written import reward_from
+
+WIDE = Field("x", low=0, high=10)
+
+
+def test_a_branch_beyond_the_declared_range_is_never_reached():
+    text = """
+        def f(x):
+            if x > 10:
+                return -5
+            return x
+    """
+    (finding,) = told(reward_from(text, WIDE), "unreachable-branch")
+    assert (finding.severity, finding.term) == ("warning", "f")
+    assert finding.message == "'f' never gets to `return -5`: no step within the declared ranges leads there."
+    assert finding.place.text == "return -5"
+    assert finding.place.line == 5  # the module begins with an import and a blank line
+    assert finding.facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "dead"),
+    [
+        ("1 if x >= 0 else 2", "2"),
+        ("1 if x < 3 else 2 if x < 2 else 3", "2"),
+        ("1 if x < 3 and x > 3 else 2", "1"),
+        ("1 if 2 * x + 1 > 22 else 2", "1"),
+        ("1 if x * x < 0 else 2", "1"),
+        ("1 if x > 4 and x + 1 < 5 else 2", "1"),
+    ],
+)
+def test_a_choice_in_an_expression_is_a_branch_too(text, dead):
+    (finding,) = told(reward_from(f"def f(x): return {text}", WIDE), "unreachable-branch")
+    assert finding.term == "f"
+    assert f"`{dead}`" in finding.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 if x >= 10 else 2",
+        "1 if x <= 0 else 2",
+        "1 if x == 3.3 else 2",
+        "1 if x < 3 else 2 if x <= 3 else 3",
+        "1 if x * x * x > 999 else 2",
+        "1 if math.sin(x) > 0.99 else 2",
+        "1 if x % 3 == 1 else 2",
+        "1 if x > 3 or x < 1 else 2",
+    ],
+)
+def test_a_branch_that_a_single_row_reaches_is_left_alone(text):
+    assert told(reward_from(f"def f(x): return {text}", WIDE), "unreachable-branch") == []
+
+
+def brakes_with(*facts):
+    @term
+    def comfort(action, deceleration):
+        if deceleration > 4.5:
+            return -10
+        return 0.1 * action
+
+    fields = [Field("action", values=(0, 1)), Field("deceleration", low=0, high=9)]
+    return Reward("road", version="1", terms=[comfort], fields=fields, facts=facts)
+
+
+def test_a_fact_can_rule_a_branch_out_and_is_named():
+    @fact
+    def gentle(action, deceleration):
+        return deceleration == (0.0, 3.0)[action]
+
+    (finding,) = told(brakes_with(gentle), "unreachable-branch")
+    assert finding.facts == ("gentle",)
+    assert "no step within the declared ranges and facts leads there" in finding.message
+    assert told(brakes_with(), "unreachable-branch") == []
+
+
+def test_facts_that_contradict_each_other_leave_no_branch():
+    @fact
+    def low(deceleration):
+        return deceleration < 1
+
+    @fact
+    def high(deceleration):
+        return deceleration > 2
+
+    found = told(brakes_with(low, high), "unreachable-branch")
+    assert len(found) == 2
+    assert all(finding.facts == ("low", "high") for finding in found)
+
+
+def test_a_step_that_is_too_short_to_cross_is_never_taken():
+    @term
+    def leap(prev, curr):
+        if abs(curr.x - prev.x) > 2:
+            return -1
+        return 0
+
+    assert told(Reward("r", version="1", terms=[leap], fields=[WIDE]), "unreachable-branch") == []
+    slow = Field("x", low=0, high=10, step=1)
+    (finding,) = told(Reward("r", version="1", terms=[leap], fields=[slow]), "unreachable-branch")
+    assert finding.facts == ("x changes by at most 1 in a step",)
+
+
+def test_a_branch_for_infinity_is_reached_where_infinity_is_allowed():
+    text = "def f(x): return 5 if math.isinf(x) else 1"
+    assert told(reward_from(text, Field("x", low=0, infinite=True)), "unreachable-branch") == []
+    (finding,) = told(reward_from(text, Field("x", low=0)), "unreachable-branch")
+    assert "`5`" in finding.message
+
+
+def test_categories_with_others_and_missing_are_what_is_listed():
+    text = """
+        def f(mood):
+            if mood == "calm":
+                return 1
+            if mood == "other":
+                return 2
+            return 3
+    """
+    field = Field("mood", values=("calm", "other"), other="other", missing="other")
+    (finding,) = told(reward_from(text, field), "unreachable-branch")
+    assert "`return 3`" in finding.message
+
+
+def test_a_flag_that_is_a_knob_is_a_switch_and_both_its_sides_are_reached():
+    text = """
+        def f(x, *, strict=False, far=20.0):
+            if strict:
+                return 1
+            if x > far:
+                return 2
+            return 3
+    """
+    reward = reward_from(text, WIDE)
+    (finding,) = told(reward, "unreachable-branch")
+    assert "`return 2`" in finding.message
+    assert told(reward.with_params(f={"far": 5.0}), "unreachable-branch") == []
+
+
+def test_a_helper_that_is_called_twice_is_reached_if_it_is_once():
+    text = """
+        def band(x):
+            if x > 15:
+                return 1
+            return 0
+
+        def f(x):
+            return band(x) + band({})
+    """
+    assert told(reward_from(text.format("2 * x"), WIDE), "unreachable-branch") == []
+    (finding,) = told(reward_from(text.format("x + 1"), WIDE), "unreachable-branch")
+    assert "`return 1`" in finding.message
+
+
+def test_a_terminal_term_has_branches_too():
+    @term(terminal=True)
+    def end(x):
+        if x > 11:
+            return 1
+        return 0
+
+    (finding,) = told(Reward("r", version="1", terms=[end], fields=[WIDE]), "unreachable-branch")
+    assert finding.term == "end"
+
+
+def test_a_reward_without_source_or_ranges():
+    text = "def f(x): return 1 if x > 1e12 else 2"
+    assert told(reward_from(text), "unreachable-branch") == []
+    reward = reward_from("def f(x): return 1 if x > 11 else 2", WIDE)
+    assert told(Reward.from_json(reward.to_json()), "unreachable-branch") == []  # it has no lines to point at
+
+
+def test_what_is_not_decided_is_said():
+    text = "def f(x, y): return 1 if 3 * x * y - 2 * x * y - y * x > 0.5 else 2"
+    reward = reward_from(text, WIDE, Field("y", low=0, high=1))
+    (why,) = undecided(reward, "unreachable-branch", z3=False)
+    assert why.startswith("whether line 2 is ever reached: z3 was not to be used")
+    assert [finding.term for finding in told(reward, "unreachable-branch")] == ["f"]
+    hard = """
+        def f(x, y, z):
+            if x ** 7 * y - z ** 5 * x + y ** 3 * z == 1.2345 and x * y * z == 0.77 and x < y < z:
+                return 1
+            return 2
+    """
+    hard = reward_from(hard, *(Field(name, low=-9, high=9) for name in "xyz"))
+    (why,) = undecided(hard, "unreachable-branch", timeout=0.001)
+    assert why.endswith("no answer within 0.001 s a query")
+
+
+# -- zones that overlap ------------------------------------------------------------------------------------------------
+
+
+def zones(second, *, first="x < 5"):
+    return reward_from(
+        f"""
+        def f(x):
+            if {first}:
+                return 1
+            if {second}:
+                return 2
+            return 3
+        """,
+        WIDE,
+    )
+
+
+def test_a_zone_that_begins_before_the_last_one_ended_is_told():
+    reward = zones("4 <= x < 8")
+    (finding,) = told(reward, "zone-overlap")
+    assert (finding.severity, finding.term) == ("advice", "f")
+    assert finding.message == "`if 4 <= x < 8` in 'f' claims x = 4.5, which an earlier test has already taken."
+    assert finding.place.text == "if 4 <= x < 8:"
+    assert really(reward, finding) == [1.0]
+    assert finding.witness[0].inputs == {"x": 4.5}
+
+
+@pytest.mark.parametrize("second", ["5 <= x < 8", "5 < x <= 8", "x < 8", "x > 3", "5 <= x and x <= 8"])
+def test_zones_that_touch_and_tests_of_one_side_are_left_alone(second):
+    assert told(zones(second), "zone-overlap") == []
+
+
+def test_zones_that_go_down_are_looked_at_too():
+    assert told(zones("3 <= x <= 7", first="x > 7"), "zone-overlap") == []
+    (finding,) = told(zones("3 <= x <= 8", first="x > 7"), "zone-overlap")
+    assert "x = 7.5" in finding.message
+
+
+def test_zones_of_other_inputs_are_another_matter():
+    text = """
+        def f(x, y):
+            if x < 5:
+                return 1
+            if 4 <= y < 8:
+                return 2
+            return 3
+    """
+    assert told(reward_from(text, WIDE, Field("y", low=0, high=10)), "zone-overlap") == []
+
+
+def test_a_zone_that_is_allowed_to_overlap_is_not_told():
+    @term(allow={"zone-overlap": "the first zone has its own colour"})
+    def bands(x):
+        if x < 5:
+            return 1
+        if 4 <= x < 8:
+            return 2
+        return 3
+
+    report = check(Reward("r", version="1", terms=[bands], fields=[WIDE]), only=["zone-overlap"])
+    assert report.findings == ()
+    assert [each.reason for each in report.suppressed] == ["the first zone has its own colour"]

@@ -1,0 +1,263 @@
+"""`check` as a whole: which rules run, what is allowed, what is left undecided, and every witness really scored."""
+
+import pytest
+from hypothesis import given
+
+from asking import really, share
+from plaudit import DefinitionError, Field, Reward, fact, prefer, term
+from plaudit.checks.check import check
+from plaudit.checks.rules import RULES
+from plaudit.checks.smt import available
+from strategies import load
+from written import readable, reward_from
+
+UNIT = Field("x", low=0, high=1)
+
+
+@term(weight=-1)
+def effort(x):
+    return x - 0.5
+
+
+@term
+def ratio(x):
+    return 1 / x
+
+
+def reward(**options):
+    return Reward("r", version="1", terms=[effort, ratio], fields=[UNIT], **options)
+
+
+def codes(report):
+    return {finding.code for finding in report}
+
+
+# -- which rules run --------------------------------------------------------------------------------------------------
+
+
+def test_only_the_rules_that_are_named_run():
+    assert codes(check(reward(), only=["wrong-sign"])) == {"wrong-sign"}
+    assert codes(check(reward(), only=["wrong-sign", "may-divide-by-zero"])) == {"wrong-sign", "may-divide-by-zero"}
+    assert codes(check(reward(), only=["not-a-number"])) == set()  # its twin is looked for in the same breath
+
+
+def test_a_rule_that_is_ignored_does_not_speak():
+    everything = codes(check(reward()))
+    assert {"wrong-sign", "may-divide-by-zero", "unbounded"} <= everything
+    assert codes(check(reward(), ignore=["wrong-sign"])) == everything - {"wrong-sign"}
+    assert codes(check(reward(), only=["wrong-sign"], ignore=["wrong-sign"])) == set()
+
+
+@pytest.mark.parametrize("options", [{"only": ["wrong-sing"]}, {"ignore": ["wrong-sing"]}])
+def test_a_rule_that_does_not_exist_is_an_error_with_a_hint(options):
+    with pytest.raises(DefinitionError, match="there is no rule 'wrong-sing'. Did you mean 'wrong-sign'?"):
+        check(reward(), **options)
+
+
+def test_only_a_reward_can_be_checked():
+    with pytest.raises(DefinitionError, match="check takes a Reward, and this is a function"):
+        check(lambda x: x)
+
+
+def test_the_gravest_come_first():
+    severities = [finding.severity for finding in check(reward())]
+    assert severities == sorted(severities, reverse=True)
+    assert {"warning", "advice"} == set(severities)
+
+
+def test_a_report_names_its_reward():
+    report = check(reward(), only=["wrong-sign"])
+    assert (report.reward, report.version, report.fingerprint) == ("r", "1", reward().fingerprint)
+    assert report.seconds > 0
+    assert not report.ok
+    assert report.at_least("warning") == report.findings
+
+
+# -- what is allowed --------------------------------------------------------------------------------------------------
+
+
+def test_a_reward_allows_a_rule_for_all_of_its_terms():
+    report = check(reward(allow={"wrong-sign": "downhill pays"}), only=["wrong-sign"])
+    assert report.findings == ()
+    assert [(each.finding.term, each.reason) for each in report.suppressed] == [("effort", "downhill pays")]
+
+
+def test_a_term_allows_a_rule_for_itself_alone():
+    @term(weight=-1, allow={"wrong-sign": "downhill pays"})
+    def one(x):
+        return x - 0.5
+
+    @term(weight=-1)
+    def two(x):
+        return x - 0.5
+
+    made = Reward("r", version="1", terms=[one, two], fields=[UNIT])
+    report = check(made, only=["wrong-sign"])
+    assert [finding.term for finding in report] == ["two"]
+    assert [each.finding.term for each in report.suppressed] == ["one"]
+
+
+def test_the_reason_of_a_term_goes_before_that_of_its_reward():
+    @term(weight=-1, allow={"wrong-sign": "mine"})
+    def one(x):
+        return x - 0.5
+
+    made = Reward("r", version="1", terms=[one], fields=[UNIT], allow={"wrong-sign": "ours"})
+    assert [each.reason for each in check(made, only=["wrong-sign"]).suppressed] == ["mine"]
+
+
+def test_to_allow_what_is_no_rule_is_an_error_with_a_hint():
+    with pytest.raises(
+        DefinitionError, match="reward allows 'wrong-sing', which is no rule. Did you mean 'wrong-sign'?"
+    ):
+        check(reward(allow={"wrong-sing": "a slip"}))
+
+    @term(allow={"wrong-sing": "a slip"})
+    def one(x):
+        return x
+
+    with pytest.raises(DefinitionError, match="term 'one' allows 'wrong-sing', which is no rule"):
+        check(Reward("r", version="1", terms=[one], fields=[UNIT]))
+
+
+def test_what_is_allowed_is_still_allowed_after_a_journey_through_json():
+    made = Reward.from_json(reward(allow={"wrong-sign": "downhill pays"}).to_json())
+    assert [each.reason for each in check(made, only=["wrong-sign"]).suppressed] == ["downhill pays"]
+
+
+# -- rewards of every kind --------------------------------------------------------------------------------------------
+
+
+def test_a_reward_without_any_range_is_checked_as_far_as_it_goes():
+    @term(kind="shaping")
+    def closer(prev, curr):
+        return prev.x - curr.x
+
+    @term(weight=-1, low=0, high=5)
+    def effort(force):
+        return force * force
+
+    @term
+    def zones(y):
+        return 1 if y > 3 else 0
+
+    fields = [Field("x"), Field("force"), Field("y", role="state")]
+    made = Reward("r", version="1", terms=[closer, effort, zones], fields=fields, discount=1.0)
+    report = check(made)
+    assert report.ok or codes(report) <= {"missing-range", "unbounded", "jump", "pays-for-staying"}
+    assert {"missing-range", "unbounded", "jump", "pays-for-staying"} <= codes(report)
+    assert not report.undecided or not available()
+    for finding in report:
+        assert all(total is not None for total in really(made, finding))
+        assert all(abs(v) <= 1e6 for step in finding.witness for v in step.inputs.values())
+
+
+def test_a_reward_of_constants_alone():
+    @term(weight=-0.01)
+    def step():
+        return 1
+
+    report = check(Reward("r", version="1", terms=[step], fields=[]))
+    assert report.ok
+    assert not report.undecided
+
+
+def test_a_reward_with_everything_at_once():
+    source = """
+import math
+
+def zones(x, mood, lit, force, ahead, *, reach=2.0):
+    if math.isinf(ahead):
+        return 0
+    if mood == "other" and lit:
+        return -1
+    return min(1, max(force) + x / reach)
+
+def gain(prev, curr):
+    return max(0, curr.level - prev.level)
+
+def used(prev, curr):
+    return curr.tokens - prev.tokens
+
+def end(level_at_end):
+    return 10 * level_at_end
+"""
+    space = load(source)
+    made = Reward(
+        "whole",
+        version="1",
+        terms=[
+            term(low=-1, high=1)(space["zones"]),
+            term(kind="shaping", weight=0.5)(space["gain"]),
+            term(kind="penalty", weight=-1e-3)(space["used"]),
+            term(terminal=True)(space["end"]),
+        ],
+        fields=[
+            Field("x", low=0, high=2),
+            Field("mood", values=("calm", "wild", "other"), other="other", missing="calm"),
+            Field("lit", flag=True),
+            Field("force", length=4, low=-1, high=1),
+            Field("ahead", low=0, infinite=True),
+            Field("level", low=0, high=9, step=1),
+            Field("tokens", low=0, monotone="up"),
+            Field("level_at_end", low=0, high=9),
+        ],
+        discount=0.99,
+        prefer=[prefer({"x": 2.0}, over={"x": 0.0}, because="further is better")],
+    )
+    report = check(made, timeout=1)
+    assert "loop-that-pays" in codes(report)
+    assert "not-potential-based" in codes(report)
+    for finding in report:
+        really(made, finding)
+        assert finding.code in RULES
+        assert finding.message.endswith(".")
+        assert finding.advice
+
+
+def test_without_z3_every_rule_runs_and_what_it_cannot_prove_is_said():
+    @term(kind="shaping")
+    def shaped(prev, curr):
+        return (curr.x - prev.x) + (prev.y - curr.y)
+
+    fields = [UNIT, Field("y", low=0, high=1)]
+    report = check(Reward("r", version="1", terms=[shaped], fields=fields), z3=False)
+    assert {each.why.rpartition(": ")[2] for each in report.undecided} == {"z3 was not to be used"}
+    assert len(set(report.undecided)) == len(report.undecided)
+
+
+def test_facts_that_contradict_each_other_crash_nothing():
+    @term
+    def pay(x):
+        return 1 if x > 0.5 else 0
+
+    @fact
+    def low(x):
+        return x < 0.3
+
+    @fact
+    def high(x):
+        return x > 0.7
+
+    report = check(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[low, high]))
+    assert codes(report) == {"unreachable-branch"}
+
+
+def test_a_reward_with_other_parameters_is_another_reward():
+    made = reward_from("def f(x, *, far=2.0): return 1 if x > far else 0", UNIT)
+    assert {"dead-term", "unreachable-branch"} <= codes(check(made))
+    assert check(made.with_params(f={"far": 0.5})).ok
+
+
+@share(0.04)
+@given(case=readable())
+def test_whatever_is_found_in_a_random_reward_is_really_so(case):
+    made = case.reward
+    report = check(made, z3=False)
+    names = {"total", *(term.name for term in made.terms)}
+    for finding in report:
+        assert finding.term in names
+        assert finding.message.endswith(".")
+        totals = really(made, finding)
+        if finding.code in ("may-divide-by-zero", "not-a-number"):
+            assert totals == [None]
