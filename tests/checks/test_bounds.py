@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asking import outputs, samples, share
-from plaudit import Field, Reward, fact, term
+from plaudit import DefinitionError, Field, Reward, fact, term
 from plaudit.checks.ask import Solver
 from plaudit.checks.bounds import Bound, Ranges, bounds
 from plaudit.checks.boxes import close
@@ -169,3 +169,8 @@ def test_facts_that_contradict_each_other_leave_nothing():
     found = bounds(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large]), facts=True).total
     assert (found.lowest, found.highest) == (None, None)
     assert found.low > found.high
+
+
+def test_only_a_reward_has_bounds():
+    with pytest.raises(DefinitionError, match="bounds takes a Reward, and this is a Field"):
+        bounds(Field("x"))

@@ -54,6 +54,37 @@ def test_a_rule_that_does_not_exist_is_an_error_with_a_hint(options):
         check(reward(), **options)
 
 
+def test_a_text_is_one_code():
+    assert codes(check(reward(), only="wrong-sign")) == {"wrong-sign"}
+    assert "wrong-sign" not in codes(check(reward(), ignore="wrong-sign"))
+    with pytest.raises(DefinitionError, match="there is no rule 'wrong-sing'"):
+        check(reward(), only="wrong-sing")
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), "3", None, True])
+def test_a_timeout_is_a_positive_number(timeout):
+    with pytest.raises(DefinitionError, match="must be a positive, finite number of seconds"):
+        check(reward(), timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        ([[{"x": 1.0}], [{"x": 0.5}]], "and this is a list"),
+        ({}, "and it holds none"),
+        ({"idle": [{"x": 1.0}]}, "and it holds 1"),
+        ({"idle": [{"x": 1.0}], "win": 3}, "and it maps 'win' to a int"),
+        ({"idle": [{"x": 1.0}], "win": "x"}, "and it maps 'win' to a str"),
+        ({"idle": [{"x": 1.0}], "win": {"x": 1.0}}, "and it maps 'win' to a dict"),
+        ({"idle": [{"x": 1.0}], 2: [{"x": 1.0}]}, "and it maps 2 to a list"),
+    ],
+)
+def test_outcomes_are_episodes_by_name(outcomes, words):
+    wanted = "must be a mapping from at least two names to lists of rows, from the worst to the best, "
+    with pytest.raises(DefinitionError, match=wanted + words):
+        check(reward(), outcomes=outcomes)
+
+
 def test_only_a_reward_can_be_checked():
     with pytest.raises(DefinitionError, match="check takes a Reward, and this is a function"):
         check(lambda x: x)

@@ -63,6 +63,41 @@ def test_a_radian_counts_for_nothing():
     assert not Unit.read("rad").fits(Unit.read("deg"))
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("N", "kg*m/s^2"),
+        ("J", "N*m"),
+        ("J", "kg*m²/s²"),
+        ("W", "J/s"),
+        ("W", "N*m*rad/s"),
+        ("Pa", "N/m^2"),
+        ("Pa*m^3", "J"),
+        ("Hz", "1/s"),
+        ("m/s", "m*Hz"),
+        ("J/kg", "m²/s²"),
+        ("°", "deg"),
+    ],
+)
+def test_a_name_may_stand_for_a_product(one, other):
+    assert Unit.read(one).fits(Unit.read(other))
+    assert Unit.read(other).fits(Unit.read(one))
+    assert str(Unit.read(one)) == str(Unit.read(one.replace("²", "^2")))  # it is told as it was written
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("W", "J"), ("N", "kg"), ("Pa", "N"), ("Hz", "s"), ("kW", "W"), ("V*A", "W")]
+)
+def test_other_products_do_not_fit(one, other):
+    assert not Unit.read(one).fits(Unit.read(other))
+
+
+def test_a_root_looks_into_names():
+    assert Unit.read("J/kg").root() == Unit.read("m/s")
+    assert Unit.read("J^2").root() == Unit.read("J")
+    assert Unit.read("J").root() is None
+
+
 def test_only_even_powers_have_a_root():
     assert Unit.read("m^2/s^4").root() == Unit.read("m/s^2")
     assert Unit().root() == Unit()

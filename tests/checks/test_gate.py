@@ -49,7 +49,13 @@ def test_the_error_is_the_report(monkeypatch):
 def test_what_is_asked_reaches_the_check(monkeypatch):
     asked = {}
     instead_of_check(monkeypatch, lambda reward, **options: asked.update(options, reward=reward) or CLEAN)
-    assert_reward_ok(REWARD, only=["jump"], ignore={"unbounded"}, outcomes={"idle": [{"distance": 1.0}]}, timeout=0.5)
+    assert_reward_ok(
+        REWARD,
+        only=["jump"],
+        ignore={"unbounded"},
+        outcomes={"idle": [{"distance": 1.0}]},
+        timeout=0.5,
+    )
     assert asked == {
         "reward": REWARD,
         "only": ("jump",),
@@ -87,3 +93,7 @@ def test_a_real_reward_with_a_flaw_does_not_pass():
     with pytest.raises(AssertionError, match="loop-that-pays"):
         assert_reward_ok(load("hackmatrix"))
     assert assert_reward_ok(load("hackmatrix"), ignore=["loop-that-pays"]).ok
+
+
+def test_a_text_is_one_code():
+    assert assert_reward_ok(REWARD, fail_on="never", only="jump").undecided == ()

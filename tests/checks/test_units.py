@@ -24,6 +24,11 @@ FIELDS = {
         Field("odd", unit="about 3 m", low=0, high=1),
         Field("close", flag=True),
         Field("mode", values=("a", "b")),
+        Field("power", unit="W", low=0, high=10),
+        Field("spin", unit="rad/s", low=0, high=10),
+        Field("twist", unit="N*m", low=0, high=10),
+        Field("heading", unit="deg", low=0, high=360),
+        Field("slope", unit="°", low=0, high=90),
         Field("torque", unit="N*m", length=2, low=-1, high=1),
         Field("level", values=(0, 1, 2), unit="levels"),
     )
@@ -175,6 +180,33 @@ def test_a_radian_may_stand_beside_a_length_by_a_length():
     def fine(gap, angle, width):
         return gap * angle + width
 
+    assert said(fine) == []
+
+
+def test_a_torque_times_a_spin_is_a_power():
+    def fine(power, twist, spin):
+        return power - twist * spin
+
+    def wrong(power, twist):
+        return power - twist
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "W", "N*m")]
+
+
+def test_a_sine_of_degrees_is_a_mistake():
+    def sine(heading):
+        return math.sin(heading)
+
+    def cosine(slope, *, offset=3.0):
+        return math.cos(-slope + offset)
+
+    def fine(heading, angle, share, gap, width):
+        turned = math.cos(heading * math.pi / 180) + math.sin(share) + math.cos(gap / width)
+        return turned + math.sin(angle) + math.tanh(heading)
+
+    assert said(sine) == [("takes the sine of", "deg", "rad")]
+    assert said(cosine) == [("takes the cosine of", "°", "rad")]
     assert said(fine) == []
 
 

@@ -323,7 +323,7 @@ def test_every_total_of_a_witness_is_what_the_reward_gives(plaudit):
 
 
 def test_without_z3_the_command_works_and_says_what_stays_open():
-    script = "import sys; sys.modules['z3'] = None; from plaudit.cli import main; main(['check', 'apex'])"
+    script = "import sys; sys.modules['z3'] = None; from plaudit.cli import main; main(['check', 'apex', 'hackmatrix@potential'])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (FOUND, "")
     assert "loop-that-pays" in done.stdout

@@ -103,6 +103,9 @@ def test_it_holds_what_the_declaration_allows(field, inside, outside):
         ({"values": (1, None)}, "finite numbers"),
         ({"values": (1, 2), "flag": True}, "a flag takes no values"),
         ({"values": (1, 2), "low": 0}, "already says which numbers"),
+        ({"values": (1, 2), "low": 0, "step": 1}, "already says which numbers"),
+        ({"values": (1, 2), "step": 0}, "step=0 must be above 0"),
+        ({"values": ("a", "b"), "step": 1}, "step= is for numbers"),
         ({"values": (1, 2), "outside": "clip"}, "already says which numbers"),
         ({"values": ("a", "b"), "low": 0}, "low= is for numbers"),
         ({"values": ("a", "b"), "outside": "allow"}, "outside= is for numbers"),
@@ -141,3 +144,8 @@ def test_what_contradicts_itself_is_refused_by_name(options, words):
 def test_everything_but_the_name_is_given_by_keyword():
     with pytest.raises(TypeError):
         Field("x", 0, 1)
+
+
+def test_listed_numbers_may_have_a_largest_step():
+    stage = Field("stage", values=(0, 1, 2, 3), step=1, monotone="up")
+    assert (stage.step, stage.numbers) == (1.0, (0.0, 1.0, 2.0, 3.0))

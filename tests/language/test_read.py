@@ -716,10 +716,23 @@ def test_an_undeclared_field_of_a_record_is_named():
         Reward("r", version="1", terms=[term(function("return curr.place", "curr"))], fields=[Field("plaice")])
 
 
-@pytest.mark.parametrize("body", ["return y", "a = x\nreturn y", "return y if True else x", "return y + len((x, x))"])
+@pytest.mark.parametrize("body", ["a = x\nreturn y", "return y if True else x", "return y + len((x, x))"])
 def test_a_declared_field_that_makes_no_difference_is_unused(body):
     made = term(function(body, "x, y"))
-    with pytest.raises(UnusedField, match="no term reads the declared field 'x'"):
+    with pytest.raises(UnusedField, match="reads 'x', and it makes no difference to any score"):
+        Reward("r", version="1", terms=[made], fields=[FIELDS["x"], FIELDS["y"]])
+
+
+def test_a_parameter_that_is_never_used_is_told_as_such():
+    made = term(function("return y", "x, y"))
+    words = f"term '{made.name}' takes 'x' and never uses it: drop the parameter or use it"
+    with pytest.raises(UnusedField, match=words):
+        Reward("r", version="1", terms=[made], fields=[FIELDS["x"], FIELDS["y"]])
+
+
+def test_a_field_of_a_record_that_makes_no_difference_is_told():
+    made = term(function("a = curr.x\nreturn curr.y", "curr"))
+    with pytest.raises(UnusedField, match="reads 'curr.x', and it makes no difference"):
         Reward("r", version="1", terms=[made], fields=[FIELDS["x"], FIELDS["y"]])
 
 

@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import dataclass, replace
+from time import monotonic
 
-from plaudit.checks.boxes import MOST_BOXES, Highest, climbed, close, highest
+from plaudit.checks.boxes import MOST_BOXES, Highest, climbed, highest
 from plaudit.checks.domain import HUGE, Row, near
 from plaudit.checks.question import Question, at_infinity, every_way
 from plaudit.checks.smt import Asked, available
@@ -26,16 +27,27 @@ class Solver:
     """Whether z3 may be used where it is installed."""
     boxes: int = MOST_BOXES
     """How many boxes are cut before z3 is asked."""
+    until: float = math.inf
+    """When to give up, by `time.monotonic`: from then on questions are only glanced at."""
 
     @property
     def proves(self) -> bool:
         """Whether z3 is at hand."""
-        return self.z3 and available()
+        return self.z3 and not self.late and available()
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return monotonic() > self.until
+
+    @property
+    def _most(self) -> int:
+        return 1 if self.late else self.boxes
 
     def highest(self, question: Question, asked: int) -> Highest:
         """Return how high `asked` can be."""
         program = question.program(asked)
-        found = highest(program, most=self.boxes)
+        found = highest(program, most=self._most)
         if found.exact or not found.possible or not self.proves:
             return found
         return self._raised(program, found)
@@ -49,11 +61,11 @@ class Solver:
         """Return a row that makes `flag` true; False where there is none, None where that is not decided."""
         program = question.program(question.builder.simplified(n.Number(flag)))
         nearest, *others = _nearest_first(program)
-        found = highest(nearest, enough=0.5, most=self.boxes)
+        found = highest(nearest, enough=0.5, most=self._most)
         if found.value == 1:
             return found.row
         for other in others:  # a row of very large numbers may owe it to rounding: z3 must say that it is one
-            found = highest(other, enough=0.5, most=self.boxes)
+            found = highest(other, enough=0.5, most=self._most)
         if found.bound < 1:
             return False
         return self._proposed(program) if self.proves else None
@@ -63,7 +75,7 @@ class Solver:
         edge = limit + 1e-9 * max(1.0, abs(limit))
         program = question.program(asked)
         for each in _nearest_first(program):
-            found = highest(each, enough=edge, most=self.boxes)
+            found = highest(each, enough=edge, most=self._most)
             if found.row is not None and max(edge, limit + _noise(program, found.row)) < found.value < math.inf:
                 return found.row
         if found.bound <= edge:
@@ -97,7 +109,7 @@ class Solver:
             climb = _Climb(program, Asked(variant, timeout=self.timeout), best, found.bound)
             bound = max(bound, climb.run())
             best = climb.best
-        return Highest(best.value if close(bound, best.value) else min(bound, found.bound), best.row, best.value)
+        return Highest(max(best.value, min(bound, found.bound)), best.row, best.value)
 
 
 class _Climb:
@@ -120,7 +132,8 @@ class _Climb:
             if row is False:
                 self.ceiling = goal
                 if goal <= least:
-                    return low
+                    more = math.isfinite(low) and self.asked.solve(self.asked.asked > self.asked.real(low)) is not False
+                    return goal if more else low
                 stride = max(stride / 8, STEP)
             elif not isinstance(row, dict) or not self.improved(row):
                 return self.ceiling

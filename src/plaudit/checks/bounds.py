@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from plaudit.checks.ask import Solver
-from plaudit.checks.boxes import Highest
+from plaudit.checks.contradiction import contradiction
 from plaudit.checks.domain import Row, as_inputs, unlimited
-from plaudit.checks.question import Question
+from plaudit.checks.question import Copy, Question
 from plaudit.checks.subject import Subject
+from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 
 Inputs = Mapping[str, float | bool | str]
@@ -54,7 +56,8 @@ class Bounds:
 def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Bounds:
     """Return intervals that hold every score, value and total `reward` can give over the declared ranges.
 
-    With `facts`, only over the steps of which the declared facts are true, which may be fewer.
+    With `facts`, only over the steps of which the declared facts are true, which may be fewer; if they are true of
+    none, that is an error.
 
     >>> from plaudit.systems import load
     >>> bounds(load("roadsense")).total
@@ -62,7 +65,12 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Boun
     >>> print(bounds(load("roadsense"), facts=True).total)
     [-103, 1]
     """
-    return Ranges(Subject(reward), Solver(timeout), facts=facts).bounds()
+    if not isinstance(reward, Reward):
+        raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
+    subject, solver = Subject(reward), Solver(timeout)
+    if facts and (found := contradiction(subject, solver)):
+        raise DefinitionError(f"reward {reward.name!r} has no bounds: {found}")
+    return Ranges(subject, solver, facts=facts).bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,11 @@ class Span:
     least: float
     most: float
     exact: bool
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two ends as people are told: what is attained where they are exact."""
+        return (self.least + 0.0, self.most + 0.0) if self.exact else (self.low, self.high)
 
     def bound(self, subject: Subject) -> Bound:
         """Return it for people: whole rows by name, no bound where there is none."""
@@ -96,14 +109,15 @@ class Ranges:
 
     def span(self, output: str) -> Span:
         """Return the ends of one output: `total`, `comfort.score`."""
-        ends: list[Highest] = []
-        for ask in (self.solver.lowest, self.solver.highest):
-            question = Question()
-            copy = self.subject.row(question) if self.facts else question.copy(self.subject.program)
-            ends.append(ask(question, copy[output]))
-        low, high = ends
+        question, copy = self._asked
+        low, high = self.solver.lowest(question, copy[output]), self.solver.highest(question, copy[output])
         exact = low.exact and high.exact
         return Span(_end(low.bound), _end(high.bound), low.row, high.row, low.value, high.value, exact)
+
+    @cached_property
+    def _asked(self) -> tuple[Question, Copy]:
+        question = Question()
+        return question, self.subject.row(question) if self.facts else question.copy(self.subject.program)
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""

@@ -19,6 +19,8 @@ from plaudit.language.intervals import within
 from plaudit.language.program import Program
 
 MOST_BOXES = 150
+MOST_WORK = 1_000_000
+"""How many nodes a search may compute: about a second's worth."""
 PATIENCE = 30
 """A search that has made no headway in so many boxes is given up."""
 CLOSE = 1e-9
@@ -77,6 +79,7 @@ class _Search:
         self.reads = _reads(program)
         self.assumed = assumed(program)
         self.number = count()
+        self.work = 0
         self.queue: list[tuple[float, int, Box, tuple[Interval, ...]]] = []
         self.best = Highest(-math.inf, None)
         self.partners = {
@@ -89,7 +92,8 @@ class _Search:
             self.push(box)
         before: tuple[float, float] | None = None
         for done in range(most):
-            if not self.queue or self.best.value > self.enough or self.settled(-self.queue[0][0]):
+            over = self.best.value > self.enough or self.work > MOST_WORK
+            if not self.queue or over or self.settled(-self.queue[0][0]):
                 break
             if done % PATIENCE == 0:
                 now = (self.queue[0][0], self.best.value)
@@ -105,8 +109,7 @@ class _Search:
             for part in parts:
                 self.push(part)
         promised = -self.queue[0][0] if self.queue else -math.inf
-        bound = max(promised, self.best.value)
-        return Highest(self.best.value if self.settled(bound) else bound, self.tamed(), self.best.value)
+        return Highest(max(promised, self.best.value), self.tamed(), self.best.value)
 
     def tamed(self) -> Row | None:
         """Return the best row, numbers near the largest float replaced by smaller ones that are worth as much."""
@@ -127,6 +130,7 @@ class _Search:
 
     def push(self, box: Box) -> None:
         """Keep a box that may hold something better, and try a corner of it."""
+        self.work += len(self.program.nodes)
         found = within(self.program, {name: hull(part) for name, part in box.items()}, assumed=self.assumed)
         promised = found[self.asked].high
         if found[self.given].high == 0 or (self.best.row is not None and promised <= self.best.value):
@@ -149,7 +153,7 @@ class _Search:
         """
         value = self.value(row)
         for name, part in box.items():
-            if close(value, promised):
+            if close(value, promised) or self.work > MOST_WORK:
                 break
             for other in dict.fromkeys((part[-1], part[len(part) // 2], part[0])):
                 if other == row[name]:
@@ -165,6 +169,7 @@ class _Search:
 
     def value(self, row: Row) -> float:
         """Return what a single row gives; -inf where what is given does not hold of it."""
+        self.work += len(self.program.nodes)
         found = within(self.program, {name: Interval(value, value) for name, value in row.items()})
         return found[self.asked].low if found[self.given].low == 1 else -math.inf
 

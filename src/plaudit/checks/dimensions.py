@@ -8,11 +8,23 @@ _SPELLINGS = str.maketrans({"·": "*", "⋅": "*", "×": "*", "−": "-"})
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 _NAME = r"(?:[^\W\d_]|[%°$€£¥Ω])+(?:_[^\W\d_]+)*"
 _TOKEN = re.compile(rf"\s*(?:(?P<name>{_NAME}|1(?!\d))|(?P<sign>[*/()]))(?P<power>\^?-?\d+)?")
+_MEANS: Mapping[str, Mapping[str, int]] = {
+    "N": {"kg": 1, "m": 1, "s": -2},
+    "J": {"kg": 1, "m": 2, "s": -2},
+    "W": {"kg": 1, "m": 2, "s": -3},
+    "Pa": {"kg": 1, "m": -1, "s": -2},
+    "Hz": {"s": -1},
+    "°": {"deg": 1},
+}
+"""Names that stand for a product of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A product of powers of names, which are only names: `km` and `m` have nothing in common.
+    """A product of powers of names.
+
+    A few names are known to be products of others: `J` is `N*m`. The rest are only names: `km` and `m` have nothing
+    in common.
 
     >>> str(Unit.read("m*s^-2")), Unit.read("m/s/s") == Unit.read("m/s²")
     ('m/s^2', True)
@@ -49,13 +61,25 @@ class Unit:
 
     def root(self) -> "Unit | None":
         """Return the square root of this unit; None where an exponent is odd."""
-        if any(power % 2 for _, power in self.powers):
-            return None
-        return Unit.of({name: power // 2 for name, power in self.powers})
+        for unit in (self, self.expanded()):
+            if not any(power % 2 for _, power in unit.powers):
+                return Unit.of({name: power // 2 for name, power in unit.powers})
+        return None
+
+    def expanded(self) -> "Unit":
+        """Return the same unit without names that stand for a product of others.
+
+        >>> str(Unit.read("W/N").expanded())
+        'm/s'
+        """
+        unit = Unit()
+        for name, power in self.powers:
+            unit = unit.times(Unit.of(_MEANS.get(name, {name: 1})), power)
+        return unit
 
     def fits(self, other: "Unit") -> bool:
         """Return whether the two may be added; a radian is a length by a length, so it counts for nothing here."""
-        return all(name == "rad" for name, _ in self.times(other, -1).powers)
+        return all(name == "rad" for name, _ in self.times(other, -1).expanded().powers)
 
     def __str__(self) -> str:
         """Return the unit as people write it: `m/s^2`, and `1` where nothing is left of it."""

@@ -1,6 +1,7 @@
 """One examination of one reward: what every rule asks with, and the words in which it answers."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from plaudit.checks.ask import Solver
@@ -26,6 +27,11 @@ class Examination:
     """What one rule found out and another wants to know."""
     _spans: dict[tuple[str, bool], Span] = field(default_factory=dict)
 
+    @cached_property
+    def _ranges(self) -> tuple[Ranges, Ranges]:
+        rough = replace(self.solver, z3=False, boxes=ROUGH)
+        return Ranges(self.subject, rough), Ranges(self.subject, self.solver)
+
     @property
     def reward(self) -> Reward:
         """The reward that is examined."""
@@ -38,9 +44,8 @@ class Examination:
         """
         if (output, tight) not in self._spans:
             rough = self._spans.get((output, False))
-            solver = self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH)
             known = rough is not None and rough.exact
-            self._spans[output, tight] = rough if known and rough else Ranges(self.subject, solver).span(output)
+            self._spans[output, tight] = rough if known and rough else self._ranges[tight].span(output)
         return self._spans[output, tight]
 
     def finding(
@@ -75,6 +80,8 @@ class Examination:
 
 def unanswered(solver: Solver) -> str:
     """Return why a question was left open."""
+    if solver.late:
+        return "the time for this reward was up"
     if solver.proves:
         return f"no answer within {solver.timeout:g} s a query"
     return INSTALL if not available() else "z3 was not to be used"

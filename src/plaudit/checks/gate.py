@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from plaudit.checks.check import check
+from plaudit.checks.check import as_codes, check
 from plaudit.checks.finding import Finding, Report
 from plaudit.checks.formats.checked import Checked
 from plaudit.checks.formats.text import as_text
@@ -28,7 +28,7 @@ def assert_reward_ok(
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _known(fail_on)
-    report = check(reward, only=tuple(only), ignore=tuple(ignore), outcomes=outcomes, timeout=timeout)
+    report = check(reward, only=as_codes(only), ignore=as_codes(ignore), outcomes=outcomes, timeout=timeout)
     if failing(report, fail_on):
         raise AssertionError(as_text([Checked.of(report, reward)]).rstrip("\n"))
     return report

@@ -22,6 +22,8 @@ _RULES = (
     Rule("loop-that-pays", "warning", "An agent can go round for ever and be paid for it without getting anywhere."),
     Rule("not-potential-based", "advice", "Shaping that does not telescope can change which policy is best."),
     Rule("pays-for-staying", "advice", "An agent that is paid for staying where it is has a reason never to finish."),
+    Rule("pays-per-event", "advice", "What pays whenever it happens can be worth more, repeated, than finishing."),
+    Rule("cheap-end", "advice", "Where every step costs, an agent may learn to end the episode badly and soon."),
     Rule("saturated-clamp", "warning", "Where a clamp binds nearly everywhere, the term says nothing any more."),
     Rule("clamp-never-binds", "warning", "A clamp out of reach protects nothing and hides what the range really is."),
     Rule("dead-term", "warning", "A term that is the same for every input teaches nothing."),
@@ -42,6 +44,8 @@ _RULES = (
     Rule("unused-field", "advice", "A field that cannot change the total is measured for nothing."),
     Rule("unused-knob", "warning", "A knob that changes nothing will be tuned in vain."),
     Rule("missing-range", "advice", "Without ranges little can be proved."),
+    Rule("contradictory-facts", "warning", "Facts that are true of no step prove whatever one likes."),
+    Rule("unused-allow", "advice", "A reason for what is no longer there hides the flaw when it comes back."),
     Rule("changed-since-read", "warning", "The function and the reward made of it no longer compute the same."),
 )
 

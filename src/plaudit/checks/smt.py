@@ -6,9 +6,11 @@ row that z3 proposes is always run before it is believed.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 from plaudit.checks.domain import Row, choices, span, unlimited
@@ -27,10 +29,35 @@ UNKNOWN = (n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
 
 @cache
 def available() -> bool:
-    """Return whether z3 is installed."""
+    """Return whether z3 is installed and can be imported."""
+    import contextlib
     import importlib.util
+    import io
 
-    return importlib.util.find_spec("z3") is not None
+    if importlib.util.find_spec("z3") is None:
+        return False
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # without its library it prints advice there
+            import z3  # noqa: F401
+    except Exception:  # its own kind of error, OSError, ImportError: whatever it is, there is no z3
+        return False
+    return True
+
+
+_OWN = threading.local()
+
+
+def _maths() -> Any:
+    """Return what is needed of z3, in a context that belongs to this thread alone: two threads cannot share one."""
+    if not hasattr(_OWN, "maths"):
+        import z3
+
+        own = None if threading.current_thread() is threading.main_thread() else z3.Context()
+        made = ("Solver", "Bool", "BoolVal", "FreshBool", "FreshReal", "Real", "RealSort", "RealVal")
+        names = ("And", "Function", "If", "Not", "Or", "ToInt", "ToReal", "is_rational_value", "sat", "unsat")
+        makers = {name: partial(getattr(z3, name), ctx=own) for name in made}
+        _OWN.maths = SimpleNamespace(**makers, **{name: getattr(z3, name) for name in names})
+    return _OWN.maths
 
 
 class Asked:
@@ -38,9 +65,7 @@ class Asked:
 
     def __init__(self, program: Program, *, timeout: float) -> None:
         """Translate `program`, whose outputs are `asked` and `given`; each answer may take `timeout` seconds."""
-        import z3
-
-        self._z3 = z3
+        self._z3 = z3 = _maths()
         self._program = program
         self._solver = z3.Solver()
         self._solver.set("timeout", max(1, int(timeout * 1000)))

@@ -14,6 +14,7 @@ from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, Role
 from plaudit.language.program import Program, reachable
+from plaudit.language.source import Source
 from plaudit.language.sure import surely
 from plaudit.reward.facts import inputs_of
 from plaudit.reward.reward import Reward
@@ -86,7 +87,7 @@ class Subject:
         """Return what a field is: what persists, what the agent chooses, or what happens in a step."""
         if field.role is not None:
             return field.role
-        if any(name.startswith("prev.") and each.name == field.name for name, each in self.fields.items()):
+        if any(name.startswith(("prev.", "curr.")) and each.name == field.name for name, each in self.fields.items()):
             return "state"
         return "action" if field.name == self.reward.action else "event"
 
@@ -96,11 +97,7 @@ class Subject:
 
     def where(self, term: str) -> Place | None:
         """Return where a term is defined."""
-        source = self.terms[term].source if term in self.terms else None
-        if source is None:
-            return None
-        line = source.tree.lineno
-        return Place(source.file, line, source.lines[line - source.first].strip())
+        return stands(self.terms[term].source) if term in self.terms else None
 
     def about(self, *inputs: str) -> tuple[str, ...]:
         """Return the facts that tie any of these inputs to others."""
@@ -238,6 +235,14 @@ class Subject:
                     row = other
                     break
         return row
+
+
+def stands(source: Source | None) -> Place | None:
+    """Return where a function stands, whatever was made of it; None where it was loaded and has no source."""
+    if source is None:
+        return None
+    line = source.tree.lineno
+    return Place(source.file, line, source.lines[line - source.first].strip())
 
 
 def state_fields(subject: Subject) -> dict[str, Field]:

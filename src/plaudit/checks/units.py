@@ -1,4 +1,4 @@
-"""The units of what a reward computes: where metres are added to metres per second, or compared with them.
+"""The units of what a reward computes: where metres are added to metres per second, or a sine is taken of degrees.
 
 One loop over the nodes. A unit is known only where it follows from the units of fields: a constant or a parameter
 adapts to whatever stands beside it, and a product with one may well be a conversion, so its unit is unknown.
@@ -14,12 +14,12 @@ from plaudit.checks.dimensions import Unit
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, reachable
 
-Operation = Literal["adds", "compares", "chooses between"]
+Operation = Literal["adds", "compares", "chooses between", "takes the sine of", "takes the cosine of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Two units that do not go together."""
+    """Two units that do not go together; of a sine, the unit of the angle and the one that it must have."""
 
     node: int
     """The position of the operation in its Program."""
@@ -55,13 +55,15 @@ JOINING: Mapping[type[n.Node], Operation] = {
 }
 """Operations whose operands must have the same unit, which is then that of their result."""
 FREE = (n.Const, n.Param, n.Number, n.Item)
+OF_AN_ANGLE: Mapping[type[n.Node], Operation] = {n.Sin: "takes the sine of", n.Cos: "takes the cosine of"}
+DEGREE, RADIAN = Unit.of({"deg": 1}), Unit.of({"rad": 1})
 KEEPING = (n.Neg, n.Abs, n.Floor, n.Ceil, n.Round)
 PURE = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
 """Functions whose result is a pure number."""
 
 
 def mismatches(program: Program) -> list[Mismatch]:
-    """Return every place in a term where known units that differ are added, compared or chosen between."""
+    """Return every place in a term where known units that differ are joined, or an angle is taken in degrees."""
     owners: dict[int, list[str]] = {}
     for term in program.terms:
         for at in reachable(program.nodes, [program.outputs[f"{term}.score"]]):
@@ -75,6 +77,10 @@ def mismatches(program: Program) -> list[Mismatch]:
                 found.append(Mismatch(at, tuple(owners[at]), JOINING[type(node)], *clash))
         else:
             reading = _reading(node, program, readings)
+            if isinstance(node, n.Sin | n.Cos) and at in owners:
+                angle = readings[node.arg]
+                if isinstance(angle, Unit) and angle.fits(DEGREE):
+                    found.append(Mismatch(at, tuple(owners[at]), OF_AN_ANGLE[type(node)], angle, RADIAN))
         readings.append(reading)
     return found
 

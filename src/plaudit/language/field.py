@@ -174,8 +174,8 @@ def _number_problems(field: Field) -> list[str]:
         if not _is_finite(getattr(field, name)):
             hint = "; write infinite=True to allow infinity" if name == "high" else ""
             return [f"{name}={getattr(field, name)!r} must be a finite number{hint}"]
-    if field.values and (given or field.infinite or field.outside != "error"):
-        return ["values= already says which numbers are allowed; drop low, high, step, infinite and outside"]
+    if field.values and (set(given) - {"step"} or field.infinite or field.outside != "error"):
+        return ["values= already says which numbers are allowed; drop low, high, infinite and outside"]
     if field.step is not None and field.step <= 0:
         return [f"step={field.step!r} must be above 0: it is the largest change in one step"]
     if field.low is not None and field.high is not None and field.low > field.high:

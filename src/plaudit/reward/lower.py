@@ -1,5 +1,6 @@
 """From terms and fields to a Program: scores, clamps, weights, the sum, and the conditions that a row must meet."""
 
+import ast
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,10 +61,27 @@ def formula(
     nodes = tuple(builder.nodes)
     body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
     read = {field.name for field in body.inputs.values()}
-    for unused in fields.keys() - read:
-        near = did_you_mean(unused, read)
-        raise UnusedField(f"reward {name!r}: no term reads the declared field {unused!r}.{near} Use it or drop it.")
+    for field in fields:
+        if field not in read:
+            raise UnusedField(f"reward {name!r}: {_unused(field, terms, read)}")
     return body
+
+
+def _unused(field: str, terms: Sequence[Term], read: Iterable[str]) -> str:
+    """Return what to do about a declared field that makes no difference to any score."""
+    for term in terms:
+        for name in term.reads:
+            if name == field and not _mentions(term, field):
+                return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
+            if name.rpartition(".")[2] == field:
+                return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
+    return f"no term reads the declared field {field!r}.{did_you_mean(field, read)} Use it or drop it."
+
+
+def _mentions(term: Term, name: str) -> bool:
+    """Return whether the function of a term names one of its parameters in its body."""
+    body = term.source.tree.body if term.source is not None else ()
+    return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
 
 
 def read_into(

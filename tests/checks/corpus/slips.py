@@ -118,7 +118,7 @@ def dose_nobody_needs():
         "dosing",
         version="1",
         terms=[misfit],
-        fields=[Field("need", low=0, high=3, unit="mg", role="state"), Field("dose", values=(0, 1, 2))],
+        fields=[Field("need", low=0, high=3, unit="mg"), Field("dose", values=(0, 1, 2))],
         action="dose",
     )
 

@@ -48,3 +48,20 @@ def test_terms_of_different_units_are_told_of_under_the_total_or_not_at_all():
 
     found = told(Reward("r", version="1", terms=[one, two], fields=[METRES, SPEED]), "unit-mismatch")
     assert found == []  # weights convert what terms are worth
+
+
+def test_a_sine_of_degrees_is_told_in_a_sentence_of_its_own():
+    angle = Field("x", low=0, high=360, unit="deg")
+    made = reward_from("def f(x): return math.sin(x) + 2 * math.sin(x) + math.cos(x)", angle)
+    sine, cosine = told(made, "unit-mismatch")
+    assert sine.message == "'f' takes the sine of an angle in deg, and it must be in rad."
+    assert cosine.message == "'f' takes the cosine of an angle in deg, and it must be in rad."
+    assert "math.pi / 180" in sine.advice
+    repaired = reward_from("def f(x): return math.sin(x * math.pi / 180)", angle)
+    assert told(repaired, "unit-mismatch") == []
+
+
+def test_a_unit_is_told_as_it_is_written():
+    power, work = Field("x", low=0, high=9, unit="W"), Field("y", low=0, high=9, unit="J")
+    (finding,) = told(reward_from("def f(x, y): return x - y", power, work), "unit-mismatch")
+    assert finding.message == "'f' adds W and J."

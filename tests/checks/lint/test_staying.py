@@ -32,7 +32,7 @@ def test_a_survival_bonus_is_advice():
     made = reward(survival, high)
     (finding,) = told(made, "pays-for-staying")
     assert (finding.severity, finding.term) == ("advice", "total")
-    assert finding.message == "a step in which nothing happens pays up to 2, for ever."
+    assert finding.message == "a step that leaves everything as it is pays up to 2, for ever."
     assert finding.witness[0].inputs == {"height": 10.0}
     assert really(made, finding) == [2]
 
@@ -66,7 +66,7 @@ def test_each_stretch_that_pays_is_told():
     made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")])
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == (
-        "a step in which nothing happens pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
+        "a step that leaves everything as it is pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
         "a step)."
     )
     assert really(made, finding) == [1, 0.5]
@@ -150,7 +150,7 @@ def test_a_field_that_only_rises_can_stand_still():
 def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
     made = reward(high, fields=[Field("height", role="state")])
     (finding,) = told(made, "pays-for-staying")
-    assert finding.message == "a step in which nothing happens pays as much as you like, for ever."
+    assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
     assert 0 < really(made, finding)[0] <= 1e6
 
     @term

@@ -85,7 +85,7 @@ def test_the_largest_jump_is_told_with_how_many_others_there_are():
     (finding,) = told(reward, "jump")
     assert (finding.severity, finding.term) == ("advice", "f")
     assert finding.message == (
-        "'f' jumps by 95 at x = 1: from -100 just below to -5 just above. It jumps in 2 other places too."
+        "the score of 'f' jumps by 95 at x = 1: from -100 just below to -5 just above. It jumps in 2 other places too."
     )
     assert really(reward, finding) == [-100, -5, -5]
 
@@ -142,3 +142,11 @@ def test_a_jump_to_what_cannot_be_scored_is_another_matter():
 def test_a_loaded_reward_jumps_too():
     reward = Reward.from_json(zones("1 if x < 5 else 2 if x > 5 else -100").to_json())
     assert [finding.place for finding in (*told(reward, "jump"), *told(reward, "zone-gap"))] == [None, None]
+
+
+def test_a_value_that_stands_alone_is_a_gap_and_no_jump():
+    alone = zones("1 if x < 5 else 1 if x > 5 else -100")
+    assert len(told(alone, "zone-gap")) == 1
+    assert told(alone, "jump") == []
+    (finding,) = told(zones("1 if x < 5 else 4 if x > 5 else -100"), "jump")
+    assert "jumps by 3 at x = 5: from 1 just below to 4 just above" in finding.message

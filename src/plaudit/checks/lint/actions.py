@@ -7,7 +7,7 @@ from plaudit.checks.domain import Row, choices, rest, shown
 from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Severity, Step, Undecided
 from plaudit.checks.question import Question
-from plaudit.checks.subject import Subject
+from plaudit.checks.subject import Subject, state_fields
 from plaudit.language.field import Field
 from plaudit.reward.facts import inputs_of
 
@@ -33,6 +33,7 @@ def dominated_action(examination: Examination) -> Iterator[Finding | Undecided]:
             "dominated-action", "total", f"{len(options)} actions: more than {MOST_ACTIONS} are not compared"
         )
         return
+    told_what_it_does = bool(tied(subject, name)) or not state_fields(subject)
     beaten: dict[Severity, dict[float, dict[float, Row]]] = {"warning": {}, "advice": {}}
     for better in options:
         for worse in options:
@@ -43,7 +44,7 @@ def dominated_action(examination: Examination) -> Iterator[Finding | Undecided]:
                 pair = f"whether {_called(field, better)} is always at least as good as {_called(field, worse)}"
                 yield examination.undecided("dominated-action", "total", pair)
             elif isinstance(row, dict):
-                mild = priced or _does_nothing(field, better)
+                mild = priced or _does_nothing(field, better) or not told_what_it_does
                 beaten["advice" if mild else "warning"].setdefault(better, {})[worse] = row
     told: set[float] = set()
     for severity, each in beaten.items():
@@ -88,7 +89,8 @@ def _told(
 ) -> Iterator[Finding]:
     """Tell of each dominated action once, under the action that beats most of them.
 
-    It is advice where doing nothing is what beats it, or where it is merely dearer: acting has its price.
+    It is advice where doing nothing is what beats it, where it is merely dearer (acting has its price), and where the
+    reward reads a state and no fact says what the action does: it may be good for what comes after.
     """
     subject, field = examination.subject, examination.subject.fields[name]
     for better in sorted(beaten, key=lambda each: -len(beaten[each])):

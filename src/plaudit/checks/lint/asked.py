@@ -10,7 +10,10 @@ from plaudit.checks.lint import (
     clamps,
     declared,
     dimensions,
+    events,
+    facts,
     failing,
+    giving_up,
     loops,
     outcomes,
     potential,
@@ -23,9 +26,12 @@ from plaudit.checks.lint import (
 Findings = Iterator[Finding | Undecided]
 
 ASKED: Mapping[tuple[str, ...], Callable[[Examination], Findings]] = {
+    ("contradictory-facts",): facts.contradictory_facts,
     ("loop-that-pays",): loops.loop_that_pays,
     ("not-potential-based",): potential.not_potential_based,
     ("pays-for-staying",): staying.pays_for_staying,
+    ("pays-per-event",): events.pays_per_event,
+    ("cheap-end",): giving_up.cheap_end,
     ("saturated-clamp",): clamps.saturated_clamp,
     ("clamp-never-binds",): clamps.clamp_never_binds,
     ("dead-term",): terms.dead_term,

@@ -6,13 +6,16 @@ from itertools import pairwise
 from plaudit.checks.aims import cuts
 from plaudit.checks.domain import Row, rest
 from plaudit.checks.examination import Examination, number
-from plaudit.checks.finding import Finding, Undecided
+from plaudit.checks.finding import Finding, Place, Undecided
 from plaudit.checks.places import Marked, marked
 from plaudit.checks.question import Question
 from plaudit.language import nodes as n
 from plaudit.language.interval import Interval
 from plaudit.language.intervals import within
 from plaudit.language.program import Program, reachable
+
+MOST_TOLD = 5
+"""So many branches of a term are told one by one; of more, how many there are."""
 
 
 def unreachable_branch(examination: Examination) -> Iterator[Finding | Undecided]:
@@ -21,31 +24,45 @@ def unreachable_branch(examination: Examination) -> Iterator[Finding | Undecided
         read = marked(examination.reward, term)
         if read is None:
             continue
-        lines: dict[tuple[str, int, int, str], list[int]] = {}
-        for at, mark in enumerate(read.marks):  # a helper that is called twice has each line twice
-            if mark.test is None:
-                lines.setdefault((mark.file, mark.line, mark.column, mark.text), []).append(at)
-        for places in lines.values():
+        never: list[Place] = []
+        inputs: set[str] = set()
+        for places in _lines(read).values():
             answers = [_reached(examination, read, at) for at in places]
             if any(isinstance(answer, dict) for answer in answers):
                 continue
             place = read.place(places[0])
             if None in answers:
-                yield examination.undecided(
-                    "unreachable-branch", term.name, f"whether line {place.line} is ever reached"
-                )
+                what = f"whether line {place.line} is ever reached"
+                yield examination.undecided("unreachable-branch", term.name, what)
                 continue
-            inputs = _inputs(read.program, read.program.outputs[f"reached {places[0]}"])
-            facts = examination.subject.about(*inputs)
-            given = " and facts" if facts else ""
-            yield examination.finding(
-                "unreachable-branch",
-                term.name,
-                f"{term.name!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there.",
-                "Correct the condition, or drop the branch: what stands there is never paid.",
-                place=place,
-                facts=facts,
-            )
+            never.append(place)
+            inputs |= _inputs(read.program, read.program.outputs[f"reached {places[0]}"])
+        facts = examination.subject.about(*inputs)
+        for told, place in enumerate(never[:MOST_TOLD]):
+            more = len(never) - MOST_TOLD if told == MOST_TOLD - 1 else 0
+            yield _unreachable(examination, term.name, place, facts, more)
+
+
+def _lines(read: Marked) -> dict[tuple[str, int, int, str], list[int]]:
+    """Return the marks of each place: a helper that is called twice has each of its places twice."""
+    lines: dict[tuple[str, int, int, str], list[int]] = {}
+    for at, mark in enumerate(read.marks):
+        if mark.test is None:
+            lines.setdefault((mark.file, mark.line, mark.column, mark.text), []).append(at)
+    return lines
+
+
+def _unreachable(examination: Examination, term: str, place: Place, facts: tuple[str, ...], more: int) -> Finding:
+    given = " and facts" if facts else ""
+    others = f" The same is true of {more} other places in it." if more > 0 else ""
+    return examination.finding(
+        "unreachable-branch",
+        term,
+        f"{term!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there.{others}",
+        "Correct the condition, or drop the branch: what stands there is never paid.",
+        place=place,
+        facts=facts,
+    )
 
 
 def _reached(examination: Examination, read: Marked, at: int) -> Row | bool | None:
@@ -70,7 +87,8 @@ def zone_overlap(examination: Examination) -> Iterator[Finding | Undecided]:
             program = read.program
             test, reached = program.outputs[f"test {at}"], program.outputs[f"reached {at}"]
             names = _inputs(program, test)
-            if len(names) != 1 or not _inputs(program, reached) <= names or not _two_sided(program, test):
+            apart = len(names) != 1 or not _inputs(program, reached) <= names
+            if apart or not _two_sided(program, test) or not _after_others(program, reached):
                 continue
             (name,) = names
             taken = [
@@ -89,6 +107,16 @@ def zone_overlap(examination: Examination) -> Iterator[Finding | Undecided]:
                     witness=(examination.subject.step({name: taken[0]}, only=frozenset([name])),),
                     place=place,
                 )
+
+
+def _after_others(program: Program, reached: int) -> bool:
+    """Return whether a place is reached wherever none of the tests before it holds: it is not inside another `if`."""
+    match program.nodes[reached]:
+        case n.And(left, right):
+            return _after_others(program, left) and _after_others(program, right)
+        case n.Not() | n.Const():
+            return True
+    return False
 
 
 def _two_sided(program: Program, test: int) -> bool:

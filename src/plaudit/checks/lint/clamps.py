@@ -47,7 +47,7 @@ def clamp_never_binds(examination: Examination) -> Iterator[Finding | Undecided]
             "clamp-never-binds",
             name,
             f"the clamp of {what} to [{_end(low, '-inf')}, {_end(high, 'inf')}] never binds: it always lies in "
-            f"[{number(reach.low)}, {number(reach.high)}].",
+            f"[{', '.join(number(end) for end in reach.ends)}].",
             "Drop the clamp, or set it where it protects.",
             witness=tuple(witness) if len(examination.subject.program.inputs) <= 8 else (),
             facts=examination.subject.about(*examination.subject.reads[name]),

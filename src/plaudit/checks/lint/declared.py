@@ -11,6 +11,7 @@ from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.question import Question
 from plaudit.checks.rows import can_matter
+from plaudit.checks.subject import Subject
 from plaudit.language import nodes as n
 from plaudit.language.source import Source, current
 
@@ -43,11 +44,13 @@ def unused_field(examination: Examination) -> Iterator[Finding | Undecided]:
         by_field.setdefault(subject.program.inputs[name].name, set()).add(name)
     by_field.pop("terminal", None)
     for field in sorted(by_field):
-        if can_matter(subject, by_field[field]):
+        readers = [term.name for term in examination.reward.terms if subject.reads_score[term.name] & by_field[field]]
+        part = Subject(examination.reward.only(*readers))
+        if can_matter(part, by_field[field]):
             continue
         question = Question()
         other = {name: f"{name}, otherwise" for name in by_field[field]}
-        this, that = subject.row(question), subject.row(question, names=other)
+        this, that = part.row(question), part.row(question, names=other)
         row = examination.solver.above(question, question.distance(this["total"], that["total"]))
         if row is None:
             yield examination.undecided("unused-field", "total", f"whether {field} can change the total")

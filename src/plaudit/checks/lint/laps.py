@@ -74,7 +74,7 @@ class Graph:
         each = max(4, (limit - len(found)) // max(1, len(numbers)))
         for name, field in numbers.items():
             found += [{**still, name: value} for value in plain_values(field, self._places.get(name, ()))[:each]]
-        return list({tuple(state.items()): state for state in found}.values())
+        return list({tuple(state.items()): state for state in found}.values())[: max(limit, 2)]
 
     @cached_property
     def _places(self) -> dict[str, tuple[float, ...]]:
@@ -112,10 +112,7 @@ class Graph:
 
     @cached_property
     def _compiled(self) -> Any:
-        try:
-            return self.subject.reward.compile("numpy", on_bad="mask", guard="facts")
-        except DefinitionError:  # a fact reads what a row does not hold; z3 sees to it
-            return self.subject.reward.compile("numpy", on_bad="mask")
+        return self.subject.reward.compile("numpy", on_bad="mask", guard="facts")
 
     def _allowed(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Return which steps change each field as it is declared to change."""
@@ -127,8 +124,14 @@ class Graph:
         return allowed
 
     def laps(self) -> list[Lap]:
-        """Return the shortest lap that pays and, if it is another, the one that pays most a step."""
-        weights, chosen = self.weights
+        """Return the shortest lap that pays and, if it is another, the one that pays most a step.
+
+        None are looked for where a fact reads what a row does not hold.
+        """
+        try:
+            weights, chosen = self.weights
+        except DefinitionError:
+            return []
         size = len(self.states)
         standing = np.maximum(np.diag(weights), 0.0)
         spare = weights - standing[:, None]  # a step that pays no more than standing where it began gains nothing

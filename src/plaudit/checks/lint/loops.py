@@ -139,6 +139,8 @@ def _guilty(subject: Subject, steps: list[tuple[Row, Row, Row]]) -> str:
 
 def _value(field: Field, value: float) -> str:
     known = shown(field, value)
+    if isinstance(known, bool):
+        return str(known).lower()
     return number(known) if isinstance(known, float) else str(known)
 
 

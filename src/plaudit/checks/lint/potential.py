@@ -38,7 +38,7 @@ def potential_based(examination: Examination, term: str) -> Row | bool | None:
     With discount 1, three steps in a triangle add up to 0; with a smaller one, what a step from s to t pays follows
     from what standing at s and at t pays.
     """
-    subject = examination.subject
+    subject = Subject(examination.reward.only(term))
     discount = examination.reward.discount or 1.0
     question = Question()
 

@@ -11,6 +11,7 @@ from plaudit.checks.domain import Row, unlimited
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Severity, Undecided
 from plaudit.checks.lint.actions import tied
+from plaudit.checks.lint.ends import best_end
 from plaudit.checks.lint.potential import moves, quiet, shaping_terms
 from plaudit.checks.question import Question
 from plaudit.checks.subject import Subject
@@ -29,12 +30,15 @@ def lasting(examination: Examination) -> Subject | None:
     return Subject(examination.reward.only(*kept)) if kept else None
 
 
-def standing(subject: Subject, question: Question) -> int:
-    """Add a step that changes nothing to a question, and return the position of what it pays."""
+def standing(subject: Subject, question: Question, *, happening: frozenset[str] = frozenset()) -> int:
+    """Add a step that changes nothing to a question, and return the position of what it pays.
+
+    Nothing happens in it but what the action brings about, and perhaps the events `happening`.
+    """
     action = subject.reward.action
     free = frozenset(tied(subject, action)) if action is not None else frozenset[str]()
     names = moves(subject, "s", "s")
-    return subject.row(question, names=names, fixed=quiet(subject, but=free))["total"]
+    return subject.row(question, names=names, fixed=quiet(subject, but=free | happening))["total"]
 
 
 def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
@@ -44,7 +48,7 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
         return
     question = Question()
     pay = standing(lasts, question)
-    best = _highest(examination, question, pay)
+    best = highest_pay(examination, question, pay)
     if best.bound <= 1e-9:
         return
     if best.row is None or best.value <= 1e-9:
@@ -58,19 +62,19 @@ def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:
     yield examination.finding(
         "pays-for-staying",
         "total",
-        f"a step in which nothing happens pays {most}, for ever{f' ({where})' if where else ''}.{better}",
+        f"a step that leaves everything as it is pays {most}, for ever{f' ({where})' if where else ''}.{better}",
         "If finishing is what you want, make a step cost something or let the end pay more than waiting; if staying "
         "alive is the task, allow this with that reason.",
         severity=severity,
         witness=tuple(
-            subject.step(_row(subject, row), text, plain=True)
+            subject.step(stayed(subject, row), text, plain=not any(subject.ends()))
             for text, row, _ in stretches or [("nothing happens", best.row, best.value)]
         ),
         facts=subject.about(*subject.reads["total"]),
     )
 
 
-def _highest(examination: Examination, question: Question, pay: int) -> Highest:
+def highest_pay(examination: Examination, question: Question, pay: int) -> Highest:
     """Return the most that a step pays; where that has no bound, with a row that people can read."""
     best = examination.solver.highest(question, pay)
     row = examination.solver.above(question, pay) if unlimited(best.value) else None
@@ -81,7 +85,7 @@ def _told(pay: float, prefix: str = "") -> str:
     return "as much as you like" if unlimited(pay) else f"{prefix}{number(pay)}"
 
 
-def _row(subject: Subject, row: Row) -> Row:
+def stayed(subject: Subject, row: Row) -> Row:
     """Return the inputs of a step that stays, from the answer to a question about it."""
     names = moves(subject, "s", "s")
     return {name: row[names.get(name, name)] for name in subject.fields if names.get(name, name) in row} | {
@@ -91,10 +95,7 @@ def _row(subject: Subject, row: Row) -> Row:
 
 def _competing(examination: Examination, pay: float) -> tuple[str, Severity]:
     """Return what an ending pays that competes with staying, and how grave it is that staying pays more."""
-    best = 0.0
-    for term in examination.reward.terms:
-        if term.terminal and term.weight != 0:
-            best += max(0.0, examination.span(f"{term.name}.value").high)
+    best = best_end(examination)
     if best <= 0 or unlimited(best) or unlimited(pay):
         return "", "advice"
     discount = examination.reward.discount
@@ -124,7 +125,7 @@ def _stretches(examination: Examination, subject: Subject) -> Iterator[tuple[str
         at = question.input(name, field)
         question.require(question.compare(at, n.Gt, question.number(low)))
         question.require(question.compare(at, n.Lt, question.number(high)))
-        answer = _highest(examination, question, asked)
+        answer = highest_pay(examination, question, asked)
         if answer.row is not None and answer.value > 1e-9:
             if found and found[-1][2].value == answer.value and found[-1][1] == low:
                 found[-1] = (found[-1][0], high, answer)

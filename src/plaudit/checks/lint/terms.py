@@ -28,7 +28,7 @@ def dead_term(examination: Examination) -> Iterator[Finding | Undecided]:
         yield examination.finding(
             "dead-term",
             term.name,
-            f"{term.name!r} adds {number(span.low)} to every reward, whatever {', '.join(term.reads)} "
+            f"{term.name!r} adds {number(span.ends[0])} to every reward, whatever {', '.join(term.reads)} "
             f"{'is' if len(term.reads) == 1 else 'are'}.",
             "Correct the expression or the declared ranges, or drop the term.",
             witness=(subject.step(span.lowest, only=subject.reads[term.name] or None, plain=True),),

@@ -35,7 +35,9 @@ class Edge:
 
     @property
     def jump(self) -> float:
-        """How far the score changes."""
+        """How far the score changes from one side to the other; what a value alone does is a gap, not a jump."""
+        if self.alone:
+            return abs(self.below - self.above)
         return max(abs(self.below - self.here), abs(self.above - self.here), abs(self.below - self.above))
 
     @property
@@ -79,7 +81,7 @@ def jump(examination: Examination) -> Iterator[Finding | Undecided]:
         yield examination.finding(
             "jump",
             term.name,
-            f"{term.name!r} jumps by {number(worst.jump)} at {worst.input} = {number(worst.at)}: from "
+            f"the score of {term.name!r} jumps by {number(worst.jump)} at {worst.input} = {number(worst.at)}: from "
             f"{number(worst.below)} just below to {number(worst.above)} just above.{more}",
             "A slope between the two would tell an agent which way is better; keep the jump where the edge is real.",
             witness=_around(examination, worst),
@@ -111,12 +113,14 @@ def _crossed(examination: Examination, term: str) -> list[Edge]:
     program = question.program(copy[f"{term}.score"])
     found: list[Edge] = []
     named = cuts(program, comparing=(n.Eq, n.Ne))
+    everywhere = cuts(program)
     for name, places in cuts(program, comparing=ORDERED).items():
+        settings = _settings(program, name, everywhere) if places and not examination.solver.late else []
         for at in places:
             sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
             if not all(program.inputs[name].holds(x) for x in sides):
                 continue
-            for row in _settings(program, name):
+            for row in settings:
                 below, here, above = (_value(program, {**row, name: x}) for x in sides)
                 if not math.isnan(below + here + above):
                     others = {each: value for each, value in row.items() if each != name}
@@ -124,10 +128,9 @@ def _crossed(examination: Examination, term: str) -> list[Edge]:
     return found
 
 
-def _settings(program: Program, name: str) -> list[Row]:
+def _settings(program: Program, name: str, places: Mapping[str, tuple[float, ...]]) -> list[Row]:
     """Return some settings of the other inputs: at rest, and each combination of what they choose between."""
     still = {each: rest(field) for each, field in program.inputs.items()}
-    places = cuts(program)
     options: Mapping[str, tuple[float, ...]] = {
         each: choices(field) or numbers_to_try(field, places[each])[:: max(1, len(places[each]) // 2)]
         for each, field in program.inputs.items()

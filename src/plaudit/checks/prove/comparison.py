@@ -10,7 +10,7 @@ from plaudit.checks.domain import Row, as_inputs, position, rest
 from plaudit.checks.examination import unanswered
 from plaudit.checks.prove.pair import Pair
 from plaudit.checks.prove.proof import Difference, Proof, Verdict
-from plaudit.checks.question import Question, at_infinity
+from plaudit.checks.question import Question, at_infinity, every_way
 from plaudit.checks.smt import Asked
 from plaudit.language import nodes as n
 
@@ -126,7 +126,7 @@ class Comparison:
         program = question.program(question.builder.simplified(n.Number(flag)))
         if not any(isinstance(node, n.Input) for node in program.nodes):
             return True  # the two are one and the same expression
-        if not self.solver.proves:
+        if not self.solver.proves or not every_way(program):
             return False
         variants = [Asked(each, timeout=self.solver.timeout) for each in at_infinity(program)]
         return all(asked.solve(asked.asked == 1) is False for asked in variants)

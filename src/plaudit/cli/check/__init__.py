@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plaudit.cli.errors import terminable
 from plaudit.errors import did_you_mean
 
 if TYPE_CHECKING:
@@ -63,6 +64,15 @@ def _positive(ctx: click.Context, option: click.Parameter, seconds: float) -> fl
     help="The most time for one question to the solver.",
 )
 @click.option(
+    "--limit",
+    metavar="SECONDS",
+    type=float,
+    default=60.0,
+    show_default=True,
+    callback=_positive,
+    help="About the most time that one reward may take.",
+)
+@click.option(
     "--set",
     "settings",
     metavar="NAME=VALUE",
@@ -83,6 +93,7 @@ def check(
     only: Sequence[str],
     ignore: Sequence[str],
     timeout: float,
+    limit: float,
     settings: Sequence[str],
     params: str | None,
     outcomes: str | None,
@@ -113,10 +124,10 @@ def check(
     from plaudit.cli.check.prints import print_reports, written_to
 
     names = _names(rewards, everything)
-    job = Job(names, tuple(only), tuple(ignore), timeout, params, tuple(settings), outcomes)
+    job = Job(names, tuple(only), tuple(ignore), timeout, limit, params, tuple(settings), outcomes)
     done: list[Checked] = []
-    with written_to(output) as file:
-        done = checked_rewards(job)
+    with terminable() as stop, written_to(output) as file:
+        done = checked_rewards(job, stop)
         print_reports(done, form, file)
     if any(failing(each.report, fail_on) for each in done):
         raise click.exceptions.Exit(FOUND)

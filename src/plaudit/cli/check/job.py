@@ -22,13 +22,17 @@ class Job:
     only: tuple[str, ...]
     ignore: tuple[str, ...]
     timeout: float
+    limit: float
     params: str | None
     settings: tuple[str, ...]
     outcomes: str | None
 
 
-def checked_rewards(job: Job) -> list[Checked]:
-    """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
+def checked_rewards(job: Job, stop: Callable[[], None] = lambda: None) -> list[Checked]:
+    """Return a report for each reward; one that cannot be loaded is an error before any is checked.
+
+    `stop` is called after each, and may raise.
+    """
     episodes = None if job.outcomes is None else read_outcomes(Path(job.outcomes))
     loaded = {text: tuned(find_reward(text), job.params, job.settings) for text in job.rewards}
     done = []
@@ -36,7 +40,15 @@ def checked_rewards(job: Job) -> list[Checked]:
         for text, reward in loaded.items():
             tell(text)
             outcomes = None if episodes is None else arranged(episodes, reward)
-            report = check(reward, only=job.only, ignore=job.ignore, outcomes=outcomes, timeout=job.timeout)
+            report = check(
+                reward,
+                only=job.only,
+                ignore=job.ignore,
+                outcomes=outcomes,
+                timeout=job.timeout,
+                limit=job.limit,
+            )
+            stop()
             file = str(Path.cwd() / text) if Path(text).is_file() else None
             done.append(Checked.of(report, reward, file=file))
     return done
