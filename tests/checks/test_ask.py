@@ -56,6 +56,14 @@ def test_z3_settles_what_takes_several_inputs_together():
 
 
 @proving
+def test_z3_says_that_what_is_given_can_never_be():
+    question, total = put("x + y", UNIT, SIDE)
+    question.require(question.compare(question.minus(question.times(3, total), question.times(2, total)), n.Gt, total))
+    assert Solver(z3=False).highest(question, total).possible
+    assert not Solver().highest(question, total).possible
+
+
+@proving
 def test_a_row_that_z3_proposes_is_run_before_it_is_believed():
     question, total = put("1 if math.exp(x) == 1.5 and y > x else 0", UNIT, SIDE)
     answer = Solver().example(question, is_one(question, total))

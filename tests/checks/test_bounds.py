@@ -166,9 +166,10 @@ def test_facts_that_contradict_each_other_leave_nothing():
     def large(x):
         return x > 0.7
 
-    found = bounds(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large]), facts=True).total
-    assert (found.lowest, found.highest) == (None, None)
-    assert found.low > found.high
+    reward = Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[small, large])
+    with pytest.raises(DefinitionError, match="makes the facts 'small' and 'large' true at once"):
+        bounds(reward, facts=True)
+    assert bounds(reward).total == Bound(0.0, 1.0)
 
 
 def test_only_a_reward_has_bounds():

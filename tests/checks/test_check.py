@@ -271,7 +271,7 @@ def test_facts_that_contradict_each_other_crash_nothing():
         return x > 0.7
 
     report = check(Reward("r", version="1", terms=[pay], fields=[UNIT], facts=[low, high]))
-    assert codes(report) == {"unreachable-branch"}
+    assert codes(report) == {"contradictory-facts"}
 
 
 def test_a_reward_with_other_parameters_is_another_reward():

@@ -191,3 +191,72 @@ def enjoyable_life():
         fields=[Field("through", values=("goal", "pit"), role="event")],
         discount=0.99,
     )
+
+
+@bad(
+    "pays-per-event",
+    source="Clark & Amodei, Faulty reward functions in the wild (OpenAI, 2016), with targets as events",
+    severity="advice",
+)
+def coast_runners_by_events():
+    """Every target that is hit pays 1 and the finish pays 10: after eleven hits a boat need not arrive any more."""
+
+    @term(kind="bonus")
+    def target(hit):
+        return hit
+
+    @term(weight=10.0, kind="goal", terminal=True)
+    def finish(finished):
+        return finished
+
+    return Reward(
+        "coast_runners_by_events",
+        version="1",
+        terms=[target, finish],
+        fields=[Field("hit", flag=True, role="event"), Field("finished", flag=True, role="event")],
+    )
+
+
+@bad(
+    "cheap-end",
+    source="Russell & Norvig, Artificial Intelligence: A Modern Approach, the 4 × 3 world with R(s) < -1.63",
+    severity="advice",
+)
+def painful_life():
+    """Every step costs 2 and the pit costs 1: the agent heads for the nearest exit, even if that is the pit."""
+
+    @term(weight=-2.0, kind="penalty")
+    def living():
+        return 1
+
+    @term(kind="goal", terminal=True)
+    def leave(through):
+        return 1 if through == "goal" else -1
+
+    return Reward(
+        "painful_life",
+        version="1",
+        terms=[living, leave],
+        fields=[Field("through", values=("goal", "pit"), role="event")],
+    )
+
+
+@bad("cheap-end", source="Folklore: the agent that dies in order to stop paying for its steps", severity="advice")
+def suicidal_agent():
+    """A step costs 1, dying 5 and winning pays 10: whoever does not win soon is better off dead."""
+
+    @term(weight=-1.0, kind="penalty")
+    def time():
+        return 1
+
+    @term(kind="goal", terminal=True)
+    def end(won, died):
+        return 10 * won - 5 * died
+
+    return Reward(
+        "suicidal",
+        version="1",
+        terms=[time, end],
+        fields=[Field("won", flag=True, role="event"), Field("died", flag=True, role="event")],
+        discount=0.99,
+    )

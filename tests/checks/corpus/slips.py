@@ -3,7 +3,7 @@
 from math import log, log1p, tanh
 
 from checks.corpus.case import bad
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, fact, term
 
 
 @bad("saturated-clamp", source="van Hasselt et al., Learning values across many orders of magnitude (NIPS 2016)")
@@ -234,4 +234,25 @@ def tolerance_forgotten():
 
     return Reward(
         "forgotten", version="1", terms=[pace], fields=[Field("speed", low=0, high=3, unit="m/s", role="state")]
+    )
+
+
+@bad("contradictory-facts", source="Mars Climate Orbiter (1999) once more: a range in m/s and a fact in km/h")
+def fact_in_other_units():
+    """The car does at most 30 m/s, and a fact says that on this road it does more than 50: of no step that is true."""
+
+    @term(weight=-1.0, kind="penalty")
+    def pace(speed):
+        return abs(speed - 25)
+
+    @fact
+    def on_the_motorway(speed):
+        return speed > 50
+
+    return Reward(
+        "motorway",
+        version="1",
+        terms=[pace],
+        fields=[Field("speed", low=0, high=30, unit="m/s", role="state")],
+        facts=[on_the_motorway],
     )

@@ -64,7 +64,7 @@ def test_a_rule_that_did_not_run_says_nothing():
     assert stale(reward(level), only=[CODE]) == []
     assert stale(reward(level), only=[CODE, "wrong-sign"]) != []
     assert stale(reward(effort, allow={"outcome-order": "no matter"})) == []
-    assert stale(reward(level), limit=0.0) == []
+    assert stale(reward(level), limit=1e-9) == []
 
 
 def test_a_rule_that_left_something_undecided_says_nothing():

@@ -56,7 +56,8 @@ def pays_per_event(examination: Examination) -> Iterator[Finding | Undecided]:
         "total",
         f"{listed}, again and again while nothing else changes. {_out_earns(first, end, discount)}",
         "Pay for it once (the environment keeps what was already paid for), or let the end pay more than it can add up "
-        "to; if it cannot happen again and again, declare the fact that says so, or allow this with that reason.",
+        'to. If it is not an event, declare role="state"; if it cannot happen again and again, declare the fact that '
+        "says so, or allow this with that reason.",
         witness=tuple(step for each in found[:MOST_SHOWN] for step in _steps(subject, each)),
         facts=subject.about(*subject.reads["total"]),
     )
@@ -74,9 +75,21 @@ def _events(subject: Subject) -> dict[str, frozenset[str]]:
 
 
 def _paid(examination: Examination, subject: Subject, field: str, inputs: frozenset[str]) -> Paid | bool | None:
-    """Return what an event pays in a step that leaves all else as it is; False if nothing, None if undecided."""
+    """Return what an event pays in a step that leaves all else as it is; False if nothing, None if undecided.
+
+    If it never pays by itself, other events may happen with it that a fact ties to it.
+    """
+    alone = _paid_with(examination, subject, field, inputs, inputs)
     together = frozenset(other for name in inputs for other in tied(subject, name) if other in subject.quiet)
     happening = (inputs | together) - {"terminal"}
+    if alone is not False or happening == inputs:
+        return alone
+    return _paid_with(examination, subject, field, inputs, happening)
+
+
+def _paid_with(
+    examination: Examination, subject: Subject, field: str, inputs: frozenset[str], happening: frozenset[str]
+) -> Paid | bool | None:
     question = Question()
     pay, less = standing(subject, question, happening=happening), standing(subject, question)
     question.require(question.compare(question.minus(pay, less), n.Gt, question.number(1e-9)))
