@@ -6,6 +6,7 @@ row that z3 proposes is always run before it is believed.
 """
 
 import math
+import sys
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -27,6 +28,9 @@ UNKNOWN = (n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
 """Operations that z3 cannot compute."""
 
 
+_IMPORTING = threading.Lock()
+
+
 @cache
 def available() -> bool:
     """Return whether z3 is installed and can be imported."""
@@ -37,8 +41,10 @@ def available() -> bool:
     if importlib.util.find_spec("z3") is None:
         return False
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # without its library it prints advice there
-            import z3  # noqa: F401
+        with _IMPORTING:  # two threads that redirect stdout at once would lose it
+            if "z3" not in sys.modules:
+                with contextlib.redirect_stdout(io.StringIO()):  # without its library it prints advice there
+                    import z3  # noqa: F401
     except Exception:  # its own kind of error, OSError, ImportError: whatever it is, there is no z3
         return False
     return True
