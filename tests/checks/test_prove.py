@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, Field, ReadError, Reward, prove, term
+from plaudit import DefinitionError, Field, ReadError, Reward, fact, prove, term
 from plaudit.checks.ask import Solver
 from plaudit.checks.prove.comparison import Comparison
 from plaudit.checks.prove.pair import Pair
@@ -129,6 +129,22 @@ def test_facts_can_make_two_rewards_equal():
     gentle = ROADSENSE.with_params(comfort={"penalty_harsh_brake": -50.0})
     assert prove(ROADSENSE, gentle).verdict == "different"
     assert prove(ROADSENSE, gentle, facts=True).verdict == "equal"
+
+
+def test_facts_that_contradict_one_another_prove_nothing():
+    @fact
+    def faster(x):
+        return x > 5
+
+    def f(x):
+        return x
+
+    def g(x):
+        return x + 1
+
+    reward = reward_of(f, Field("x", low=0, high=1), facts=[faster])
+    with pytest.raises(DefinitionError, match="has no steps to compare: no step .* makes the fact 'faster' true"):
+        prove(reward, g, facts=True)
 
 
 # -- different --------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plaudit.checks.ask import Solver
+from plaudit.checks.contradiction import contradiction
 from plaudit.checks.prove.proof import Proof
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
@@ -31,7 +32,10 @@ def prove(
     if not isinstance(left, Reward):
         raise DefinitionError(f"prove takes a Reward first, and this is a {type(left).__name__}")
     pair = Pair.of(left, _reward(left, right), facts=facts)
-    return Comparison(pair, Solver(timeout)).proof(examples)
+    solver = Solver(timeout)
+    if facts and (found := contradiction(pair.sides[0], solver)):
+        raise DefinitionError(f"reward {left.name!r} has no steps to compare: {found}")
+    return Comparison(pair, solver).proof(examples)
 
 
 def _reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
