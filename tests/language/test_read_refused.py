@@ -4,6 +4,7 @@ In the tables below « and » stand around what the caret must underline.
 """
 
 import re
+import sys
 
 import pytest
 
@@ -266,7 +267,16 @@ def test_what_is_only_wrong_for_the_fields_is_refused_by_the_reward_with_the_sam
     assert lines[2:4] == ["    return x + 1", "           ^^^^^"]
 
 
-def test_an_expression_nested_too_deeply_is_refused():
+@pytest.fixture
+def usual_recursion():
+    """Let Python nest as deeply as it does by default; libraries that other tests load may have changed that."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def test_an_expression_nested_too_deeply_is_refused(usual_recursion):
     function = load(f"def f(x): return {'-' * 1500}x\n")["f"]
     with pytest.raises(ReadError, match=r"nested too deeply\. Split it into helpers"):
         term(function)
