@@ -1,6 +1,6 @@
 """`prove` on the built-in rewards: planted slips refuted, rewrites proved, each against its budget.
 
-Budgets: a flipped sign, `<=` for `<` and a missing zone refuted within 100 ms; a restructured roadsense proved
+Budgets: a flipped sign, `<` for `<=` and a missing zone refuted within 100 ms; a restructured roadsense proved
 within 1 s.
 """
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from rewrites import rewritten, strict, without_a_zone
 from timing import table
 
 from plaudit import Proof, Reward, prove
@@ -17,39 +18,8 @@ REFUTE_SECONDS, PROVE_SECONDS = 0.1, 1.0
 ROUNDS = 5
 
 
-def restructured(distance, deceleration, action):
-    near = -95 if distance < 5 else 0
-    unsafe = -5 if distance < 15 else 0
-    safe = 0.5 if 20 <= distance <= 40 else 0
-    far = 0.5 if distance >= 20 else 0
-    force = max(deceleration, -deceleration)
-    rough = -8 * (force > 4.5) - 2 * (force > 3.0)
-    odd = -2 if distance > 40 and (action == 2 or action == 3) else (-3 if action <= 0 and distance < 15 else 0)
-    return odd + rough + far + safe + unsafe + near
-
-
-def strict(distance, deceleration, action):
-    near = -95 if distance < 5 else 0
-    unsafe = -5 if distance <= 15 else 0
-    safe = 0.5 if 20 <= distance <= 40 else 0
-    far = 0.5 if distance >= 20 else 0
-    force = max(deceleration, -deceleration)
-    rough = -8 * (force > 4.5) - 2 * (force > 3.0)
-    odd = -2 if distance > 40 and (action == 2 or action == 3) else (-3 if action <= 0 and distance < 15 else 0)
-    return odd + rough + far + safe + unsafe + near
-
-
-def without_a_zone(distance, deceleration, action):
-    near = -100 if distance < 5 else 0
-    good = 1 if 20 <= distance <= 40 else (0.5 if distance > 40 else 0)
-    force = abs(deceleration)
-    rough = -10 if force > 4.5 else (-2 if force > 3.0 else 0)
-    odd = -2 if distance > 40 and action > 1 else (-3 if action == 0 and distance < 15 else 0)
-    return near + good + rough + odd
-
-
 def main() -> None:
-    prove(load("roadsense"), restructured)  # z3 is loaded
+    prove(load("roadsense"), rewritten)  # z3 is loaded
     rows: list[tuple[str, ...]] = [("reward", "what", "verdict", "time", "of its budget")]
     for name in BUILT_IN:
         reward = load(name)
@@ -58,9 +28,9 @@ def main() -> None:
         rows.append(row(f"{name}", f"a sign flipped, slowest of {len(times)}", proof, seconds, REFUTE_SECONDS))
     roadsense = load("roadsense")
     for what, other, budget in (
-        ("`<=` for `<`", strict, REFUTE_SECONDS),
+        ("`<` for `<=`", strict, REFUTE_SECONDS),
         ("a zone is missing", without_a_zone, REFUTE_SECONDS),
-        ("restructured", restructured, PROVE_SECONDS),
+        ("restructured", rewritten, PROVE_SECONDS),
     ):
         rows.append(row("roadsense", what, *timed(roadsense, other), budget))
     table(rows)

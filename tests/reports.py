@@ -19,6 +19,9 @@ def near(distance):
 REWARD = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
 
 
+REST = {name: field.at_rest for name, field in REWARD.program.inputs.items()}
+
+
 def finding(code: str = "jump", **parts: object) -> Finding:
     """Return a finding with a place and a witness, unless other parts are given."""
     usual = {
@@ -34,7 +37,7 @@ def finding(code: str = "jump", **parts: object) -> Finding:
 
 def report(*findings: Finding, **parts: object) -> Report:
     """Return a report of the reward above."""
-    who = {"reward": REWARD.name, "version": REWARD.version, "fingerprint": REWARD.fingerprint}
+    who = {"reward": REWARD.name, "version": REWARD.version, "fingerprint": REWARD.fingerprint, "rest": REST}
     return Report(findings=findings, **(who | parts))
 
 

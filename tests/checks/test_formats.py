@@ -161,7 +161,7 @@ def table(*steps: Step, width: int = 80, **rest: object) -> str:
 
 def test_of_many_inputs_those_that_say_something_are_shown():
     reward = load("hackmatrix")
-    rest = Checked.of(CLEAN, reward).rest
+    rest = {name: field.at_rest for name, field in reward.program.inputs.items()}
     lap = (
         Step({**rest, "prev.exit_distance": 3.0, "curr.exit_distance": 2.0, "stage": 4.0}, 0.04, "a step closer"),
         Step({**rest, "prev.exit_distance": 2.0, "curr.exit_distance": 3.0, "stage": 4.0}, -0.01, "a step away"),
@@ -403,16 +403,16 @@ def test_fingerprints_stay_while_lines_numbers_and_versions_change():
 @pytest.mark.parametrize(
     ("file", "address"),
     [
-        ("/work/car/rewards.py", "car/rewards.py"),
-        ("/work/my car/ä#?%.py", "my%20car/%C3%A4%23%3F%25.py"),
-        ("/work/a:b.py", "a%3Ab.py"),
-        ("/work/\udcff.py", "%FF.py"),
+        ("/project/car/rewards.py", "car/rewards.py"),
+        ("/project/my car/ä#?%.py", "my%20car/%C3%A4%23%3F%25.py"),
+        ("/project/a:b.py", "a%3Ab.py"),
+        ("/project/\udcff.py", "%FF.py"),
         ("/else/where.py", "file:///else/where.py"),
         ("<ipython-input-3>", "%3Cipython-input-3%3E"),
     ],
 )
 def test_addresses_are_relative_and_encoded(file, address):
-    assert uri(file, "/work") == address
+    assert uri(file, "/project") == address
     assert unquote(address, errors="surrogateescape").removeprefix("file://") in file
 
 

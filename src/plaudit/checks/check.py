@@ -130,8 +130,7 @@ def _check_allowed(reward: Reward) -> None:
 
 def _sorted_out(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Return the findings, gravest first, and apart from them those that the reward or the term allows."""
-    allowed = {("total", code): reason for code, reason in reward.allow.items()}
-    allowed |= {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
+    allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []
     suppressed: list[Suppressed] = []
     for finding in found:

@@ -11,10 +11,19 @@ from plaudit.language.interval import LARGEST, Interval
 HUGE = 1e300
 """A number beyond this stands for one without bound: no range was declared that keeps it smaller."""
 NEAR = 1e6
-"""Up to this a witness is looked for first, where no range is declared."""
+"""A witness is told in numbers up to this where that makes no difference."""
 
 Row = dict[str, float]
 """A value for each input: categories by position, flags as 1 or 0."""
+
+
+def plain_name(name: str) -> str:
+    """Return an input's name without the end of the step that it is read at.
+
+    >>> plain_name("prev.torque[2]"), plain_name("distance")
+    ('torque[2]', 'distance')
+    """
+    return name.removeprefix("prev.").removeprefix("curr.")
 
 
 def choices(field: Field) -> tuple[float, ...]:
@@ -66,8 +75,8 @@ def unlimited(value: float) -> bool:
     return math.isnan(value) or abs(value) >= HUGE
 
 
-def near(field: Field) -> Field:
-    """Return a field with an end where it has none, so that a witness is told in numbers people can read.
+def near(field: Field, end: float = NEAR) -> Field:
+    """Return a field with an `end` where it has none, so that a witness is told in numbers people can read.
 
     >>> near(Field("distance", low=0)).high
     1000000.0
@@ -76,9 +85,9 @@ def near(field: Field) -> Field:
         return field
     low, high = field.low, field.high
     if low is None:
-        low = -NEAR if high is None or high > -NEAR else high - NEAR
+        low = -end if high is None or high > -end else high - end
     if high is None:
-        high = NEAR if low < NEAR else low + NEAR
+        high = end if low < end else low + end
     return replace(field, low=low, high=high, rest=None, missing=None)
 
 

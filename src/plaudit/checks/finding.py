@@ -98,7 +98,7 @@ class Report:
         from plaudit.checks.formats.checked import Checked  # what it draws is made of findings
         from plaudit.checks.formats.text import as_text
 
-        return as_text([Checked(self, self.rest)]).rstrip("\n")
+        return as_text([Checked(self)]).rstrip("\n")
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that are at least as grave as `severity`."""

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from plaudit.checks.boxes import highest
-from plaudit.checks.domain import Row, as_inputs, rest
+from plaudit.checks.domain import NEAR, Row, as_inputs, plain_name, rest
 from plaudit.checks.finding import Place, Step
 from plaudit.checks.question import Copy, Question
 from plaudit.errors import InputError
@@ -21,9 +21,6 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 from plaudit.targets.scores import Scores
 
-End = Literal["before", "after"]
-LONG = 1e6
-"""A number beyond this is shortened in a witness where that makes no difference."""
 UNCLAMPED = "total, unclamped"
 """The output that is the sum of all terms before the clamp of the total."""
 
@@ -90,10 +87,6 @@ class Subject:
         if any(name.startswith(("prev.", "curr.")) and each.name == field.name for name, each in self.fields.items()):
             return "state"
         return "action" if field.name == self.reward.action else "event"
-
-    def end(self, name: str) -> End:
-        """Return whether an input is a value before the step or after it."""
-        return "before" if name.startswith("prev.") else "after"
 
     def where(self, term: str) -> Place | None:
         """Return where a term is defined."""
@@ -212,21 +205,18 @@ class Subject:
     @cached_property
     def _in_order(self) -> list[str]:
         """The inputs as people read them: before the step, then after it."""
-        plain = [name.removeprefix("prev.").removeprefix("curr.") for name in self.program.inputs]
-        return sorted(
-            self.program.inputs,
-            key=lambda name: (plain.index(name.removeprefix("prev.").removeprefix("curr.")), name.startswith("curr.")),
-        )
+        plain = [plain_name(name) for name in self.program.inputs]
+        return sorted(self.program.inputs, key=lambda name: (plain.index(plain_name(name)), name.startswith("curr.")))
 
     def _plainer(self, row: Row, scores: Scores) -> Row:
         """Return a row of rounder numbers that every term scores the same."""
         for name, value in row.items():
-            plainly = math.isinf(value) or (value == round(value, 3) and abs(value) <= LONG)
+            plainly = math.isinf(value) or (value == round(value, 3) and abs(value) <= NEAR)
             if plainly or name not in self.program.inputs or self.fields[name].kind != "number":
                 continue
             for plain in (
                 rest(self.fields[name]),
-                *(100.0, 1000.0, LONG),
+                *(100.0, 1000.0, NEAR),
                 *(round(value, digits) for digits in (0, 1, 3)),
             ):
                 other = {**row, name: float(plain)}
@@ -247,5 +237,5 @@ def stands(source: Source | None) -> Place | None:
 
 def state_fields(subject: Subject) -> dict[str, Field]:
     """Return what makes up a state: each field that persists, an entry of a vector by itself."""
-    names = {name.removeprefix("prev.").removeprefix("curr."): field for name, field in subject.fields.items()}
+    names = {plain_name(name): field for name, field in subject.fields.items()}
     return {name: field for name, field in names.items() if subject.role(field) == "state"}

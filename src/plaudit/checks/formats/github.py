@@ -47,4 +47,4 @@ def _finding(finding: Finding, checked: Checked, root: str | Path) -> str:
     if place:
         file, line = path_below(place.file, root) or place.file, place.line
     title = f"{checked.name}: {finding.code}"
-    return command(_COMMANDS[finding.severity], told(finding, checked.rest), file=file, line=line, title=title)
+    return command(_COMMANDS[finding.severity], told(finding, checked.report.rest), file=file, line=line, title=title)

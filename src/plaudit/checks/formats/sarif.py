@@ -70,7 +70,7 @@ class _Results:
             "ruleId": finding.code,
             "ruleIndex": _POSITION[finding.code],
             "level": _LEVELS[finding.severity],
-            "message": {"text": told(finding, checked.rest)},
+            "message": {"text": told(finding, checked.report.rest)},
             **({"locations": [self._location(report, finding, place)]} if place else {}),
             "partialFingerprints": {"plaudit/v1": self._fingerprint(report, finding)},
             "properties": {

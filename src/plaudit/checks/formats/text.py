@@ -45,7 +45,7 @@ def _report(checked: Checked, width: int) -> Iterator[Line]:
     yield title
     for finding in report.findings:
         yield ()
-        yield from _finding(finding, checked.rest, width)
+        yield from _finding(finding, checked.report.rest, width)
     yield ()
     if asides:
         yield from asides

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from plaudit.checks.domain import Row, rest, span
+from plaudit.checks.domain import Row, plain_name, rest, span
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.rows import as_column
@@ -66,17 +66,13 @@ def saturated_clamp(examination: Examination) -> Iterator[Finding | Undecided]:
             field = subject.program.inputs[name]
             if field.kind != "number" or field.numbers or field.low is None or field.high is None:
                 continue
-            if any(each != name and _plain(each) == _plain(name) for each in subject.reads_score[term.name]):
+            if any(each != name and plain_name(each) == plain_name(name) for each in subject.reads_score[term.name]):
                 continue  # the change of a field is clamped, and its range says little about how far it changes
             if "[" in name and not name.endswith("[0]"):
                 continue  # the first entry of a vector stands for all of them
             for side, limit in (("low", term.low), ("high", term.high)):
                 if limit is not None:
                     yield from _saturated(examination, term, name, side, limit)
-
-
-def _plain(name: str) -> str:
-    return name.removeprefix("prev.").removeprefix("curr.")
 
 
 def _binding(score: Curve, side: str, limit: float) -> Curve:

@@ -3,15 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from plaudit.checks.domain import Row, unlimited
+from plaudit.checks.domain import NEAR, Row, unlimited
 from plaudit.checks.examination import Examination
 from plaudit.checks.finding import Finding, Place, Step, Undecided
 from plaudit.checks.question import Question
 from plaudit.language import nodes as n
 from plaudit.language.program import Guard, reachable
-
-FAR = 1e6
-"""What stands for a number without bound in a witness."""
 
 
 def cannot_be_scored(examination: Examination) -> Iterator[Finding | Undecided]:
@@ -63,7 +60,7 @@ def _witness(examination: Examination, word: str, row: Row) -> Step:
         question = Question()
         total = subject.row(question)["total"]
         asked = total if word == "high" else question.builder.simplified(n.Neg(total))
-        other = examination.solver.above(question, asked, FAR)
+        other = examination.solver.above(question, asked, NEAR)
         step = subject.step(other, plain=True) if isinstance(other, dict) else step
     return step
 
@@ -71,7 +68,7 @@ def _witness(examination: Examination, word: str, row: Row) -> Step:
 def _readable(row: Row) -> Row:
     """Return a row in which what has no bound is merely large."""
     return {
-        name: math.copysign(FAR, value) if unlimited(value) and math.isfinite(value) else value
+        name: math.copysign(NEAR, value) if unlimited(value) and math.isfinite(value) else value
         for name, value in row.items()
     }
 

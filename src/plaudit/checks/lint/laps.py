@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from plaudit.checks.aims import cuts, numbers_to_try
-from plaudit.checks.domain import Row, choices, plain_values, rest
+from plaudit.checks.domain import Row, choices, plain_name, plain_values, rest
 from plaudit.checks.lint.actions import tied
-from plaudit.checks.lint.potential import quiet
 from plaudit.checks.rows import as_column
 from plaudit.checks.subject import Subject, state_fields
 from plaudit.errors import DefinitionError
@@ -45,7 +44,7 @@ def row_of(subject: Subject, before: Row, after: Row, chosen: Row) -> Row:
     """Return the row of a step from one state to another, events at rest."""
     ends = {f"prev.{name}": value for name, value in before.items()}
     ends |= {f"curr.{name}": value for name, value in after.items()} | dict(after)
-    return {**quiet(subject), **{k: v for k, v in {**ends, **chosen}.items() if k in subject.fields}}
+    return {**subject.quiet, **{k: v for k, v in {**ends, **chosen}.items() if k in subject.fields}}
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Graph:
     def _places(self) -> dict[str, tuple[float, ...]]:
         places: dict[str, tuple[float, ...]] = {}
         for name, at in cuts(self.subject.program).items():
-            plain = name.removeprefix("prev.").removeprefix("curr.")
+            plain = plain_name(name)
             places[plain] = tuple(sorted({*places.get(plain, ()), *at}))
         return places
 

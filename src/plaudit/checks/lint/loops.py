@@ -8,11 +8,11 @@ import math
 from collections.abc import Iterator, Mapping
 
 from plaudit.checks.boxes import highest
-from plaudit.checks.domain import Row, shown, span
+from plaudit.checks.domain import Row, plain_name, shown, span
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Undecided
 from plaudit.checks.lint.laps import LEAST, Graph, Lap, row_of
-from plaudit.checks.lint.potential import moves, quiet, shaping_terms
+from plaudit.checks.lint.potential import moves, shaping_terms
 from plaudit.checks.lint.staying import lasting, standing
 from plaudit.checks.question import Question
 from plaudit.checks.subject import Subject, state_fields
@@ -52,17 +52,17 @@ def _asked(examination: Examination, subject: Subject, length: int) -> Lap | boo
     paid = []
     for at, (before, after) in enumerate(steps):
         ends = _still(subject, moves(subject, before, after, chosen=f"step {at}"))
-        paid.append(subject.row(question, names=ends, fixed=quiet(subject))["total"])
+        paid.append(subject.row(question, names=ends, fixed=subject.quiet)["total"])
     gain = question.plus(*paid)
     for at, name in enumerate(names):
         ends = _still(subject, moves(subject, name, name, chosen=f"step {at}"))
-        stand = question.times(length, subject.row(question, names=ends, fixed=quiet(subject))["total"])
+        stand = question.times(length, subject.row(question, names=ends, fixed=subject.quiet)["total"])
         question.require(question.compare(gain, n.Gt, stand))
     row = examination.solver.above(question, gain, LEAST)
     if not isinstance(row, dict):
         return row
     lap = _lap(subject, names, row, length)
-    best = max(_best_standing(examination, subject, state) for state in lap.states)
+    best = max(_best_standing(subject, state) for state in lap.states)
     return lap if lap.gain > length * best + LEAST else None
 
 
@@ -89,7 +89,7 @@ def _earned(subject: Subject, before: Row, after: Row, chosen: Row) -> float:
     return -math.inf if scores is None else float(scores.total)
 
 
-def _best_standing(examination: Examination, subject: Subject, state: Mapping[str, float]) -> float:
+def _best_standing(subject: Subject, state: Mapping[str, float]) -> float:
     """Return the most that standing in a state can pay."""
     question = Question()
     asked = standing(subject, question)
@@ -111,7 +111,7 @@ def _told(examination: Examination, subject: Subject, lap: Lap) -> Finding:
     way = " → ".join(" ".join(_value(fields[name], state[name]) for name in moved) for state in states)
     steps = list(zip(lap.states, states[1:], lap.chosen, strict=True))
     prices = dict(_prices(subject, lap))
-    read = [name for name in subject.fields if name.removeprefix("prev.").removeprefix("curr.") in {*moved, *prices}]
+    read = [name for name in subject.fields if plain_name(name) in {*moved, *prices}]
     return examination.finding(
         "loop-that-pays",
         _guilty(subject, steps),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from plaudit.checks.ask import value_of
-from plaudit.checks.domain import Row, choices, plain_values, rest
+from plaudit.checks.domain import Row, choices, plain_name, plain_values, rest
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Step, Undecided
 from plaudit.checks.question import Question
@@ -19,17 +19,12 @@ def moves(subject: Subject, before: str, after: str, *, chosen: str = "") -> dic
     """Return the names of a step's inputs when it leads from the state `before` to the state `after`."""
     names = {}
     for name, field in subject.fields.items():
-        plain = name.removeprefix("prev.").removeprefix("curr.")
+        plain = plain_name(name)
         if subject.role(field) == "state":
             names[name] = f"{before if name.startswith('prev.') else after}.{plain}"
         elif chosen:
             names[name] = f"{plain}, {chosen}"
     return names
-
-
-def quiet(subject: Subject, *, but: frozenset[str] = frozenset()) -> Row:
-    """Return the events at rest, in an episode that goes on; those in `but` are left free."""
-    return {name: value for name, value in subject.quiet.items() if name not in but}
 
 
 def potential_based(examination: Examination, term: str) -> Row | bool | None:
@@ -44,7 +39,7 @@ def potential_based(examination: Examination, term: str) -> Row | bool | None:
 
     def paid(before: str, after: str) -> int:
         names = moves(subject, before, after, chosen=f"{before}{after}")
-        return subject.row(question, names=names, fixed=quiet(subject))[f"{term}.score"]
+        return subject.row(question, names=names, fixed=subject.quiet)[f"{term}.score"]
 
     if discount == 1:
         residue = question.plus(*(paid(*step) for step in TRIANGLE))
@@ -121,7 +116,7 @@ def _steps(examination: Examination, term: str, answer: Row) -> tuple[Step, ...]
     told = []
     for before, after in steps:
         names = moves(subject, before, after, chosen=f"{before}{after}")
-        row = {name: answer[own] for name, own in names.items() if own in answer} | quiet(subject)
+        row = {name: answer[own] for name, own in names.items() if own in answer} | subject.quiet
         scores = subject.scores(row)
         note = "" if scores is None else f"{term} adds {number(float(scores.values[term]))}"
         told.append(subject.step(row, note, only=subject.reads[term]))

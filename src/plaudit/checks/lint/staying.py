@@ -12,7 +12,7 @@ from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Severity, Undecided
 from plaudit.checks.lint.actions import tied
 from plaudit.checks.lint.ends import best_end
-from plaudit.checks.lint.potential import moves, quiet, shaping_terms
+from plaudit.checks.lint.potential import moves, shaping_terms
 from plaudit.checks.question import Question
 from plaudit.checks.subject import Subject
 from plaudit.language import nodes as n
@@ -38,7 +38,8 @@ def standing(subject: Subject, question: Question, *, happening: frozenset[str] 
     action = subject.reward.action
     free = frozenset(tied(subject, action)) if action is not None else frozenset[str]()
     names = moves(subject, "s", "s")
-    return subject.row(question, names=names, fixed=quiet(subject, but=free | happening))["total"]
+    still = {name: value for name, value in subject.quiet.items() if name not in free | happening}
+    return subject.row(question, names=names, fixed=still)["total"]
 
 
 def pays_for_staying(examination: Examination) -> Iterator[Finding | Undecided]:

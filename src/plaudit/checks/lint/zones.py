@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from plaudit.checks.aims import cuts, numbers_to_try
+from plaudit.checks.ask import value_of
 from plaudit.checks.domain import Row, choices, rest
 from plaudit.checks.examination import Examination, number
 from plaudit.checks.finding import Finding, Step, Undecided
 from plaudit.checks.question import Question
 from plaudit.language import nodes as n
-from plaudit.language.interval import Interval
-from plaudit.language.intervals import within
 from plaudit.language.program import Program
 
 ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
@@ -121,8 +120,8 @@ def _crossed(examination: Examination, term: str) -> list[Edge]:
             if not all(program.inputs[name].holds(x) for x in sides):
                 continue
             for row in settings:
-                below, here, above = (_value(program, {**row, name: x}) for x in sides)
-                if not math.isnan(below + here + above):
+                below, here, above = (value_of(program, {**row, name: x}) for x in sides)
+                if math.isfinite(below + here + above):
                     others = {each: value for each, value in row.items() if each != name}
                     found.append(Edge(name, at, others, below, here, above, at in named[name]))
     return found
@@ -142,9 +141,3 @@ def _settings(program: Program, name: str, places: Mapping[str, tuple[float, ...
             break
         rows.append({**still, **dict(zip(options, values, strict=True))})
     return rows
-
-
-def _value(program: Program, row: Row) -> float:
-    found = within(program, {name: Interval(value, value) for name, value in row.items()})
-    given, asked = found[program.outputs["given"]], found[program.outputs["asked"]]
-    return asked.low if given.low == 1 else math.nan

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.checks.domain import Row, as_inputs, rest
+from plaudit.checks.domain import Row, as_inputs, near, rest
 from plaudit.checks.prove.proof import Difference
 from plaudit.checks.prove.rounding import rounding
 from plaudit.checks.question import Copy, Question
@@ -20,7 +20,7 @@ from plaudit.reward.reward import Reward
 from plaudit.targets.scores import Scores
 
 FAR = 1e9
-"""How far a field without a declared range is followed."""
+"""How far a field without a declared range is followed: near the largest float rounding outweighs everything."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Pair:
         """Every input and what it can be: as the first one declares it, or the second where the first has none."""
         theirs = {self.renamed.get(name, name): field for name, field in self.sides[1].program.inputs.items()}
         declared = {**theirs, **self.sides[0].program.inputs}
-        return {name: _limited(field) for name, field in declared.items()}
+        return {name: near(field, FAR) for name, field in declared.items()}
 
     @property
     def terms(self) -> list[str]:
@@ -82,7 +82,7 @@ class Pair:
         own = self.sides[0].program.inputs
         theirs = {self.renamed.get(name, name): field for name, field in self.sides[1].program.inputs.items()}
         differing = [name for name in own if name in theirs and _range(own[name]) != _range(theirs[name])]
-        limited = {field.name: field for field in {**theirs, **own}.values() if _limited(field) != field}
+        limited = {field.name: field for field in {**theirs, **own}.values() if near(field, FAR) != field}
         remarks = []
         for name, field in sorted(limited.items()):
             end = " and at infinity" if field.infinite else ", for no range is declared"
@@ -152,14 +152,6 @@ class Pair:
             return compared, None
         row: dict[str, Any] = {name: float(column[worst]) for name, column in columns.items()}
         return compared, Difference("total", as_inputs(row, self.fields), *self.scored(row, "total"))
-
-
-def _limited(field: Field) -> Field:
-    """Return a field with an end where it has none: floats near the largest one round by more than anything counts."""
-    if field.kind != "number" or field.numbers:
-        return field
-    low, high = -FAR if field.low is None else field.low, FAR if field.high is None else field.high
-    return replace(field, low=min(low, high), high=max(low, high))
 
 
 def _listed(field: Field) -> str:
