@@ -6,6 +6,11 @@ from collections import Counter
 import pytest
 from hypothesis import Phase, settings
 
+from local_spark import spark
+from postgres import postgres, postgres_url
+
+__all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
+
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
@@ -39,10 +44,23 @@ def _corpus_line(reporter: pytest.TerminalReporter) -> str:
     return f"caught {seen['caught']} of {bad} bad, {seen['alarm']} false alarms on {good} good" if seen else ""
 
 
+def _counts(reporter: pytest.TerminalReporter) -> list[str]:
+    """Return what tests counted (kills, losses of power, edits found …), added up over all tests of one kind."""
+    totals: dict[str, Counter[str]] = {}
+    for report in reporter.stats.get("passed", []):
+        for key, value in report.user_properties:
+            if key == "counted":
+                what, numbers = value
+                totals.setdefault(what, Counter()).update(numbers)
+    return [f"{what}: {', '.join(f'{n:,} {name}' for name, n in found.items())}" for what, found in totals.items()]
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say how the checks did on known rewards, how many tests were skipped, and why."""
     if line := _corpus_line(terminalreporter):
         terminalreporter.line(f"Corpus of known rewards: {line}")
+    for line in _counts(terminalreporter):
+        terminalreporter.line(line)
     reasons = _skip_reasons(config)
     if not reasons:
         return

@@ -55,6 +55,15 @@ def test_a_specification_is_a_reward_like_any_other(plaudit, tmp_path, name):
     assert again["fingerprint"] == reward.fingerprint
 
 
+def test_a_reward_is_shown_as_a_query(plaudit):
+    pytest.importorskip("sqlglot", reason="needs plaudit[data]")
+    shown = plaudit("show", "roadsense", "--sql", "postgres").stdout
+    assert shown == load("roadsense").compile("sql", dialect="postgres").select("steps") + "\n"
+    result = plaudit("show", "roadsense", "--sql", "postgre")
+    assert result.exit_code == 2
+    assert "Did you mean 'postgres'?" in result.stderr
+
+
 def test_json_is_for_scripts(plaudit):
     shown = json.loads(plaudit("show", "roadsense", "--json").stdout)
     reward = load("roadsense")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 @click.option("--formula", is_flag=True, help="Print the formula as Markdown with LaTeX.")
 @click.option("--source", is_flag=True, help="Print the formula as Python.")
 @click.option("--spec", is_flag=True, help="Print the specification: a JSON file that every command takes.")
-def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) -> None:
+@click.option("--sql", metavar="DIALECT", help="Print a query over a table `steps`: duckdb, sqlite, postgres, spark.")
+def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sql: str | None) -> None:
     """Show a REWARD: its terms, formula, fields, knobs and fingerprint.
 
     REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
@@ -28,8 +29,8 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) ->
     """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
     from plaudit.cli.rewards import find_reward
 
-    if as_json + formula + source + spec > 1:
-        raise click.UsageError("--json, --formula, --source and --spec cannot be combined; choose one.")
+    if as_json + formula + source + spec + (sql is not None) > 1:
+        raise click.UsageError("--json, --formula, --source, --spec and --sql cannot be combined; choose one.")
     found = find_reward(reward)
     if as_json:
         click.echo(json.dumps(described(found), indent=2))
@@ -39,6 +40,8 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool) ->
         click.echo(found.formula().rstrip("\n"))
     elif source:
         click.echo(found.source().rstrip("\n"))
+    elif sql is not None:
+        click.echo(found.compile("sql", dialect=sql).select("steps"))
     else:
         from plaudit.cli.portrait import draw
         from plaudit.cli.screen import Screen

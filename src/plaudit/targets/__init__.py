@@ -8,7 +8,7 @@ from plaudit.errors import MissingExtra, TargetError, did_you_mean
 from plaudit.language.program import Program
 from plaudit.targets.scores import Scores
 
-Target = Literal["python", "numba", "numpy", "jax", "torch"]
+Target = Literal["python", "numba", "numpy", "jax", "torch", "sql"]
 OnBad = Literal["raise", "mask"]
 
 _CLASSES = {
@@ -17,14 +17,15 @@ _CLASSES = {
     "numpy": "NumpyReward",
     "jax": "JaxReward",
     "torch": "TorchReward",
+    "sql": "SqlReward",
 }
-_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch"}
+_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
 
 __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 
 
 def compile_program(program: Program, target: str, *, on_bad: str = "raise", **options: Any) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`."""
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or for "sql" texts."""
     if target not in _CLASSES:
         raise TargetError(
             f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."

@@ -1,0 +1,128 @@
+"""Every number, every bit: literals, the edges of float64, remainders, rounding, and functions that a database lacks."""
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batches import examples
+from engines import scored
+from plaudit import Field, Reward
+from plaudit import term as as_term
+from plaudit.targets.sql.dialects import DIALECTS
+from strategies import load
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+EDGES = (
+    *(0.0, 5e-324, 1e-320, 2.2250738585072014e-308, 1e-300, 1.5e-162, 1.6e-162, 1e-17, 0.1, 0.5, 1.0, 1.5, 2.5, 3.5),
+    *(7.0, 10.0, 1e16, 4503599627370495.5, 4503599627370497.0, 2.0**53, 1e150, 1.4e154, 1e300, 1.7976931348623157e308),
+)
+
+
+def bits(value):
+    return struct.pack("<d", value)
+
+
+def one_term(expression, *fields, header="import math"):
+    """Return the reward of one expression over unbounded numbers."""
+    names = [field.name for field in fields]
+    space = load(f"{header}\n\n\ndef only({', '.join(names)}):\n    return {expression}\n")
+    return Reward("one", version="1", terms=[as_term(space["only"])], fields=fields)
+
+
+def assert_equal_to_python(engine, reward, rows, *, rel=0.0):
+    compiled = reward.compile("python", on_bad="mask")
+    found = scored(engine, reward, rows)
+    for i, row in enumerate(rows):
+        wanted = compiled(row)
+        assert found.ok[i] == wanted.ok, (engine.name, row)
+        if wanted.ok:
+            near = math.isclose(found.total[i], wanted.total, rel_tol=rel, abs_tol=0.0)
+            assert found.total[i] == wanted.total or near, (engine.name, row, found.total[i], wanted.total)
+
+
+@examples(0.3)
+@given(st.lists(FLOATS | st.decimals(-(10**6), 10**6, places=6).map(float), min_size=50, max_size=50))
+def test_a_literal_is_the_float_to_the_bit(sqlite_engine, duckdb_engine, postgres_engine, values):
+    for engine in (sqlite_engine, duckdb_engine, postgres_engine):
+        texts = ", ".join(DIALECTS[engine.name].literal(value) for value in values)
+        [row] = engine.execute(f"SELECT {texts}").fetchall()
+        for wanted, got in zip(values, row, strict=True):
+            assert wanted == 0 or bits(got) == bits(wanted), (engine.name, wanted)
+
+
+def test_literals_that_sqlite_reads_wrongly_as_decimals_are_written_otherwise(sqlite_engine):
+    [(got,)] = sqlite_engine.execute("SELECT 854.578913").fetchall()
+    literal = DIALECTS["sqlite"].literal(854.578913)
+    [(exact,)] = sqlite_engine.execute(f"SELECT {literal}").fetchall()
+    assert exact == 854.578913
+    assert literal == "(854578913 / 1000000.0)" or got == exact
+
+
+PAIRS = [{"a": a, "b": b} for x in EDGES for y in EDGES for a in (x, -x) for b in (y, -y)]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "a + b",
+        "a - b",
+        "a * b",
+        "a / b",
+        "a % b",
+        "a // b",
+        "min(a * b, 3.0)",
+        "max(a * b - b * a, b)",
+        "a * a - b * b",
+    ],
+)
+def test_the_edges_of_float64(engine, expression):
+    """Overflow, underflow, subnormal numbers; PostgreSQL would refuse each of them."""
+    assert_equal_to_python(engine, one_term(expression, Field("a"), Field("b")), PAIRS)
+
+
+@pytest.mark.parametrize("constant", ["0.1", "-3.0", "1e-200", "1e200", "5e-324", "0.5"])
+@pytest.mark.parametrize("sign", ["*", "/", "+", "%"])
+def test_the_edges_of_float64_with_a_constant(engine, sign, constant):
+    rows = [{"a": a} for x in EDGES for a in (x, -x)]
+    assert_equal_to_python(engine, one_term(f"a {sign} {constant}", Field("a")), rows)
+
+
+@pytest.mark.parametrize("function", ["round", "math.floor", "math.ceil"])
+def test_rounding_is_python_s(engine, function):
+    values = [k / 4 for k in range(-40, 41)] + [x for e in EDGES for x in (e, -e)] + [-0.49999999999999994]
+    assert_equal_to_python(engine, one_term(f"{function}(a)", Field("a")), [{"a": a} for a in values])
+
+
+@pytest.mark.parametrize("function", ["exp", "expm1", "log", "log1p", "sqrt", "tanh", "sin", "cos"])
+def test_functions_are_within_four_ulp_of_python_s(engine, function):
+    rng = np.random.default_rng(3)
+    size = np.concatenate(
+        [10.0 ** rng.uniform(-320, 3, 300), rng.uniform(0, 2, 300), [709.7, 709.79, 745.2, 746.0, 0.5]]
+    )
+    rows = [{"a": float(a)} for x in size for a in (x, -x)]
+    assert_equal_to_python(engine, one_term(f"math.{function}(a)", Field("a")), rows, rel=4 * 2.0**-52)
+
+
+@examples(0.5)
+@given(st.lists(st.tuples(FLOATS, FLOATS | st.floats(-20, 20)), min_size=40, max_size=40))
+def test_remainders_are_exact(sqlite_engine, duckdb_engine, postgres_engine, pairs):
+    rows = [{"a": a, "b": b} for a, b in pairs]
+    for engine in (sqlite_engine, duckdb_engine, postgres_engine):
+        for expression in ("a % b", "a // b"):
+            assert_equal_to_python(engine, one_term(expression, Field("a"), Field("b")), rows)
+
+
+def test_a_nan_on_the_way_compares_as_in_python(engine):
+    """Inf - inf is NaN: less than nothing, equal to nothing, different from everything."""
+    inside = "far - far"
+    for sign in ("<", "<=", ">", ">=", "==", "!="):
+        for expression in (f"({inside}) {sign} a", f"a {sign} ({inside})", f"not (({inside}) {sign} a)"):
+            reward = one_term(f"1.0 if {expression} else 0.0", Field("far", infinite=True), Field("a"))
+            assert_equal_to_python(engine, reward, [{"far": math.inf, "a": 1.0}, {"far": 2.0, "a": 0.0}])
+    for expression in (f"min(a, {inside})", f"max(a, {inside})", f"a if ({inside}) == ({inside}) else 0.0"):
+        reward = one_term(expression, Field("far", infinite=True), Field("a"))
+        assert_equal_to_python(engine, reward, [{"far": math.inf, "a": 1.0}, {"far": 2.0, "a": 0.5}])

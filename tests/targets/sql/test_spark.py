@@ -1,0 +1,114 @@
+"""Spark computes what Python computes: one local session, random rewards, the edges of float64, and predecessors."""
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from batches import Batch, Tally
+from engines import as_scores, flat, kinds_of
+from plaudit import Field, Reward, term
+from plaudit.systems import load
+from plaudit.systems.deepthinker import episode
+from plaudit.targets.sql.reward import READABLE
+from strategies import cases
+from strategies import load as load_text
+
+TYPES = {"number": "double", "flag": "boolean", "category": "string", "id": "bigint"}
+
+
+def table(spark, columns, rows):
+    """Put rows, dicts by column name, into a view called `steps`."""
+    schema = ", ".join(f"`{name}` {TYPES[kind]}" for name, kind in columns.items())
+    values = [tuple(as_declared(columns[name], row.get(name)) for name in columns) for row in rows]
+    spark.createDataFrame(values, schema).createOrReplaceTempView("steps")
+
+
+def as_declared(kind, value):
+    return float(value) if kind == "number" and value is not None else value
+
+
+def scored(spark, reward, rows):
+    table(spark, {"id": "id", **kinds_of(reward)}, [{"id": i, **flat(row)} for i, row in enumerate(rows)])
+    statement = reward.compile("sql", dialect="spark").select("steps", keep=["id"])
+    found = [row.asDict() for row in spark.sql(statement).collect()]
+    return as_scores(reward, sorted(found, key=lambda row: row["id"]))
+
+
+def test_spark_gives_the_numbers_of_the_plain_functions(spark):
+    """Java's functions are its own, so rows are compared within the tolerance of functions throughout."""
+    tally = Tally()
+
+    @settings(max_examples=12, suppress_health_check=list(HealthCheck))
+    @given(cases(), st.integers(0, 2**32))
+    def agrees(case, seed):
+        batch = Batch(case, seed, size=48)
+        tally.compare(batch, scored(spark, case.reward, batch.rows))
+
+    agrees()
+    tally.assert_that_most_rows_counted(aside=0.15)
+
+
+def test_spark_computes_the_edges_of_float64(spark):
+    source = (
+        "def edges(a, b):\n    return min(a * b, 3.0) + (a % b if b != 0 else 0.0) + round(a) - a // (abs(b) + 1)\n"
+    )
+    reward = Reward("edges", version="1", terms=[term(load_text(source)["edges"])], fields=[Field("a"), Field("b")])
+    sizes = (0.0, 5e-324, 1e-300, 0.1, 0.5, 1.5, 2.5, 7.0, 1e16, 1e300, 1.7976931348623157e308)
+    rows = [{"a": a, "b": b} for x in sizes for y in sizes for a in (x, -x) for b in (y, -y)]
+    rows += [{"a": math.nan, "b": 1.0}, {"a": None, "b": 1.0}, {"a": math.inf, "b": 1.0}]
+    found = scored(spark, reward, rows)
+    compiled = reward.compile("python", on_bad="mask")
+    for i, row in enumerate(rows):
+        wanted = compiled(row)
+        assert found.ok[i] == wanted.ok, row
+        assert found.total[i] == wanted.total or not wanted.ok, row
+
+
+def test_spark_scores_an_episode_by_its_keys(spark):
+    def moved(prev, curr):
+        return curr.place - prev.place
+
+    reward = Reward("walk", version="1", terms=[term(moved)], fields=[Field("place", low=-9, high=9)])
+    rows = [("b", 1, 5.0), ("a", 4, 4.0), ("a", 1, 1.0), ("b", 2, 7.5), ("a", 2, 3.0), ("b", 2, 7.0)]
+    columns = {"episode": "category", "step": "id", "place": "number"}
+    table(spark, columns, [dict(zip(columns, row, strict=True)) for row in rows])
+    compiled = reward.compile("sql", dialect="spark", keys=("episode", "step"))
+    found = {}
+    for row in spark.sql(compiled.select("steps")).collect():
+        found.setdefault((row["episode"], row["step"]), []).append((row["total"], row["no predecessor"]))
+    none = (None, True)
+    assert found == {
+        ("a", 1): [none],
+        ("a", 2): [(2.0, False)],
+        ("a", 4): [none],
+        ("b", 1): [none],
+        ("b", 2): [none, none],
+    }
+
+
+@pytest.mark.parametrize("readable", [READABLE, 10], ids=["plain", "as a subquery"])
+def test_spark_takes_an_expression_in_a_query_of_its_own(spark, monkeypatch, readable):
+    monkeypatch.setattr("plaudit.targets.sql.reward.READABLE", readable)
+    reward = load("deepthinker")
+    rows = [dict(row) for row in episode()]
+    table(spark, {"id": "id", **kinds_of(reward)}, [{"id": i, **row} for i, row in enumerate(rows)])
+    total = reward.compile("sql", dialect="spark").total
+    found = spark.sql(f"SELECT id, {total} AS total FROM steps").collect()
+    by_id = {row["id"]: row["total"] for row in found}
+    for i, row in enumerate(rows):
+        assert by_id[i] == pytest.approx(reward.score(**row).total, rel=1e-14)
+
+
+def test_spark_takes_structs_and_texts_that_look_like_code(spark):
+    source = "def calm(curr):\n    return 1.0 if curr.mood == 'it\\'s \\\\ \"calm\"; --' else 0.0\n"
+    label = 'it\'s \\ "calm"; --'
+    fields = [Field("mood", values=(label, "wild"))]
+    reward = Reward("mood", version="1", terms=[term(load_text(source)["calm"])], fields=fields)
+    schema = "id bigint, curr struct<mood: string>"
+    rows = [(0, (label,)), (1, ("wild",)), (2, (label.upper(),)), (3, (None,))]
+    spark.createDataFrame(rows, schema).createOrReplaceTempView("steps")
+    compiled = reward.compile("sql", dialect="spark", struct=True)
+    found = {row["id"]: row["total"] for row in spark.sql(compiled.select("steps", keep=["id"])).collect()}
+    assert found == {0: 1.0, 1: 0.0, 2: None, 3: None}

@@ -1,0 +1,67 @@
+"""The PostgreSQL that tests run against: alone, durable, and gone when its tests are."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+STARTS_ONE = """
+import sys
+from postgres import Server
+server = Server()
+server.start()
+print(server.folder, server.url(), flush=True)
+sys.stdin.read()
+"""
+
+
+def scalar(url: str, question: str) -> object:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(question.encode()).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_every_test_has_a_database_of_its_own(postgres, postgres_url):
+    assert scalar(postgres_url, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
+    other = postgres.new_database()
+    assert scalar(postgres_url, "SELECT current_database()") != scalar(other, "SELECT current_database()")
+
+
+def test_it_listens_on_loopback_only_and_syncs_to_disk(postgres):
+    assert scalar(postgres.url(), "SHOW listen_addresses") == "127.0.0.1"
+    assert scalar(postgres.url(), "SHOW fsync") == "on"
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_restart_keeps_what_was_committed(postgres, postgres_url, mode):
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
+    started = scalar(postgres_url, "SELECT pg_postmaster_start_time()")
+    postgres.restart(mode)
+    assert scalar(postgres_url, "SELECT n FROM kept") == 7
+    assert scalar(postgres_url, "SELECT pg_postmaster_start_time()") != started
+
+
+def test_a_killed_test_run_leaves_no_server_behind(postgres):
+    tests = Path(__file__).parent
+    command = [sys.executable, "-c", STARTS_ONE]
+    run = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(tests)}
+    )
+    assert run.stdout is not None
+    folder, url = run.stdout.readline().split()
+    assert scalar(url, "SELECT 1") == 1
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    patience = time.monotonic() + 30
+    while Path(folder).exists() and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert not Path(folder).exists()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(url, connect_timeout=5)
