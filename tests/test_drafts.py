@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from plaudit.drafts import Draft
+from plaudit.drafts import Draft, HiddenFile, HiddenFolder
 from plaudit.errors import FileError
 
 
@@ -141,3 +141,63 @@ def test_lines_end_alike_everywhere(tmp_path):
         draft.file.write("a\nb\n")
         draft.commit()
     assert (tmp_path / "scores.txt").read_bytes() == b"a\nb\n"
+
+
+def test_a_hidden_file_is_written_by_somebody_else(tmp_path):
+    with HiddenFile(tmp_path / "rows.bin") as draft:
+        draft.path.write_bytes(b"\0\1")
+        assert not (tmp_path / "rows.bin").exists()
+        draft.commit()
+    assert (tmp_path / "rows.bin").read_bytes() == b"\0\1"
+    with pytest.raises(ZeroDivisionError), HiddenFile(tmp_path / "rows.bin") as draft:
+        draft.path.write_bytes(b"half")
+        raise ZeroDivisionError
+    assert (tmp_path / "rows.bin").read_bytes() == b"\0\1"
+    assert names(tmp_path) == ["rows.bin"]
+
+
+def fill(folder, text):
+    folder.mkdir()
+    (folder / "part").write_text(text)
+
+
+def test_a_hidden_folder_takes_the_place_of_an_older_one(tmp_path):
+    target = tmp_path / "scores"
+    with HiddenFolder(target) as draft:
+        fill(draft.path, "old")
+        assert not target.exists()
+        draft.commit()
+    with pytest.raises(FileError, match="exists already"):
+        HiddenFolder(target)
+    with HiddenFolder(target, overwrite=True) as draft:
+        fill(draft.path, "new")
+        assert (target / "part").read_text() == "old"
+        draft.commit()
+    assert (target / "part").read_text() == "new"
+    assert names(tmp_path) == ["scores"]
+
+
+def test_a_folder_that_is_not_committed_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), HiddenFolder(tmp_path / "scores") as draft:
+        fill(draft.path, "half")
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_put_in_place_leaves_the_older_one(tmp_path):
+    fill(tmp_path / "scores", "old")
+    with (
+        pytest.raises(FileError, match="cannot be written"),
+        HiddenFolder(tmp_path / "scores", overwrite=True) as draft,
+    ):
+        draft.commit()  # nobody wrote it
+    assert (tmp_path / "scores" / "part").read_text() == "old"
+    assert names(tmp_path) == ["scores"]
+
+
+def test_a_folder_where_a_file_is_or_without_a_parent_is_refused(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(FileError, match="is a file; name a folder"):
+        HiddenFolder(tmp_path / "taken", overwrite=True)
+    with pytest.raises(FileError, match="there is no folder"):
+        HiddenFolder(tmp_path / "missing" / "scores")

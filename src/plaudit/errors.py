@@ -20,7 +20,14 @@ PlauditError
 │   ├── MissingExtra (ImportError)    the target's library is not installed
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
-└── FileError (OSError)               a file that cannot be read or written
+├── FileError (OSError)               a file that cannot be read or written
+└── LedgerError (RuntimeError)        a ledger that cannot do what was asked
+    ├── KeyConflict (ValueError)      a key that is taken by another record
+    ├── VersionConflict (ValueError)  a version label that is tied to another formula
+    ├── NotInLedger (LookupError)     a record, reward or job that is not there
+    ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
+    ├── LedgerBroken (OSError)        the disk refused a write, or the file is damaged
+    └── LedgerTooNew                  the ledger was written by a newer plaudit
 """
 
 from collections.abc import Iterable
@@ -97,6 +104,34 @@ class SpecError(PlauditError, ValueError):
 
 class FileError(PlauditError, OSError):
     """A file cannot be read or written."""
+
+
+class LedgerError(PlauditError, RuntimeError):
+    """A ledger cannot do what was asked."""
+
+
+class KeyConflict(LedgerError, ValueError):
+    """A key is taken by a record with another content."""
+
+
+class VersionConflict(LedgerError, ValueError):
+    """A version label is tied to another formula."""
+
+
+class NotInLedger(LedgerError, LookupError):
+    """A record, reward or job is not in the ledger."""
+
+
+class LedgerBusy(LedgerError, TimeoutError):
+    """Another process holds the ledger, or its server does not answer."""
+
+
+class LedgerBroken(LedgerError, OSError):
+    """The disk refused a write, or the file is damaged; what was acknowledged before is safe."""
+
+
+class LedgerTooNew(LedgerError):
+    """The ledger was written by a newer plaudit."""
 
 
 class TargetError(PlauditError):

@@ -1,6 +1,7 @@
 """A reward: terms over fields, with weights and clamps, under one name and version."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -297,7 +298,7 @@ class Reward:
     def compile(self, target: str = "python", **options: Any) -> Any:
         """Return this reward as a function for `target`: python, numba, numpy, jax or torch.
 
-        The function takes a mapping from input names to numbers or arrays and returns `Scores`.
+        The function takes a mapping from input names to numbers or arrays and returns `Scores`; "sql" gives texts.
         `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too; `on_bad="mask"` gives NaN
         for a bad row instead of raising.
         """
@@ -328,6 +329,7 @@ class Reward:
             raise DefinitionError(f"reward {self.name!r} has no terminal terms; mark one with @term(terminal=True)")
         final = self.only(*terminal)
         vars(final).update(fingerprint=self.fingerprint, domain_fingerprint=self.domain_fingerprint)
+        vars(final)["_frame"] = replace(final._frame, source=self, part="final")
         return final
 
     @cached_property
@@ -346,6 +348,7 @@ class Reward:
             layout.scores,
             layout.clamped,
             layout.values,
+            source=self,
         )
 
     # -- as data --------------------------------------------------------------------------------------------------

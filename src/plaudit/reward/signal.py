@@ -3,9 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.errors import SpecError, did_you_mean
+
+if TYPE_CHECKING:
+    from plaudit.reward.reward import Reward
 
 
 class TermScore(NamedTuple):
@@ -37,6 +40,10 @@ class Frame:
     clamped: tuple[int, ...]
     values: tuple[int, ...]
     """Where each term's numbers stand among the outputs; the total stands first."""
+    source: "Reward | None" = None
+    """The reward that scored them; None where they were read from data."""
+    part: str = "whole"
+    """"final" where only the terminal terms of `source` were scored."""
 
 
 class Signal:
@@ -77,6 +84,21 @@ class Signal:
     def domain_fingerprint(self) -> str:
         """The fingerprint of the ranges it was checked against."""
         return self._frame.domain
+
+    @property
+    def frame(self) -> Frame:
+        """What this signal shares with all others of its reward."""
+        return self._frame
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """The values scored, in the order of the reward's inputs: numbers, flags, positions of categories."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> tuple[float, ...]:
+        """The numbers computed, where `frame` says which is which."""
+        return self._outputs
 
     @property
     def inputs(self) -> dict[str, float | bool | str]:

@@ -7,6 +7,7 @@ import click
 
 from plaudit.cli.errors import SOME_BAD
 from plaudit.cli.score.files import STANDARD, Format, format_of
+from plaudit.cli.texts import counted
 
 _EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
 
@@ -82,11 +83,7 @@ def _told(reward: str, scored: int, bad: int, kept: str | None) -> str:
     >>> _told("roadsense@R0", 1, 1200, "scores.bad.jsonl")
     '1 row scored with roadsense@R0. 1,200 bad rows are kept in scores.bad.jsonl.'
     """
-    told = f"{_counted(scored, 'row')} scored with {reward}."
+    told = f"{counted(scored, 'row')} scored with {reward}."
     if not bad:
         return told
-    return f"{told} {_counted(bad, 'bad row')} {'is' if bad == 1 else 'are'} {f'kept in {kept}' if kept else 'above'}."
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{told} {counted(bad, 'bad row')} {'is' if bad == 1 else 'are'} {f'kept in {kept}' if kept else 'above'}."

@@ -1,13 +1,13 @@
 """One line of a file becomes the inputs of one step: JSON as it is, CSV by the kind of each field."""
 
 import csv
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plaudit.cli.score.shape import Row, Shape, clipped
+from plaudit.cli.score.shape import Row, Shape
 from plaudit.errors import FileError, InputError, WrongType, did_you_mean
-from plaudit.language.field import LARGEST_WHOLE, Kind
+from plaudit.language.field import Kind
+from plaudit.ledger.dataset.cells import clipped, flag_cell, json_row, number_cell
 from plaudit.targets.rows import default_of
 
 Reader = Callable[[str], Row | None]
@@ -16,7 +16,6 @@ Reader = Callable[[str], Row | None]
 
 def json_rows(shape: Shape) -> Reader:
     """Return a reader of JSON objects, flat (`{"prev.phase": …}`) or nested (`{"prev": {"phase": …}}`)."""
-    decode = json.JSONDecoder(object_pairs_hook=_no_doubles).decode
     arranged = shape.arranged
     checked = False
 
@@ -24,34 +23,13 @@ def json_rows(shape: Shape) -> Reader:
         nonlocal checked
         if line.isspace():
             return None
-        try:
-            row = decode(line.rstrip("\r\n"))
-        except InputError:
-            raise
-        except RecursionError:
-            raise InputError("this is not a row: the JSON is nested too deeply.") from None
-        except json.JSONDecodeError as error:
-            problem = error.msg.removesuffix(" at")
-            raise InputError(f"this is not JSON: {problem} (character {error.pos + 1}).") from None
-        except ValueError as error:  # a whole number of thousands of digits
-            raise InputError(f"this is not a row: {error}.") from None
-        if not isinstance(row, dict):
-            raise InputError(f"a row is a JSON object, {{…}}, and this is {clipped(row)}.")
+        row = json_row(line)
         if not checked:
             shape.check(row)
             checked = True
         return arranged(row)
 
     return read
-
-
-def _no_doubles(pairs: Sequence[tuple[str, Any]]) -> Row:
-    row = dict(pairs)
-    if len(row) != len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"{clipped(double)} is given twice.")
-    return row
 
 
 def csv_rows(shape: Shape, header: str) -> Reader:
@@ -80,7 +58,7 @@ def csv_rows(shape: Shape, header: str) -> Reader:
             try:
                 convert(cells[at] or "0")
             except ValueError:
-                needed = "a number" if convert is _number else "true, false, 1 or 0"
+                needed = "a number" if convert is number_cell else "true, false, 1 or 0"
                 given = clipped(cells[at])
                 return WrongType(f"reward {shape.reward.name!r}, field {name!r}: {given} is not {needed}.")
         raise AssertionError("every cell can be converted")
@@ -116,21 +94,4 @@ def _counted(cells: int) -> str:
     return "1 cell" if cells == 1 else f"{cells} cells"
 
 
-def _number(cell: str) -> float:
-    value = float(cell)
-    if "_" in cell:
-        raise ValueError(cell)  # Python writes 1_000 so, and nobody else
-    if abs(value) >= LARGEST_WHOLE and cell.strip().lstrip("+-").isdecimal():
-        return int(cell)  # the reward says that a float cannot hold it
-    return value
-
-
-def _flag(cell: str) -> bool:
-    try:
-        return _FLAGS[cell.strip().lower()]
-    except KeyError:
-        raise ValueError(cell) from None
-
-
-_FLAGS = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
-_CONVERT: dict[Kind, Callable[[str], Any]] = {"number": _number, "flag": _flag, "category": str}
+_CONVERT: dict[Kind, Callable[[str], Any]] = {"number": number_cell, "flag": flag_cell, "category": str}

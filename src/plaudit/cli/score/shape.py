@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from plaudit.errors import FileError, InputError, UnknownInput, WrongType, did_you_mean
+from plaudit.ledger.dataset.cells import INFINITIES, clipped
 from plaudit.reward.reward import Reward
 from plaudit.targets.rows import Place, places
 
 Row = dict[str, Any]
-INFINITIES = {text: float(text) for text in ("inf", "-inf", "Infinity", "-Infinity")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +118,6 @@ class Shape:
             f"reward {self.reward.name!r} does not read {clipped(name)}.{near}{comma}\n"
             f"It reads: {', '.join(self.inputs)}. Use --ignore-extra to leave out everything else."
         )
-
-
-def clipped(value: object) -> str:
-    """Return a value as Python writes it, cut where it gets long.
-
-    >>> clipped("x" * 100)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
-    """
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _whole(place: Place) -> Place:

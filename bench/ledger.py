@@ -1,0 +1,181 @@
+"""The ledger against a bare sqlite3 loop and against an append-only JSONL store that is read and filtered.
+
+`python bench/ledger.py [records]`. Everything is written to a temporary folder on the disk that holds this checkout.
+"""
+
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from timing import compare, table
+
+from plaudit import Ledger, Signal
+from plaudit.systems import roadsense
+
+CLASSES = 1000
+
+
+def main(records: int) -> None:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
+        singles(Path(folder))
+        rates(Path(folder), records) if records else None
+        one_class(Path(folder), records) if records else None
+
+
+def signal() -> Signal:
+    return roadsense.reward.score(distance=30.0, deceleration=1.0, action=0)
+
+
+# -- one durable record at a time ------------------------------------------------------------------------------------
+
+
+def singles(folder: Path) -> None:
+    bare = {name: bare_table(folder / f"{name}.db") for name in ("bytes", "json")}
+    ledger = Ledger(folder / "singles.db")
+    one = signal()
+    inputs, outputs = bytes(24), bytes(56)
+    counted = iter(range(10**9))
+
+    def insert(table: sqlite3.Connection, *content: object) -> None:
+        row = (time.time_ns(), "m1", "e1", next(counted), "drive", "brake", "car", *content)
+        table.execute("BEGIN IMMEDIATE")
+        table.execute(f"INSERT INTO rewards VALUES (NULL, {', '.join('?' * 10)})", row)
+        table.execute("COMMIT")
+
+    def record() -> None:
+        ledger.record(
+            one, run="m1", episode="e1", step=next(counted), phase="drive", decision_class="brake", actor="car"
+        )
+
+    store = (folder / "rewards.jsonl").open("a")
+
+    def append() -> None:
+        store.write(json.dumps(seed_row(next(counted), "brake", one)) + "\n")
+        store.flush()
+        os.fsync(store.fileno())
+
+    peer = "sqlite3 loop, the signal as JSON"
+    result = compare(
+        {
+            peer: lambda: insert(bare["json"], json.dumps(one.to_dict()), None, None),
+            "sqlite3 loop, bytes that are ready": lambda: insert(bare["bytes"], one.fingerprint, inputs, outputs),
+            "JSONL, fsync a line": append,
+            "Ledger.record": record,
+        },
+        calls=100,
+        rounds=80,
+    )
+    print("One durable record at a time, WAL, synchronous=FULL")
+    rows: list[tuple[str, ...]] = [("what", "records/s", "against the first")]
+    rows += [(n, f"{1 / t:,.0f}", f"{result.ratio(n, peer):.2f}x") for n, t in result.best.items()]
+    table(rows)
+    print()
+    ledger.close()
+
+
+def bare_table(path: Path) -> sqlite3.Connection:
+    bare = sqlite3.connect(path, isolation_level=None)
+    bare.execute("PRAGMA journal_mode = WAL")
+    bare.execute("PRAGMA synchronous = FULL")
+    bare.execute(
+        "CREATE TABLE rewards (id INTEGER PRIMARY KEY, at INTEGER, run TEXT, episode TEXT, step INTEGER, phase TEXT, "
+        "decision_class TEXT, actor TEXT, reward TEXT, inputs BLOB, outputs BLOB)"
+    )
+    return bare
+
+
+def seed_row(step: int, decision_class: str, one: Signal) -> dict[str, object]:
+    about = {"mission_id": "m1", "phase": "drive", "decision_class": decision_class, "step": step}
+    return {**about, "timestamp": "2026-01-01T00:00:00+00:00", "signal": one.to_dict()}
+
+
+# -- rates -------------------------------------------------------------------------------------------------------------
+
+
+def rates(folder: Path, records: int) -> None:
+    print("Rates")
+    rows: list[tuple[str, ...]] = [("what", "records", "records/s")]
+    few = min(records, 100_000)
+    ledger = Ledger(folder / "group.db")
+    one = signal()
+    start = time.perf_counter()
+    with ledger.writer() as writer:
+        for step in range(few):
+            receipt = writer.record(one, run="m1", step=step, decision_class="brake")
+    assert receipt.durable
+    rows.append(("group commit", f"{few:,}", f"{few / (time.perf_counter() - start):,.0f}"))
+    start = time.perf_counter()
+    assert ledger.verify().ok
+    rows.append(("verify what was group-committed", f"{few:,}", f"{few / (time.perf_counter() - start):,.0f}"))
+    ledger.close()
+    ledger = Ledger(folder / "bulk.db")
+    rng = np.random.default_rng(0)
+    columns = {
+        "distance": rng.uniform(0, 60, records),
+        "deceleration": rng.uniform(-6, 6, records),
+        "action": rng.integers(0, 4, records).astype(np.float64),
+    }
+    start = time.perf_counter()
+    for at in range(0, records, 65_536):
+        part = {name: column[at : at + 65_536] for name, column in columns.items()}
+        steps = np.arange(at, min(at + 65_536, records))
+        ledger.record_batch(roadsense.reward, part, run="m1", step=steps, decision_class="brake")
+    rows.append(("bulk, 65,536 rows a call", f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+    start = time.perf_counter()
+    result = ledger.verify()
+    assert result.ok
+    assert result.records == records
+    rows.append(("verify what came in bulk", f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+    ledger.close()
+    table(rows)
+    print()
+
+
+# -- one decision class out of many records ----------------------------------------------------------------------------
+
+
+def one_class(folder: Path, records: int) -> None:
+    one = signal()
+    ledger = Ledger(folder / "classes.db")
+    with (folder / "classes.jsonl").open("w") as store, ledger.writer(max_records=10_000) as writer:
+        for step in range(records):
+            label = f"class-{step % CLASSES}"
+            writer.record(one, run="m1", step=step, phase="drive", decision_class=label)
+            store.write(json.dumps(seed_row(step, label, one)) + "\n")
+
+    def read_and_filter() -> Iterator[dict[str, object]]:
+        with (folder / "classes.jsonl").open() as store:
+            rows = [json.loads(line) for line in store]
+        return (row for row in rows if row["decision_class"] == "class-7")
+
+    start = time.perf_counter()
+    theirs = list(read_and_filter())
+    scan = time.perf_counter() - start
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        ours = list(ledger.history(decision_class="class-7"))
+        best = min(best, time.perf_counter() - start)
+    assert [record.step for record in ours] == [row["step"] for row in theirs]
+    print(f"One decision class: {len(ours):,} of {records:,} records")
+    table(
+        [
+            ("what", "ms", "against read and filter"),
+            ("JSONL, read and filter", f"{scan * 1e3:,.1f}", "1x"),
+            ("ledger.history", f"{best * 1e3:,.1f}", f"{scan / best:,.0f}x"),
+        ]
+    )
+    start = time.perf_counter()
+    assert ledger.verify().ok
+    print(f"verify, records of {CLASSES:,} scopes in turn: {records / (time.perf_counter() - start):,.0f} records/s")
+    ledger.close()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)

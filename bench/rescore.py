@@ -1,0 +1,132 @@
+"""Re-scoring a Parquet file against merely reading and writing the same rows with pyarrow, in the same run.
+
+`python bench/rescore.py [rows] [rounds] [folder] [narrow|wide]`. Two files: "narrow" has the three columns that
+roadsense reads and nothing else, which is the hardest case; "wide" is a data set as people keep them, with seven
+columns more. The peers read batches and write them again: with pyarrow's own settings, and told to leave out
+dictionaries, which do not pay for such numbers. Every measurement is a process of its own, in turns; peak memory is
+what the system says of that process, and rows a core-second are counted by the processor time of all its threads.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from timing import table
+
+TOGETHER = 1 << 20
+WAYS = ("rescore_file", "pyarrow", "pyarrow, no dictionaries")
+
+
+def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
+    print(f"{rows:,} rows, {rounds} rounds, {os.cpu_count()} cores, pyarrow {pa.__version__}")
+    shown: list[tuple[str, ...]] = [
+        ("what", "rows/s", "a core-second", "against pyarrow", "no dictionaries", "peak memory", "bytes a row")
+    ]
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        for layout in layouts:
+            source = Path(place, f"{layout}.parquet")
+            generate(source, rows, wide=layout == "wide")
+            best = dict.fromkeys(WAYS, float("inf"))
+            peak, work = dict.fromkeys(WAYS, 0.0), dict.fromkeys(WAYS, float("inf"))
+            for _ in range(rounds):
+                for way in WAYS:
+                    target = Path(place, "out.parquet")
+                    seconds, memory, core = measured(way, source, target)
+                    best[way], peak[way] = min(best[way], seconds), max(peak[way], memory)
+                    work[way] = min(work[way], core)
+                    size = target.stat().st_size
+                    target.unlink()
+                    if way == "rescore_file":
+                        written = size
+            for way in WAYS:
+                against = [f"{best[peer] / best[way]:.2f}x" for peer in WAYS[1:]]
+                bytes_a_row = f"{written / rows:.1f}" if way == "rescore_file" else ""
+                shown.append(
+                    (
+                        f"{layout}: {way}",
+                        f"{rows / best[way]:,.0f}",
+                        f"{rows / work[way]:,.0f}",
+                        *against,
+                        f"{peak[way]:.0f} MiB",
+                        bytes_a_row,
+                    )
+                )
+            source.unlink()
+    table(shown)
+
+
+def generate(path: Path, rows: int, *, wide: bool) -> None:
+    """Write a data set of steps, in pieces."""
+    writer = None
+    for piece in pieces(rows, wide=wide):
+        writer = writer or pq.ParquetWriter(path, piece.schema)
+        writer.write_table(piece)
+    assert writer is not None
+    writer.close()
+
+
+def pieces(rows: int, *, wide: bool) -> Iterator[pa.Table]:
+    rng = np.random.default_rng(0)
+    for start in range(0, rows, TOGETHER):
+        size = min(TOGETHER, rows - start)
+        columns = {
+            "distance": rng.uniform(0, 60, size),
+            "deceleration": rng.uniform(-6, 6, size),
+            "action": rng.integers(0, 4, size).astype(np.float64),
+        }
+        if wide:
+            step = np.arange(start, start + size)
+            columns |= {"run": pa.array([f"night-{i}" for i in range(50)]).take(pa.array(step // 20_000 % 50))}
+            columns |= {"episode": step // 500, "step": step % 500}
+            columns |= {f"obs_{i}": rng.normal(size=size) for i in range(4)}
+        yield pa.table(columns)
+
+
+def measured(way: str, source: Path, target: Path) -> tuple[float, float, float]:
+    """Return the seconds that a process of its own takes for it, its peak memory in MiB, and its processor time."""
+    told = subprocess.check_output([sys.executable, __file__, "--way", way, source, target], text=True)
+    seconds, memory, core = map(float, told.split())
+    return seconds, memory, core
+
+
+def one(way: str, source: str, target: str) -> None:
+    """Do it, and print seconds and peak memory."""
+    if way == "rescore_file":
+        from plaudit.ledger.dataset import job, rescore_file
+        from plaudit.systems import roadsense
+
+        assert job
+        start, before = time.perf_counter(), time.process_time()
+        rescore_file(roadsense.reward, source, target)
+    else:
+        start, before = time.perf_counter(), time.process_time()
+        file = pq.ParquetFile(source)
+        options = {} if way == "pyarrow" else {"use_dictionary": False}
+        with pq.ParquetWriter(target, file.schema_arrow, **options) as writer:
+            for batch in file.iter_batches(TOGETHER):
+                writer.write_batch(batch)
+        with open(target, "rb+") as written:
+            os.fsync(written.fileno())
+    seconds, core = time.perf_counter() - start, time.process_time() - before
+    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, core)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--way"]:
+        one(*sys.argv[2:])
+    else:
+        given = sys.argv[1:]
+        main(
+            int(given[0]) if given else 2_000_000,
+            int(given[1]) if len(given) > 1 else 3,
+            given[2] if len(given) > 2 else tempfile.gettempdir(),
+            tuple(given[3:]) or ("narrow", "wide"),
+        )

@@ -1,0 +1,1 @@
+"""The ledger: a durable record of every reward, from which each can be explained, recomputed and re-scored."""

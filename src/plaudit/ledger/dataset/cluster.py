@@ -1,0 +1,111 @@
+"""What engines beyond one process need of a data set: its parts looked at first, batches scored, the result counted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as arrow_dataset
+
+from plaudit.drafts import HiddenFolder
+from plaudit.errors import DefinitionError, FileError, InputError
+from plaudit.ledger.dataset.formats import format_of
+from plaudit.ledger.dataset.job import Job, Run, outcome
+from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.ledger.dataset.parquet import ParquetSource
+from plaudit.ledger.dataset.rescore import parts_of
+from plaudit.ledger.dataset.scoring import Scoring
+from plaudit.reward.reward import Reward
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A data set that an engine is about to read."""
+
+    job: Job
+    source: str
+    paths: Sequence[str]
+    schema: pa.Schema
+    kept: Sequence[str]
+    scoring: Scoring
+    dictionaries: Sequence[str]
+    """Columns for which a dictionary pays."""
+
+    def scorer(self) -> "Scorer":
+        """Return what scores a batch, to be sent to other processes."""
+        return Scorer(self.job, self.scoring, tuple(self.kept))
+
+
+class Scorer:
+    """From a table to the same rows with their rewards; it can travel to another process."""
+
+    def __init__(self, job: Job, scoring: Scoring, kept: tuple[str, ...]) -> None:
+        """Score with `scoring`, and keep the columns in `kept`."""
+        self._job, self._scoring, self._kept = job, scoring, kept
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        """Return the rows with their rewards."""
+        whole = table.combine_chunks()
+        batch = whole.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=table.schema)
+        added = self._job.added(self._scoring(batch), batch.num_rows)
+        new = dict(zip(self._job.new_columns, added, strict=True))
+        return pa.table({**{name: whole.column(name) for name in self._kept}, **new})
+
+
+def look_at(
+    reward: Reward,
+    source: str,
+    *,
+    keep: Sequence[str] | None,
+    columns: Mapping[str, str] | None,
+    scores: bool,
+    prefix: str,
+    on_bad: str,
+) -> Parts:
+    """Return the parts of a data set; a column that lacks in one of them is an error here, before any row is read."""
+    if on_bad not in ("mask", "raise"):
+        raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
+    kept = None if keep is None else tuple(keep)
+    job = Job(reward, keep=kept, on_bad=on_bad, columns=columns, scores=scores, prefix=prefix)
+    parts = parts_of(source)
+    paths = [str(part.resolve()) for part in parts or [Path(source)]]
+    for path in paths:
+        if format_of(path) != "parquet":
+            raise FileError(f"{path} is not Parquet, which is what Ray and Spark read here; use the local engine.")
+    runs = [Run(job, path, None, "parquet") for path in paths]
+    for run in runs[1:]:
+        if run.source.schema.names != runs[0].source.schema.names:
+            raise FileError(f"{run.source.name} has other columns than {runs[0].source.name}; parts are alike.")
+    first = runs[0]
+    return Parts(job, source, paths, first.source.schema, first.kept, first.scoring, _dictionaries(first))
+
+
+def _dictionaries(run: Run) -> list[str]:
+    """Return the columns that had a dictionary, and the new ones, which often are few distinct numbers."""
+    had = run.source.dictionaries() if isinstance(run.source, ParquetSource) else []
+    return [*(name for name in had if name.partition(".")[0] in run.kept or name in run.kept), *run.job.new_columns]
+
+
+@contextmanager
+def written(parts: Parts, target: str, engine: str, *, overwrite: bool) -> Iterator[tuple[Path, list[FileRescoring]]]:
+    """Yield a folder to write Parquet to, and a list that holds what came of it when the folder is under its name."""
+    if any(Path(path).parent == Path(target).resolve() for path in parts.paths):
+        raise FileError(f"{target} is the folder that the rows come from; write to another one.")
+    told: list[FileRescoring] = []
+    with HiddenFolder(target, overwrite=overwrite) as draft:
+        yield draft.path, told
+        rows, bad = _counted(draft.path, f"{parts.job.prefix}ok")
+        if bad and parts.job.on_bad == "raise":
+            raise InputError(f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. The local engine names them.")
+        draft.commit()
+    told.append(outcome(parts.job, parts.source, target, engine, {"rows": rows, "bad": bad, "reasons": {}}, None))
+
+
+def _counted(folder: Path, ok: str) -> tuple[int, int]:
+    """Return how many rows were written, and how many of them are bad."""
+    if not folder.is_dir():
+        return 0, 0
+    found = arrow_dataset.dataset(folder, format="parquet")
+    rows = found.count_rows()
+    return rows, rows - found.count_rows(filter=arrow_dataset.field((ok,))) if rows else 0

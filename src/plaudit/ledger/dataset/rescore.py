@@ -1,0 +1,109 @@
+"""Re-scoring a data set: one file, or a folder of Parquet parts, in memory that does not grow with it."""
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from plaudit.errors import DefinitionError, FileError, MissingExtra
+from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.reward.reward import Reward
+
+Progress = Callable[[int, int], None]
+"""Told how much is done, and how much there is: rows, or bytes where nobody knows the number of rows."""
+OnBad = Literal["mask", "raise"]
+
+
+def rescore_file(
+    reward: Reward,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    against: Reward | str | None = None,
+    keep: Iterable[str] | None = None,
+    on_bad: OnBad = "mask",
+    decision_class: str | None = None,
+    decision: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    scores: bool = False,
+    prefix: str = "",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    batch_rows: int | None = None,
+) -> FileRescoring:
+    """Apply `reward` to every row of `source`, and write the rows with their rewards to `target`.
+
+    `source` is a Parquet, CSV or JSON Lines file, or a folder or a pattern (`runs/*.parquet`) of Parquet parts; then
+    `target` is a folder of parts of the same names, and a run that was stopped goes on with the parts that lack.
+    A file appears under its name when it is complete, or not at all; a single one that was stopped is begun again.
+
+    The rows keep their order and their columns, or those in `keep`, and get `total`, `<term>.value` of each term, with
+    `scores` also `<term>.score`, and `ok`. A row that cannot be scored, such as one with a NULL, has `ok` false and
+    NULL for the rest; with `on_bad="raise"` it is an error that names the row. `columns` says where inputs lie
+    under another name: `{"distance": "gap_m"}`.
+
+    `against`, another reward or a column of old totals, gives `.changes`; flipped decisions are counted for each
+    value of the column `decision_class`, and candidates for one decision are told by the column `decision`.
+    """
+    if on_bad not in ("mask", "raise"):
+        raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
+    if batch_rows is not None and batch_rows < 1:
+        raise DefinitionError(f"batch_rows={batch_rows} must be at least 1.")
+    try:
+        from plaudit.ledger.dataset.job import Job
+        from plaudit.ledger.dataset.parts import rescore_parts
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pyarrow":
+            raise
+        raise MissingExtra("re-scoring a data set needs pyarrow. Install it: pip install 'plaudit[data]'") from None
+    job = Job(
+        reward=reward,
+        against=against,
+        keep=None if keep is None else tuple(keep),
+        on_bad=on_bad,
+        decision_class=decision_class,
+        decision=decision,
+        columns=columns,
+        scores=scores,
+        prefix=prefix,
+        batch_rows=batch_rows,
+    )
+    from_, to = os.fspath(source), os.fspath(target)
+    parts = parts_of(from_)
+    if parts is not None:
+        return rescore_parts(job, from_, parts, Path(to), overwrite=overwrite, progress=progress)
+    if os.path.exists(to) and not overwrite:
+        _refuse_existing(from_, to)
+    return job.run(from_, to, progress)
+
+
+def parts_of(source: str) -> list[Path] | None:
+    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file."""
+    path = Path(source)
+    if path.is_dir():
+        found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
+        if any(part.parent != path for part in path.rglob("*.parquet")):
+            raise FileError(f"{source} has Parquet files in folders below it; re-score one folder at a time.")
+        if not found:
+            raise FileError(f"the folder {source} has no .parquet file.")
+        return sorted(found)
+    if glob.has_magic(source) and not path.exists():
+        matching = sorted(map(Path, glob.glob(source)))
+        names = [part.name for part in matching]
+        if not matching:
+            raise FileError(f"no file matches {source}.")
+        for part in matching:
+            if part.suffix not in (".parquet", ".pq"):
+                raise FileError(f"{part} is not Parquet; a pattern names Parquet files, and other files one at a time.")
+            if names.count(part.name) > 1:
+                raise FileError(f"two files that match {source} are called {part.name}; re-score one folder at a time.")
+        return matching
+    return None
+
+
+def _refuse_existing(source: str, target: str) -> None:
+    same: Any = os.path.exists(source) and os.path.samefile(source, target)
+    if same:
+        raise FileError(f"{target} is the file that the rows come from; write to another one.")
+    raise FileError(f"{target} exists already; name another file, or say that it may be overwritten.")

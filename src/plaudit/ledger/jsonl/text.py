@@ -1,0 +1,116 @@
+"""One row as JSON text and back: what is read again is what was written, and what cannot be trusted is refused."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from plaudit.errors import InputError, NotFinite, WrongType
+
+_DEEPEST = 200
+"""How deeply a value may be nested: far less than readers of JSON bear, whatever calls them."""
+
+
+def encode(row: Mapping[str, Any]) -> str:
+    r"""Return `row` as one line of JSON without its newline; InputError where reading it again would give another row.
+
+    >>> encode({"step": 2, "note": "a\nb\0"})
+    '{"step": 2, "note": "a\\nb\\u0000"}'
+    """
+    if not isinstance(row, Mapping):
+        raise WrongType(f"a JSON line is an object, and this is a {type(row).__name__}: give a mapping.")
+    return _dumped(row, "the row", (", ", ": "))
+
+
+def compact(value: Any, what: str) -> str:
+    """Return any value as JSON without spaces; InputError, which calls it `what`, where JSON cannot hold it.
+
+    >>> compact({"arm": 2, "features": [0.5, 1.0]}, "context")
+    '{"arm":2,"features":[0.5,1.0]}'
+    """
+    told = _dumped(value, what, (",", ":"))
+    if "\\ud" in told:
+        try:
+            json.dumps(json.loads(told), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{what} holds half a character (a lone surrogate), which PostgreSQL refuses.") from None
+    return told
+
+
+def _dumped(value: Any, what: str, separators: tuple[str, str]) -> str:
+    plain = _plain(value, what)
+    try:
+        told = json.dumps(plain, allow_nan=False, separators=separators)
+    except ValueError as error:
+        raise InputError(f"{what} has no JSON form: {error}.") from None  # a number of very many digits
+    if "\\ud" in told and json.loads(told) != plain:
+        raise InputError(f"{what} holds two halves of a character (surrogates) side by side, which JSON would join.")
+    return told
+
+
+def _plain(value: Any, where: str, depth: int = 0) -> Any:
+    """Return a value of which JSON has every part; an InputError says which part it has not."""
+    if depth > _DEEPEST:
+        raise InputError(f"{where:.40}… is nested too deeply: more than {_DEEPEST} levels, or it holds itself.")
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotFinite(f"{where} is {value}, which JSON cannot hold; write it as a text or leave it out.")
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise WrongType(f"{where} has the key {key!r:.60}; the keys of JSON are texts.")
+        return {key: _plain(part, f"{where:.200}[{key!r:.60}]", depth + 1) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part, f"{where:.200}[{at}]", depth + 1) for at, part in enumerate(value)]
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return _plain(value.item(), where, depth + 1)
+    hint = " Its tolist() has one." if hasattr(value, "tolist") else ""
+    raise WrongType(f"{where} is a {type(value).__name__}, for which JSON has no form.{hint}")
+
+
+def decode(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a line of JSON holds; ValueError where it holds none, or one that cannot be trusted.
+
+    A key that is there twice, NaN, Infinity and numbers beyond a double are refused, and so is what is no object.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    try:
+        row = json.loads(text, object_pairs_hook=_no_doubles, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"it is no object but {text[:40]!r}")
+    return row
+
+
+def reason(error: ValueError) -> str:
+    """Return what `decode` found wrong with a line, in words."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"this is not JSON ({error.msg} at character {error.pos + 1})"
+    if isinstance(error, UnicodeDecodeError):
+        return f"this is not UTF-8 (byte {error.start + 1})"
+    return str(error)
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return row
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is beyond every double")
+    return number

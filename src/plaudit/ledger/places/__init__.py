@@ -1,0 +1,1 @@
+"""Where a ledger is kept: SQLite and PostgreSQL, their tables, and whose turn it is to write."""

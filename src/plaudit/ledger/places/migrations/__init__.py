@@ -1,0 +1,1 @@
+"""How the tables of a ledger came to be what they are: one Alembic revision a release that changed them."""

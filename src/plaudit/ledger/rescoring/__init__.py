@@ -1,0 +1,1 @@
+"""Another reward for recorded inputs."""

@@ -1,0 +1,166 @@
+"""How much of what is in a ledger."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from sqlalchemy import func, select
+
+from plaudit.errors import SpecError
+from plaudit.ledger.blocks.shelf import Shelf
+from plaudit.ledger.changes.changes import _table
+from plaudit.ledger.choice import Choice
+from plaudit.ledger.history import History
+from plaudit.ledger.places.place import Place
+from plaudit.ledger.places.schema import blocks, jobs, writers
+from plaudit.ledger.record import moment
+
+_LISTED = 20
+"""Decision classes and writers that `str` lists; those with the most records, and the latest."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """How many records there are of a kind, and what their totals are like."""
+
+    records: int = 0
+    mean: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
+
+    def add(self, totals: "np.ndarray[Any, np.dtype[np.float64]]") -> None:
+        """Take in more totals."""
+        self.records += len(totals)
+        self.mean += float(np.sum(totals - self.mean)) / self.records
+        self.low = min(self.low, float(totals.min()))
+        self.high = max(self.high, float(totals.max()))
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers as plain data."""
+        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a writer's chain ends: kept elsewhere, it shows later whether the past was rewritten."""
+
+    writer: int
+    host: str
+    process: int
+    opened: datetime
+    records: int
+    checksum: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the head as plain data for JSON."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "opened": _stamp(self.opened)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Head":
+        """Return the head that `to_dict` wrote; SpecError where it wrote no such thing."""
+        try:
+            bytes.fromhex(data["checksum"])
+            return cls(**{**data, "opened": datetime.fromisoformat(data["opened"])})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SpecError(f"this is no head of a ledger's chain: {type(error).__name__}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How much of what is in a ledger."""
+
+    ledger: str
+    bytes: int
+    records: int
+    rescored: int
+    jobs: int
+    first: datetime | None
+    last: datetime | None
+    rewards: Mapping[str, Totals]
+    decision_classes: Mapping[str, Totals]
+    heads: tuple[Head, ...]
+
+    def __str__(self) -> str:
+        """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
+        parts = [f"{self.ledger}: {_counted(self.records, 'record')}, {self.bytes:,} bytes"]
+        if self.first is not None and self.last is not None:
+            parts.append(f"from {_stamp(self.first)} to {_stamp(self.last)}")
+        if self.jobs:
+            parts.append(f"{_counted(self.rescored, 'new score')} of {_counted(self.jobs, 're-scoring')}")
+        tables = [_totals_table("reward", self.rewards), _totals_table("decision class", self.decision_classes)]
+        return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._writers()] if self.heads else [])])
+
+    def _writers(self) -> str:
+        rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]
+        for head in self.heads[-_LISTED:]:
+            opened = head.opened.isoformat(timespec="seconds").replace("+00:00", "Z")
+            number, process = str(head.writer), str(head.process)
+            rows.append((number, head.host, process, opened, f"{head.records:,}", f"{head.checksum[:16]}…"))
+        return _table(rows) + _further(len(self.heads), "earlier writer")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        counts = ("ledger", "bytes", "records", "rescored", "jobs")
+        heads = [head.to_dict() for head in self.heads]
+        return {
+            **{name: getattr(self, name) for name in counts},
+            "first": _stamp(self.first),
+            "last": _stamp(self.last),
+            "rewards": {name: totals.to_dict() for name, totals in self.rewards.items()},
+            "decision_classes": {name: totals.to_dict() for name, totals in self.decision_classes.items()},
+            "heads": heads,
+        }
+
+
+def _totals_table(title: str, found: Mapping[str, Totals]) -> str:
+    """Return a table of those with the most records; nothing where there are none."""
+    rows: list[tuple[str, ...]] = [(title, "records", "mean", "low", "high")]
+    for name, totals in sorted(found.items(), key=lambda each: -each[1].records)[:_LISTED]:
+        rows.append((name, f"{totals.records:,}", *(f"{n:.6g}" for n in (totals.mean, totals.low, totals.high))))
+    return _table(rows) + _further(len(found), "other") if found else ""
+
+
+def _further(count: int, noun: str) -> str:
+    return f"\n… and {_counted(count - _LISTED, noun)}" if count > _LISTED else ""
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _stamp(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+def stats(place: Place, shelf: Shelf) -> Stats:
+    """Return how much of what is in a ledger; every total is read."""
+    rewards: defaultdict[str, Totals] = defaultdict(Totals)
+    classes: defaultdict[str, Totals] = defaultdict(Totals)
+    for page in History(place, shelf, Choice()).pages():
+        totals = page.outputs[:, 0]
+        rewards[f"{page.shape.reward.name}@{page.shape.reward.version}"].add(totals)
+        if page.row.decision_class is not None:
+            classes[page.row.decision_class].add(totals)
+    with place.reading() as connection:
+        earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
+        rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
+        count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
+        heads = [
+            Head(row.id, row.host, row.process, moment(row.opened), row.records, bytes(row.head).hex())
+            for row in connection.execute(select(writers).order_by(writers.c.id))
+        ]
+    return Stats(
+        place.name,
+        place.size(),
+        sum(totals.records for totals in rewards.values()),
+        int(rescored or 0),
+        int(count),
+        None if earliest is None else moment(earliest),
+        None if latest is None else moment(latest),
+        dict(rewards),
+        dict(classes),
+        tuple(heads),
+    )

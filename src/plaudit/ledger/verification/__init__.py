@@ -1,0 +1,1 @@
+"""Whether everything is as it was written."""

@@ -1,0 +1,302 @@
+"""Data sets written as text: CSV and JSON Lines, kept as they were, whatever they hold."""
+
+import csv
+import json
+
+import pyarrow as pa
+import pytest
+
+from plaudit import Field, FileError, InputError, MissingField, OutOfRange, Reward, WrongType, term
+from plaudit.ledger.dataset import lines, rescore_file
+from tables import expected, read, table
+
+ROWS = [
+    {"id": "a", "metres": 0.3, "fast": False, "kind": "wall"},
+    {"id": "b", "metres": 2.5, "fast": True, "kind": "kerb"},
+    {"id": "c", "metres": 1e3, "fast": False, "kind": "kerb"},
+]
+
+
+@term
+def gap(metres, *, near=0.2):
+    """Stop close."""
+    return 1.0 if near <= metres <= 2 * near else -0.1 * metres
+
+
+@term
+def calm(fast, kind):
+    """Be calm at walls."""
+    return -1.0 if fast else (0.5 if kind == "wall" else 0.0)
+
+
+@pytest.fixture(scope="module")
+def parking():
+    fields = [Field("metres", low=0, infinite=True), Field("fast", flag=True), Field("kind", values=("wall", "kerb"))]
+    return Reward("parking", version="1", terms=[gap, calm], fields=fields)
+
+
+def csv_file(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def csv_rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def json_file(path, rows):
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return path
+
+
+def json_objects(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def totals(reward, rows=ROWS):
+    return [reward.score(**{k: row[k] for k in ("metres", "fast", "kind")}).total for row in rows]
+
+
+# -- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def test_cells_are_kept_as_they_were_written(parking, tmp_path):
+    text = 'id,metres,fast,kind\na,0.30,false,wall\n"b,b",2.500,1,kerb\n"c\n""c""",1e3,FALSE,"kerb"\n'
+    done = rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    found = csv_rows(tmp_path / "o.csv")
+    assert done.rows == 3
+    assert done.bad == 0
+    assert [row["id"] for row in found] == ["a", "b,b", 'c\n"c"']
+    assert [row["metres"] for row in found] == ["0.30", "2.500", "1e3"]
+    assert [row["fast"] for row in found] == ["false", "1", "FALSE"]
+    assert [float(row["total"]) for row in found] == totals(parking)
+    assert [row["ok"] for row in found] == ["true"] * 3
+
+
+def test_an_empty_cell_is_absent_and_a_wrong_one_is_a_bad_row(parking, tmp_path):
+    text = (
+        "metres,fast,kind\n,false,wall\nfar,false,wall\n1_0,true,kerb\ninf,0,wall\n2,maybe,wall\n1,true,wal\n1,true,\n"
+    )
+    done = rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    found = csv_rows(tmp_path / "o.csv")
+    assert [row["ok"] for row in found] == ["false", "false", "false", "false", "false", "false", "false"]
+    assert done.reasons == {
+        "metres is NULL": 1,
+        "metres is not a number": 2,
+        "total adds up to a number that is not finite": 1,
+        "fast is not a flag": 1,
+        "kind is outside its declared range": 1,
+        "kind is NULL": 1,
+    }
+    assert {row["total"] for row in found} == {""}
+    assert found[1]["metres"] == "far"
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "told"),
+    [
+        ("far,false,wall", WrongType, "row 1 .*'far'"),
+        ("1,maybe,wall", WrongType, "row 1 .*'maybe'"),
+        (",true,wall", MissingField, "row 1 .*None"),
+        ("-1,true,wall", OutOfRange, "row 1 .*-1"),
+        ("9007199254740993,true,wall", OutOfRange, "beyond 2"),
+    ],
+)
+def test_a_bad_cell_can_be_an_error(parking, tmp_path, row, error, told):
+    source = csv_file(tmp_path / "r.csv", f"metres,fast,kind\n1,true,wall\n{row}\n")
+    with pytest.raises(error, match=told):
+        rescore_file(parking, source, tmp_path / "o.csv", on_bad="raise")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv"]
+
+
+def test_a_line_with_other_cells_is_left_out_and_counted(parking, tmp_path):
+    source = csv_file(tmp_path / "r.csv", "metres,fast,kind\n1,true,wall\n1,true\n1,true,wall,4\n2,true,kerb\n")
+    done = rescore_file(parking, source, tmp_path / "o.csv")
+    assert (done.rows, done.unreadable) == (2, 2)
+    assert "2 lines left out: no row can be read there" in str(done)
+    with pytest.raises(InputError, match="is no row"):
+        rescore_file(parking, source, tmp_path / "o2.csv", on_bad="raise")
+
+
+def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
+    source = csv_file(tmp_path / "r.csv", "id,metres,fast,kind\na,0.3,false,wall\n")
+    rescore_file(parking, source, tmp_path / "o.parquet")
+    found = read(tmp_path / "o.parquet").to_pylist()
+    assert found[0]["metres"] == "0.3"
+    assert found[0]["total"] == totals(parking)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"", "is empty"),
+        (b"metres,fast,kind,metres\n1,true,wall,2\n", "has the column 'metres' twice"),
+        (b"\xff\xfem\x00", "header cannot be read"),
+        (b"metres,fast,kind\n1,true,\xff\n", "cannot be read"),
+    ],
+)
+def test_what_is_no_csv_is_refused(parking, tmp_path, text, told):
+    with pytest.raises(FileError, match=told):
+        rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_header_alone_gives_a_header(parking, tmp_path):
+    rescore_file(parking, csv_file(tmp_path / "r.csv", "metres,fast,kind\n"), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text() == "metres,fast,kind,total,gap.value,calm.value,ok\n"
+
+
+def test_a_csv_without_a_column_is_told_at_once(parking, tmp_path):
+    with pytest.raises(MissingField, match=r"lacks 'metres'.*\n.*Did you mean 'meters'"):
+        rescore_file(parking, csv_file(tmp_path / "r.csv", "meters,fast,kind\n1,0,wall\n"), tmp_path / "o.csv")
+
+
+def test_an_empty_text_and_an_absent_one_stay_apart(parking, tmp_path):
+    text = 'note,metres,fast,kind\n"",1,1,wall\n,1,1,wall\n'
+    rescore_file(parking, csv_file(tmp_path / "r.csv", text), tmp_path / "o.csv")
+    assert (tmp_path / "o.csv").read_text().splitlines()[1].startswith('""')
+    assert (tmp_path / "o.csv").read_text().splitlines()[2].startswith(",")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(parking, tmp_path):
+    source = csv_file(tmp_path / "r.csv", b"\xef\xbb\xbfmetres,fast,kind\r\n0.3,false,wall\r\n")
+    rescore_file(parking, source, tmp_path / "o.csv")
+    assert [float(row["total"]) for row in csv_rows(tmp_path / "o.csv")] == totals(parking)[:1]
+
+
+def test_csv_cannot_hold_lists(mixed, write, tmp_path):
+    with pytest.raises(FileError, match="CSV cannot hold the column 'torque'"):
+        rescore_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv")
+    rescore_file(mixed, write("rows.parquet", table(2)), tmp_path / "o.csv", keep=["id", "prev"])
+    assert (tmp_path / "o.csv").read_text().startswith("id,prev.done,prev.note,total,")
+
+
+# -- JSON Lines -------------------------------------------------------------------------------------------------------
+
+
+def test_lines_are_kept_as_they_were_written(parking, tmp_path):
+    texts = ['{"metres":0.30, "fast":false,"kind":"wall", "z": [1, {"y": null}]}', *map(json.dumps, ROWS[1:])]
+    done = rescore_file(parking, json_file(tmp_path / "r.jsonl", texts), tmp_path / "o.jsonl")
+    written = (tmp_path / "o.jsonl").read_text().splitlines()
+    assert done.rows == 3
+    assert all(new.startswith(old[:-1] + ', "total": ') for old, new in zip(texts, written, strict=True))
+    assert [row["total"] for row in json_objects(tmp_path / "o.jsonl")] == totals(parking)
+
+
+def test_values_of_another_kind_are_bad_rows(parking, tmp_path):
+    rows = [
+        ROWS[0],
+        {**ROWS[0], "metres": "far"},
+        {**ROWS[0], "metres": "inf"},
+        {**ROWS[0], "metres": None},
+        {**ROWS[0], "metres": True},
+        {**ROWS[0], "fast": 1},
+        {**ROWS[0], "fast": "yes"},
+        {**ROWS[0], "kind": 3},
+        {**ROWS[0], "metres": 2**53 + 1},
+        {"id": "x"},
+    ]
+    done = rescore_file(parking, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
+    found = json_objects(tmp_path / "o.jsonl")
+    assert [row["ok"] for row in found] == [True, False, False, False, False, True, False, False, False, False]
+    assert done.reasons == {
+        "metres is not a number": 3,
+        "metres is NULL": 2,
+        "total adds up to a number that is not finite": 1,
+        "fast is not a flag": 1,
+        "kind is not a text": 1,
+    }
+    assert found[1]["total"] is None
+    with pytest.raises(WrongType, match=r"row 1 .*'metres' holds a value of another kind"):
+        rescore_file(parking, tmp_path / "r.jsonl", tmp_path / "o2.jsonl", on_bad="raise")
+
+
+def test_a_torn_last_line_is_left_out_and_counted(parking, tmp_path):
+    source = tmp_path / "r.jsonl"
+    source.write_text(json.dumps(ROWS[0]) + "\n\n" + json.dumps(ROWS[1]) + "\n" + json.dumps(ROWS[2])[:20])
+    done = rescore_file(parking, source, tmp_path / "o.jsonl")
+    assert (done.rows, done.unreadable) == (2, 1)
+    assert [row["id"] for row in json_objects(tmp_path / "o.jsonl")] == ["a", "b"]
+    with pytest.raises(InputError, match="is no row"):
+        rescore_file(parking, source, tmp_path / "o2.jsonl", on_bad="raise")
+
+
+@pytest.mark.parametrize("line", ["[1, 2]", '{"metres": 1, "metres": 2}', "{} {}", "nonsense", '"text"', "\udcff"])
+def test_a_line_that_is_no_row_is_left_out(parking, tmp_path, line):
+    source = tmp_path / "r.jsonl"
+    source.write_bytes(f"{json.dumps(ROWS[0])}\n{line}\n{json.dumps(ROWS[1])}\n".encode(errors="surrogateescape"))
+    done = rescore_file(parking, source, tmp_path / "o.jsonl")
+    assert (done.rows, done.unreadable, done.bad) == (2, 1, 0)
+
+
+def test_records_may_be_nested_or_dotted_from_line_to_line(mixed, tmp_path):
+    rows = table(6).to_pylist()
+    dotted = [
+        {k: v for k, v in row.items() if k not in ("prev", "curr")}
+        | {f"{end}.{k}": v for end in ("prev", "curr") for k, v in row[end].items()}
+        for row in rows
+    ]
+    mixture = [one if at % 2 else two for at, (one, two) in enumerate(zip(rows, dotted, strict=True))]
+    for name, content in (("nested", rows), ("dotted", dotted), ("first", mixture), ("second", mixture[::-1])):
+        source = json_file(tmp_path / f"{name}.jsonl", content)
+        rescore_file(mixed, source, tmp_path / "o.jsonl", overwrite=True)
+        wanted = [total for total, _, _ in expected(mixed, rows)]
+        found = [row["total"] for row in json_objects(tmp_path / "o.jsonl")]
+        assert found == (wanted[::-1] if name == "second" else wanted), name
+
+
+def test_many_blocks_give_what_one_gives(mixed, tmp_path, monkeypatch):
+    rows = table(200).to_pylist()
+    source = json_file(tmp_path / "r.jsonl", rows)
+    monkeypatch.setattr(lines, "_BLOCK", 1_000)
+    told = []
+    rescore_file(mixed, source, tmp_path / "o.jsonl", progress=lambda *one: told.append(one), batch_rows=3)
+    assert [row["total"] for row in json_objects(tmp_path / "o.jsonl")] == [t for t, _, _ in expected(mixed, rows)]
+    assert told[-1] == (source.stat().st_size, source.stat().st_size)
+
+
+def test_json_lines_become_parquet_and_back(mixed, tmp_path):
+    rows = table(20).to_pylist()
+    rescore_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.parquet")
+    found = read(tmp_path / "o.parquet")
+    assert found.schema.field("prev").type == pa.struct([("done", pa.float64()), ("note", pa.string())])
+    assert [row["total"] for row in found.to_pylist()] == [total for total, _, _ in expected(mixed, rows)]
+    rescore_file(mixed, tmp_path / "o.parquet", tmp_path / "back.jsonl", prefix="again.", against="total")
+    assert json_objects(tmp_path / "back.jsonl")[0]["again.total"] == found["total"][0].as_py()
+
+
+def test_a_column_that_changes_its_kind_is_told(parking, tmp_path):
+    rows = [{**ROWS[0], "note": 1}, {**ROWS[0], "note": "one"}]
+    source = json_file(tmp_path / "r.jsonl", [rows[0]] * 10 + [rows[1]])
+    with pytest.raises(FileError, match="'note'"):
+        rescore_file(
+            parking, json_file(tmp_path / "r.jsonl", [rows[0]] * 10 + [rows[1]]), tmp_path / "o.parquet", batch_rows=2
+        )
+    rescore_file(parking, source, tmp_path / "o.jsonl")
+
+
+def test_a_key_that_is_taken_is_told(parking, tmp_path):
+    source = json_file(tmp_path / "r.jsonl", [ROWS[0], {**ROWS[0], "total": 3}])
+    with pytest.raises((FileError, ValueError), match="'total' already"):
+        rescore_file(parking, source, tmp_path / "o.jsonl")
+    rescore_file(parking, source, tmp_path / "o.jsonl", prefix="new.")
+
+
+def test_an_empty_file_lacks_every_column(parking, tmp_path):
+    with pytest.raises(MissingField, match="lacks 'metres', 'fast' and 'kind'|lacks"):
+        rescore_file(parking, json_file(tmp_path / "r.jsonl", []), tmp_path / "o.jsonl")
+
+
+def test_only_some_keys_may_be_kept(parking, tmp_path):
+    rescore_file(parking, json_file(tmp_path / "r.jsonl", ROWS), tmp_path / "o.jsonl", keep=["id"])
+    assert json_objects(tmp_path / "o.jsonl")[0] == {
+        "id": "a", "total": 1.5, "gap.value": 1.0, "calm.value": 0.5, "ok": True,
+    }  # fmt: skip
+
+
+def test_a_line_without_end_is_refused(parking, tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "_LONGEST", 1_000)
+    monkeypatch.setattr(lines, "_BLOCK", 100)
+    with pytest.raises(FileError, match="a line is longer"):
+        rescore_file(parking, json_file(tmp_path / "r.jsonl", ["x" * 10_000]), tmp_path / "o.jsonl")

@@ -1,0 +1,16 @@
+"""Begins to write to a ledger, says so, and never ends.
+
+hold.py LEDGER
+"""
+
+import sys
+import time
+
+from plaudit import Ledger
+
+if __name__ == "__main__":
+    ledger = Ledger(sys.argv[1])
+    with ledger.place.writing() as cursor:
+        cursor.execute("UPDATE writers SET blocks = blocks")
+        print("holding", flush=True)
+        time.sleep(600)

@@ -1,0 +1,138 @@
+"""Kills re-scorings and imports at a random moment and starts them again until they are done.
+
+kill_jobs.py FOLDER ROUNDS SEED (rescore | import)
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from ledgers import REWARD, columns, verified
+from plaudit import Ledger
+from plaudit.ledger.exchange import importing
+from plaudit.ledger.rescoring import rescore
+
+RECORDS, BLOCK = 1500, 5
+OTHER = REWARD.with_params(comfort={"harsh_brake_threshold": 5.0}).with_version("killed")
+
+
+def source(path):
+    """Write the ledger that is re-scored or exported: many small blocks, in two runs."""
+    with Ledger(path) as ledger:
+        for start in range(0, RECORDS, BLOCK):
+            steps = range(start, start + BLOCK)
+            ledger.record_batch(
+                REWARD, columns(start, start + BLOCK), run=f"run {start % 2}", step=steps, episode=start
+            )
+
+
+def until_killed(work, wait):
+    """Do `work` in a forked process and kill it after `wait` seconds; return whether it was done before."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+            os._exit(0)
+        except BaseException as error:
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+    end = time.monotonic() + wait
+    while time.monotonic() < end:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            assert status == 0, "the work failed; see above"
+            return True
+        time.sleep(0.0005)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return status == 0
+
+
+def content(ledger, job):
+    """Return what a re-scoring wrote, by the record it came from."""
+    return [(r.origin, r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history(job=job)]
+
+
+def kill_rescore(folder, rounds, draw):
+    """Re-score copies of a ledger, killed and picked up until done, and compare each with one left in peace."""
+    rescore._TOGETHER = 40
+    source(folder / "source.db")
+    shutil.copy(folder / "source.db", folder / "peace.db")
+    with Ledger(folder / "peace.db") as ledger:
+        begun = time.monotonic()
+        expected = ledger.rescore(OTHER, run="run 1")
+        took = time.monotonic() - begun
+        wanted = content(ledger, expected.job)
+    kills = 0
+    for number in range(rounds):
+        path = folder / f"killed {number}.db"
+        shutil.copy(folder / "source.db", path)
+
+        def work(path=path):
+            with Ledger(path) as ledger:
+                ledger.rescore(OTHER, run="run 1")
+
+        tries = 0
+        while not until_killed(work, draw.random() * took * (1 + tries / 10)):  # on a busy machine `took` is not enough
+            tries += 1
+        kills += tries
+        with Ledger(path) as ledger:
+            again = ledger.rescore(OTHER, run="run 1")
+            assert again.scored == 0, f"{again.scored} records were scored twice"
+            assert again.records == expected.records
+            assert again.changes.to_dict() == expected.changes.to_dict()
+            found = content(ledger, again.job)
+            assert [row[0] for row in found] == sorted({row[0] for row in found}), "scored twice, or out of order"
+            assert found == wanted, "not what a re-scoring in peace writes"
+            assert ledger.history().count() == RECORDS, "the old records changed"
+            verified(ledger)
+        path.unlink()
+    return {"kills": kills, "records": len(wanted) * rounds}
+
+
+def kill_import(folder, rounds, draw):
+    """Import a file, killed and begun again until done: all of it is there, or nothing."""
+    importing._TOGETHER = 100
+    source(folder / "source.db")
+    with Ledger(folder / "source.db") as ledger:
+        ledger.export(folder / "records.jsonl")
+        wanted = [(r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history()]
+    begun = time.monotonic()
+    with Ledger(folder / "peace.db") as ledger:
+        ledger.import_file(folder / "records.jsonl")
+    took = time.monotonic() - begun
+    kills = 0
+    for number in range(rounds):
+        path = folder / f"killed {number}.db"
+
+        def work(path=path):
+            with Ledger(path) as ledger:
+                ledger.import_file(folder / "records.jsonl")
+
+        done, tries = False, 0
+        while not done:
+            done = until_killed(work, draw.random() * 1.3 * took * (1 + tries / 10))
+            tries += 1
+            kills += not done
+            with Ledger(path) as ledger:
+                count = ledger.history().count()
+                assert count in (0, RECORDS), f"{count} of {RECORDS} records are there"
+                assert not done or count == RECORDS
+        with Ledger(path) as ledger:
+            assert ledger.import_file(folder / "records.jsonl") == 0
+            assert [(r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history()] == wanted
+            verified(ledger)
+        path.unlink()
+    return {"kills": kills, "records": RECORDS * rounds}
+
+
+if __name__ == "__main__":
+    jobs = {"rescore": kill_rescore, "import": kill_import}
+    print(json.dumps(jobs[sys.argv[4]](Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3])))))
