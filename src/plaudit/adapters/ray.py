@@ -1,0 +1,74 @@
+"""Ray Data: a data set re-scored by every core of a machine or a cluster, with the compiled NumPy reward."""
+
+import glob
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from plaudit.errors import FileError, MissingExtra, TargetError
+from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.reward.reward import Reward
+
+
+def rescore_with_ray(
+    reward: Reward,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    keep: Sequence[str] | None = None,
+    on_bad: str = "mask",
+    columns: Mapping[str, str] | None = None,
+    scores: bool = False,
+    prefix: str = "",
+    overwrite: bool = False,
+) -> FileRescoring:
+    """Apply `reward` to every row of a folder of Parquet files, and write another folder.
+
+    The rows get the columns that `rescore_file` gives them. The folder `target` appears when it is complete. A cluster
+    that is connected is used; else one is started on this machine, and stopped at the end. On a cluster both folders
+    are on a file system that every machine sees.
+    """
+    if glob.has_magic(os.fspath(source)) and not os.path.exists(source):
+        raise FileError(f"{os.fspath(source)} is a pattern; Ray reads a folder, or one file.")
+    ray = _library()
+    from plaudit.ledger.dataset.cluster import look_at, written
+
+    parts = look_at(reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad)
+    with written(parts, os.fspath(target), "ray", overwrite=overwrite) as (folder, told), _connected(ray):
+        context = ray.data.DataContext.get_current()
+        quiet, context.enable_progress_bars = context.enable_progress_bars, False
+        try:
+            rows = ray.data.read_parquet(os.path.realpath(source))  # one path: several are listed in racing threads
+            scored = rows.map_batches(parts.scorer(), batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
+            scored.write_parquet(str(folder), use_dictionary=list(parts.dictionaries))
+        except ray.exceptions.RayError as error:
+            raise TargetError(f"Ray could not finish: {str(error).strip().splitlines()[-1]}") from error
+        finally:
+            context.enable_progress_bars = quiet
+    return told[0]
+
+
+@contextmanager
+def _connected(ray: Any) -> Iterator[None]:
+    """Use the cluster that is connected, or that RAY_ADDRESS names, or start one on this machine for a while."""
+    if ray.is_initialized():
+        yield
+        return
+    own = {} if os.environ.get("RAY_ADDRESS") else {"include_dashboard": False}
+    ray.init(log_to_driver=False, logging_level="ERROR", **own)
+    logging.getLogger("ray.data").setLevel("ERROR")
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _library() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"the ray engine needs {error.name}. Install it: pip install 'plaudit[ray]'") from None
+    return ray

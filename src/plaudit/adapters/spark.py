@@ -1,0 +1,129 @@
+"""Spark: a data set re-scored where it lies, by the SQL of the reward and no Python on the workers."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from plaudit.errors import MissingExtra, TargetError
+from plaudit.language.program import Program
+from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.reward.reward import Reward
+from plaudit.targets.rows import default_of, places
+
+if TYPE_CHECKING:
+    from plaudit.ledger.dataset.cluster import Parts
+    from plaudit.ledger.dataset.columns import Found
+
+_VIEW = "plaudit_rows"
+
+
+def rescore_with_spark(
+    reward: Reward,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    keep: Sequence[str] | None = None,
+    on_bad: str = "mask",
+    columns: Mapping[str, str] | None = None,
+    scores: bool = False,
+    prefix: str = "",
+    overwrite: bool = False,
+) -> FileRescoring:
+    """Apply `reward` to every row of a folder of Parquet files, and write another folder.
+
+    The rows get the columns that `rescore_file` gives them. The folder `target` appears when it is complete. A session
+    that is active is used; else one is started in local mode, and stopped at the end. On a cluster both folders are on
+    a file system that every machine sees.
+    """
+    session_class = _library()
+    from plaudit.ledger.dataset.cluster import look_at, written
+
+    parts = look_at(reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad)
+    statement = select(parts)
+    with (
+        written(parts, os.fspath(target), "spark", overwrite=overwrite) as (folder, told),
+        _session(session_class) as spark,
+    ):
+        before = spark.conf.get("spark.sql.caseSensitive")
+        spark.conf.set("spark.sql.caseSensitive", "true")
+        try:
+            spark.read.parquet(*parts.paths).createOrReplaceTempView(_VIEW)
+            spark.sql(statement).write.parquet(str(folder))
+        except Exception as error:
+            if type(error).__module__.startswith(("pyspark", "py4j")):
+                raise TargetError(f"Spark could not finish: {str(error).splitlines()[0]}") from error
+            raise
+        finally:
+            spark.catalog.dropTempView(_VIEW)
+            spark.conf.set("spark.sql.caseSensitive", before)
+    return told[0]
+
+
+def select(parts: "Parts") -> str:
+    """Return the statement that reads the view of the rows and gives what is to be written."""
+    program, job = parts.job.reward.program, parts.job
+    compiled = job.reward.compile("sql", dialect="spark", on_bad="mask")
+    held = {f"plaudit keep {at}": name for at, name in enumerate(parts.kept)}
+    inner = [f"{_quoted(name)} AS {_quoted(alias)}" for alias, name in held.items()]
+    inner += [f"{text} AS {_quoted(name)}" for name, text in _inputs(program, parts.scoring.found).items()]
+    view = f"SELECT {', '.join(inner)} FROM {_quoted(_VIEW)}"
+    scored = compiled.select("plaudit_inputs", keep=tuple(held))
+    outer = [f"{_quoted(alias)} AS {_quoted(name)}" for alias, name in held.items()]
+    outer += [f"{_quoted(name.removeprefix(job.prefix))} AS {_quoted(name)}" for name in job.new_columns]
+    return f"WITH `plaudit_inputs` AS ({view}) SELECT {', '.join(outer)} FROM ({scored})"
+
+
+def _inputs(program: Program, found: Sequence["Found"]) -> dict[str, str]:
+    """Return each input as an expression over the columns of the data set."""
+    by_name = {one.name: one for one in found}
+    terminal: object = object() if "terminal" in by_name else False
+    texts = {}
+    for place in places(program):
+        one = by_name.get(place.name) or by_name.get(place.column)
+        if one is None:
+            texts[place.name] = _literal(default_of(program, place, terminal))
+            continue
+        column = ".".join(map(_quoted, one.path))
+        whole = one.length is not None
+        texts[place.name] = f"IF(size({column}) = {one.length}, {column}[{place.entry}], NULL)" if whole else column
+    return texts
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+@contextmanager
+def _session(builder: Any) -> Iterator[Any]:
+    """Use the session that is active, or start one in local mode for a while."""
+    active = builder.getActiveSession()
+    if active is not None:
+        yield active
+        return
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    quiet = builder.builder.appName("plaudit").config("spark.ui.enabled", "false")
+    started = quiet.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    started.sparkContext.setLogLevel("ERROR")
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def _library() -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"the spark engine needs {error.name}. Install it: pip install 'plaudit[spark]'") from None
+    return SparkSession

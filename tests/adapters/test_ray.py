@@ -1,0 +1,47 @@
+"""Ray on this machine gives, row by row, what one process gives."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from plaudit import FileError, InputError, MissingField
+from plaudit.adapters.ray import rescore_with_ray
+from plaudit.ledger.dataset import rescore_file
+from tables import made, table
+
+ray = pytest.importorskip("ray", reason="needs plaudit[ray]")
+pytestmark = pytest.mark.filterwarnings("default")  # Ray warns of itself, and leaves sockets to the garbage collector
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    ray.init(
+        num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+    )
+    yield
+    ray.shutdown()
+
+
+def test_ray_gives_what_one_process_gives(cluster, folder, ordered, tmp_path):
+    there = rescore_with_ray(made(), folder, tmp_path / "ray", scores=True)
+    here = rescore_file(made(), folder, tmp_path / "local", scores=True)
+    assert (there.rows, there.bad, there.engine) == (600, 21, "ray")
+    assert (here.rows, here.bad) == (600, 21)
+    assert repr(ordered(tmp_path / "ray").to_pylist()) == repr(ordered(tmp_path / "local").to_pylist())
+    with pytest.raises(FileError, match="exists already"):
+        rescore_with_ray(made(), folder, tmp_path / "ray")
+    assert rescore_with_ray(made(), folder, tmp_path / "ray", overwrite=True, keep=["id"]).rows == 600
+    assert ordered(tmp_path / "ray").schema.names[:2] == ["id", "total"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "ray", "rows"]
+
+
+def test_what_goes_wrong_leaves_nothing(cluster, folder, tmp_path):
+    with pytest.raises(InputError, match="21 of 600 rows cannot be scored"):
+        rescore_with_ray(made(), folder, tmp_path / "out", on_bad="raise")
+    pq.write_table(table(5).drop_columns(["phase"]), folder / "part-9.parquet")
+    with pytest.raises(MissingField, match=r"part-9\.parquet lacks 'phase'"):
+        rescore_with_ray(made(), folder, tmp_path / "out")
+    with pytest.raises(FileError, match="is a pattern; Ray reads a folder"):
+        rescore_with_ray(made(), folder / "*.parquet", tmp_path / "out")
+    with pytest.raises(FileError, match="the folder that the rows come from"):
+        rescore_with_ray(made(), folder / "part-1.parquet", folder, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]

@@ -1,0 +1,222 @@
+"""`plaudit rescore`: a data set or a ledger, what changed, and nothing half-written."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.systems import roadsense
+
+pa = pytest.importorskip("pyarrow", reason="needs plaudit[data]")
+import pyarrow.parquet as pq  # noqa: E402
+
+ROWS = {
+    "distance": [30.0, 12.0, 4.0, 50.0],
+    "deceleration": [1.0, 3.5, 5.0, 0.0],
+    "action": [0.0, 1.0, 3.0, 0.0],
+    "kind": ["keep", "brake", "brake", None],
+}
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    pq.write_table(pa.table(ROWS), tmp_path / "rows.parquet")
+    return "rows.parquet"
+
+
+def totals(reward=roadsense.reward):
+    names = ("distance", "deceleration", "action")
+    return [
+        reward.score(**dict(zip(names, row, strict=True))).total for row in zip(*(ROWS[n] for n in names), strict=True)
+    ]
+
+
+def test_a_data_set_gets_the_rewards(plaudit, rows, tmp_path):
+    done = plaudit("rescore", rows, "roadsense", "--out", "out.parquet")
+    assert done.exit_code == 0
+    assert done.stdout == "4 rows scored with roadsense@R0 and written to out.parquet.\n"
+    assert pq.read_table(tmp_path / "out.parquet")["total"].to_pylist() == totals()
+
+
+def test_the_output_is_named_after_the_source(plaudit, rows, tmp_path):
+    assert plaudit("rescore", rows, "roadsense").exit_code == 0
+    assert (tmp_path / "rows.rescored.parquet").exists()
+    again = plaudit("rescore", rows, "roadsense")
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
+    assert plaudit("rescore", rows, "roadsense", "--force").exit_code == 0
+
+
+def test_what_changed_is_told(plaudit, rows):
+    command = ("rescore", rows, "roadsense", "--set", "safety.weight=-1", "--against", "roadsense")
+    done = plaudit(*command, "--decision-class", "kind", "--out", "o.csv")
+    assert done.exit_code == 0
+    assert "4 totals compared" in done.stdout
+    assert "Rank correlation (Spearman)" in done.stdout
+    assert "brake" in done.stdout
+    told = json.loads(plaudit(*command, "--out", "p.jsonl", "--json").stdout)
+    assert told["rows"] == told["changes"]["records"] == 4
+    assert told["changes"]["new"]["mean"] == pytest.approx(sum(totals(roadsense.reward.with_weights(safety=-1))) / 4)
+
+
+def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_path):
+    plaudit("rescore", rows, "roadsense", "--out", "one.parquet", "--scores")
+    done = plaudit(
+        "rescore",
+        "one.parquet",
+        "roadsense",
+        "--against",
+        "total",
+        "--prefix",
+        "new.",
+        "--keep",
+        "kind",
+        "--out",
+        "t.csv",
+    )
+    assert "4 of them unchanged to the bit" in done.stdout
+    assert (tmp_path / "t.csv").read_text().splitlines()[0].startswith("kind,new.total,")
+
+
+def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
+    pq.write_table(pa.table({**ROWS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "rows.parquet")
+    done = plaudit("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    assert done.exit_code == 1
+    assert "2 rows cannot be scored; there NULL is written:\n  1 × distance is NULL\n" in done.stdout
+    stopped = plaudit("rescore", "rows.parquet", "roadsense", "--out", "o2.parquet", "--on-bad", "raise")
+    assert stopped.exit_code == 2
+    assert "row 1 (the first is 0)" in stopped.stderr
+    assert not (tmp_path / "o2.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing.parquet", "roadsense"], "does not exist"),
+        (["rows.parquet", "rodsense"], "Did you mean 'roadsense'"),
+        (["rows.parquet", "roadsense@R8"], "lacks 'closing_rate'"),
+        (["rows.parquet", "roadsense", "--column", "distance"], "--column distance: write an input"),
+        (["rows.parquet", "roadsense", "--run", "night"], "--run is for a ledger"),
+        (["rows.parquet", "roadsense", "--decision-class", "kind"], "--against something"),
+        (
+            ["rows.parquet", "roadsense", "--engine", "ray", "--against", "roadsense"],
+            "--against needs the local engine",
+        ),
+        (["rows.parquet", "roadsense", "--out", "rows.parquet"], "the file that the rows come from"),
+        (["rows.db", "roadsense", "--keep", "kind"], "--keep is for a data set"),
+        (["rows.db", "roadsense", "--engine", "spark"], "--engine is for data sets"),
+    ],
+)
+def test_what_cannot_be_done_is_told(plaudit, rows, tmp_path, arguments, told):
+    with Ledger(tmp_path / "rows.db"):
+        pass
+    done = plaudit("rescore", *arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr.replace("\n", " ")
+    assert not (tmp_path / "rows.rescored.parquet").exists()
+
+
+def test_inputs_may_lie_under_other_names(plaudit, tmp_path):
+    names = ["gap_m", "deceleration", "action", "kind"]
+    pq.write_table(pa.table(ROWS).rename_columns(names), tmp_path / "rows.parquet")
+    assert plaudit("rescore", "rows.parquet", "roadsense", "--column", "distance=gap_m").exit_code == 0
+    assert pq.read_table(tmp_path / "rows.rescored.parquet")["total"].to_pylist() == totals()
+
+
+def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for at in range(10):
+            signal = roadsense.reward.score(distance=5.0 * at, deceleration=0.0, action=0)
+            ledger.record(signal, run="night" if at % 2 else "day", decision_class="keep")
+    done = plaudit("rescore", "rewards.db", "roadsense", "--set", "safety.weight=-1", "--run", "night")
+    assert done.exit_code == 2  # the label R0 is tied to another formula
+    command = ("rescore", "rewards.db", "tuned.json", "--run", "night")
+    tuned = roadsense.reward.with_weights(safety=-1).with_version("flipped")
+    (tmp_path / "tuned.json").write_text(tuned.to_json())
+    done = plaudit(*command)
+    assert done.exit_code == 0, done.output
+    assert "5 records to score." in done.stderr
+    assert "5 totals compared" in done.stdout
+    told = json.loads(plaudit(*command, "--json").stdout)
+    assert (told["records"], told["scored"]) == (5, 0)
+    with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
+        assert ledger.history().count() == 10
+
+
+def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record(roadsense.reward.score(distance=5.0, deceleration=0.0, action=0))
+    done = plaudit("rescore", "rewards.db", "roadsense@R8")
+    assert done.exit_code == 2
+    assert "1 records of roadsense@R0 lack closing_rate; they are left out." in done.stderr
+
+
+@posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_that_is_stopped_leaves_nothing(process, tmp_path, number, code):
+    many = pa.concat_tables([pa.table(ROWS)] * 50_000).combine_chunks()
+    with pq.ParquetWriter(tmp_path / "rows.parquet", many.schema) as writer:
+        for _ in range(100):
+            writer.write_table(many)
+    running = process("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    while not any(path.name.endswith(".part") and path.stat().st_size for path in tmp_path.iterdir()):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.01)
+    running.send_signal(number)
+    _, stderr = running.communicate()
+    assert running.returncode == code, stderr
+    assert b"Traceback" not in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+@posix
+def test_a_terminal_sees_a_bar(tmp_path):
+    import pty
+    import subprocess
+
+    many = pa.concat_tables([pa.table(ROWS)] * 500_000).combine_chunks()
+    pq.write_table(many, tmp_path / "rows.parquet")
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "plaudit", "rescore", "rows.parquet", "roadsense"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stderr=slave, stdout=subprocess.PIPE, env=os.environ | {"TERM": "xterm"}
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 4_096)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    running.communicate()
+    assert running.returncode == 0
+    assert b"rows.parquet" in shown
+    assert b"2000000" in shown
+
+
+@pytest.mark.parametrize("engine", ["ray", "spark"])
+def test_engines_beyond_one_process_are_called(plaudit, rows, tmp_path, monkeypatch, engine):
+    from plaudit.ledger.dataset import FileRescoring
+
+    asked = {}
+
+    def pretend(reward, source, target, **options):
+        asked.update(options, source=source, target=target)
+        return FileRescoring(f"{reward.name}@{reward.version}", "f", source, target, engine, rows=4)
+
+    import importlib
+
+    module = importlib.import_module(f"plaudit.adapters.{engine}")
+    monkeypatch.setattr(module, f"rescore_with_{engine}", pretend)
+    done = plaudit("rescore", rows, "roadsense", "--engine", engine, "--out", "out", "--keep", "kind")
+    assert done.exit_code == 0
+    assert asked["target"] == "out"
+    assert asked["keep"] == ("kind",)
