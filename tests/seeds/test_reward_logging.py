@@ -35,11 +35,18 @@ FIELDS = {
 }
 
 
-@pytest.fixture
-def log(tmp_path):
-    """The lines of the log as a reader finds them."""
-    path = tmp_path / "rewards.jsonl"
-    apex.write_rewards(path, apex.reward_rows(apex.scenario(), success=True))
+@pytest.fixture(params=["at the end", "step by step"])
+def log(request, tmp_path):
+    """The lines of the log as a reader finds them, written in one go or as the episode goes."""
+    rows = apex.reward_rows(apex.scenario(), success=True)
+    path = tmp_path / "artifacts" / "rewards.jsonl"
+    if request.param == "at the end":
+        path.parent.mkdir()
+        apex.write_rewards(path, rows)
+    else:
+        with apex.Artifacts(tmp_path) as artifacts:
+            for row in rows:
+                artifacts.reward(row)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -66,6 +73,55 @@ def test_the_sample_lines_are_in_the_log(log, sample):
     expected = json.loads(sample)
     row = next(row for row in log if row["step"] == expected["step"])
     assert row == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_sample_lines_are_spelt_as_they_are_printed(tmp_path):
+    """Apart from the integer where the schema asks for a float, and digits that a double has and a print has not."""
+    with apex.Artifacts(tmp_path) as artifacts:
+        for sample in SAMPLES.strip().splitlines():
+            artifacts.reward(json.loads(sample))
+    written = (tmp_path / "artifacts" / "rewards.jsonl").read_text(encoding="utf-8")
+    assert written.strip() == SAMPLES.strip().replace('"delta_pass_rate": 0,', '"delta_pass_rate": 0.0,')
+
+
+DECISION = {
+    "step": int,
+    "topology": str,
+    "x": list,
+    "action": str,
+    "epsilon": float,
+    "ms": float,
+    "switch": dict,
+}
+
+
+def test_decisions_and_latencies_have_the_fields_of_their_schemas(tmp_path):
+    stay = apex.Switch(attempted=False, committed=False, epoch=0)
+    refused = apex.Switch(attempted=True, committed=False, epoch=0, error="dwell")
+    switched = apex.Switch(attempted=True, committed=True, epoch=1)
+    with apex.Artifacts(tmp_path) as artifacts:
+        for step, (action, switch) in enumerate([("stay", stay), ("chain", refused), ("chain", switched)], start=1):
+            after = "chain" if switch.committed else None
+            decision = apex.DecisionRow(
+                step=step, topology="star", x=[1, 0, 0, 1, 0, 0, 0, 1], action=action, epsilon=0.2, ms=1,
+                switch=switch, topology_after=after, tick_ms=2, requested=action, executed="stay", probability=0.85,
+            )  # fmt: skip
+            artifacts.decision(decision)
+            artifacts.latency(apex.LatencyRow(i=step - 1, ms=1))
+    folder = tmp_path / "artifacts"
+    rows = [json.loads(line) for line in (folder / "controller_decisions.jsonl").read_text().splitlines()]
+    for row in rows[:2]:
+        assert {name: type(value) for name, value in row.items()} == DECISION
+        assert list(row) == list(DECISION)
+    assert list(rows[2]) == [*DECISION, "topology_after"]
+    assert [type(number) for number in rows[0]["x"]] == [float] * 8
+    assert [list(row["switch"]) for row in rows] == [
+        ["attempted", "committed", "epoch"],
+        ["attempted", "committed", "epoch", "error"],
+        ["attempted", "committed", "epoch"],
+    ]
+    latencies = [json.loads(line) for line in (folder / "controller_latency.jsonl").read_text().splitlines()]
+    assert latencies == [{"i": 0, "ms": 1.0}, {"i": 1, "ms": 1.0}, {"i": 2, "ms": 1.0}]
 
 
 def test_the_episode_is_the_one_described():

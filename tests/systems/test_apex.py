@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import errors
+from plaudit.drafts import Draft
 from plaudit.systems import apex
+from plaudit.systems.apex.records import put_row
 
 START = {"phase": "coding", "test_pass_rate": 0.5, "tokens_used": 1000, "switch_committed": False}
 
@@ -408,3 +411,15 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path, place):
     with pytest.raises(errors.FileError, match="cannot be written|is a directory"):
         apex.write_rewards(tmp_path / place, [{"step": 2}])
     assert [path.name for path in Path(tmp_path).rglob("*")] == ["a folder"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_disk_that_is_full_is_one_clear_error(tmp_path):
+    with Draft(tmp_path / "rewards.jsonl") as draft, Path("/dev/full").open("w", buffering=1) as full:
+        draft.file.close()
+        draft.file = full
+        with pytest.raises(errors.FileError, match="rewards.jsonl cannot be written: No space left on device"):
+            put_row(draft, {"step": 2})
+        with open(os.devnull, "w") as null:
+            os.dup2(null.fileno(), full.fileno())  # so that it can be closed
+    assert list(tmp_path.iterdir()) == []

@@ -1,22 +1,27 @@
 """The record of an episode: a row for each step and one for its end, written as JSON lines."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from plaudit.drafts import Draft
-from plaudit.errors import InputError
+from plaudit.errors import FileError, InputError
+from plaudit.ledger.jsonl.text import encode
 from plaudit.systems.apex.reward import RewardAccumulator
+from plaudit.systems.apex.rows import RewardRow
 
 
 def reward_rows(
-    states: Iterable[Mapping[str, Any]], success: bool | None = None, *, detector: str = "explicit"
+    states: Iterable[Mapping[str, Any]],
+    success: bool | None = None,
+    *,
+    detector: str = "explicit",
+    extras: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield the record of every step of an episode, then that of its end.
 
     A step has the number of the state it reaches, counted from 1, so the first is step 2; the end has the
-    number after the last. Where `success` is not given, the last state decides.
+    number after the last. Where `success` is not given, the last state decides. With `extras` a row names the detector.
 
     >>> [row["r_step"] for row in reward_rows([{}, {"phase": "coding"}, {"phase": "testing"}], success=True)]
     [0.0, 0.3, 1.0]
@@ -33,17 +38,27 @@ def reward_rows(
         except InputError as error:
             error.add_note(f"in the step to state {step}")
             raise
-        yield _row(step, {each.name: each.score for each in signal.terms}, signal.total)
+        yield RewardRow.from_signal(step, signal, detector=detector).to_dict(extras=extras)
         last = state
-    bonus = accumulator.final_bonus(all_tests_pass(last) if success is None else success)
-    yield _row(step + 1, {}, bonus) | {"terminal": True}
+    end = accumulator.reward.final(success=all_tests_pass(last) if success is None else success)
+    yield RewardRow.from_signal(step + 1, end, detector=detector).to_dict(extras=extras)
 
 
 def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays."""
     with Draft(path) as draft:
-        draft.file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        for row in rows:
+            put_row(draft, row)
         draft.commit()
+
+
+def put_row(draft: Draft, row: Mapping[str, Any]) -> None:
+    """Write a row to a file that is not complete yet; FileError where the disk refuses it."""
+    line = encode(row) + "\n"
+    try:
+        draft.file.write(line)
+    except OSError as error:
+        raise FileError(f"{draft.name} cannot be written: {error.strerror or error}") from None
 
 
 def all_tests_pass(state: Mapping[str, Any]) -> bool:
@@ -53,16 +68,3 @@ def all_tests_pass(state: Mapping[str, Any]) -> bool:
     True
     """
     return bool(state.get("test_pass_rate", 0.0) >= 1 - 1e-9)
-
-
-def _row(step: int, changes: Mapping[str, float], earned: float) -> dict[str, Any]:
-    """Return the record of `step`: the score of each term in `changes`, 0 where it has none, and what was earned."""
-    tokens = changes.get("token_cost", 0.0)
-    return {
-        "step": step,
-        "delta_pass_rate": changes.get("test_improvement", 0.0),
-        "delta_tokens": int(tokens) if tokens.is_integer() else tokens,
-        "phase_advance": bool(changes.get("phase_advance")),
-        "switch_committed": bool(changes.get("switch_cost")),
-        "r_step": earned,
-    }

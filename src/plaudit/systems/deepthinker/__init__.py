@@ -2,13 +2,16 @@
 
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_signal import RewardSignal, episode, reward, tuned
+from plaudit.systems.deepthinker.reward_store import RewardRecord, RewardStore
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 from plaudit.systems.deepthinker.versions import VERSIONS, version
 
 __all__ = [
     "VERSIONS",
     "RewardConfig",
+    "RewardRecord",
     "RewardSignal",
+    "RewardStore",
     "RewardWeights",
     "episode",
     "reward",

@@ -8,7 +8,7 @@ from math import log1p
 from numbers import Real
 from typing import Any, Self, TypeVar
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Signal, term
 from plaudit.errors import OutOfRange
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
@@ -170,13 +170,17 @@ class RewardSignal:
             "time_budget_used_pct": time_budget_used_pct,
         }
         _check_counts(raw)
-        formula = tuned(weights, config)
-        signal = formula.score(**raw)
+        return cls.from_signal(tuned(weights, config).score(**raw), weights=weights, config=config)
+
+    @classmethod
+    def from_signal(cls, signal: Signal, *, weights: RewardWeights, config: RewardConfig) -> Self:
+        """Return a signal of `tuned(weights, config)` by the names that deepthinker has for its parts."""
         parts = {part.name: part for part in signal.terms}
+        raw = {name: float(value) for name, value in signal.inputs.items()}
         return cls(
-            reward_version=formula.version,
-            components_raw={name: float(value) for name, value in raw.items()},
-            normalization_meta=_settings(weights, config) | _time_hint(time_budget_used_pct),
+            reward_version=reward.version,
+            components_raw=raw,
+            normalization_meta=_settings(weights, config) | _time_hint(raw["time_budget_used_pct"]),
             score_delta=parts["score"].score,
             consistency_delta=parts["consistency"].score,
             grounding_delta=parts["grounding"].score,
@@ -200,12 +204,12 @@ class RewardSignal:
             return self.reward
         return self.from_phase_outcome(
             **self.components_raw,
-            weights=weights or self._used(RewardWeights),
-            config=config or self._used(RewardConfig),
+            weights=weights or self.used(RewardWeights),
+            config=config or self.used(RewardConfig),
         ).reward
 
-    def _used(self, settings: type[Settings]) -> Settings:
-        """Return the settings that this signal was computed with."""
+    def used(self, settings: type[Settings]) -> Settings:
+        """Return the settings that this signal was computed with: `used(RewardWeights)`, `used(RewardConfig)`."""
         names = {each.name for each in fields(settings)} & self.normalization_meta.keys()
         return settings(**{name: self.normalization_meta[name] for name in names})
 

@@ -1,0 +1,281 @@
+"""The logs of a run into a ledger, and out of it again, row for row.
+
+A reward becomes a record of `apex.logged`. The decision that earned it, taken in the state before, and how long that
+took travel in the record's context. What has no reward is kept too: as a record of a reward that is always 0.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from heapq import merge
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plaudit import Reward, Signal, term
+from plaudit.drafts import Draft
+from plaudit.errors import FileError, InputError, NotInLedger
+from plaudit.systems.apex.artifacts import (
+    DECISIONS,
+    LATENCIES,
+    REWARDS,
+    Rows,
+    read_decisions,
+    read_latencies,
+    read_rewards,
+)
+from plaudit.systems.apex.log_reward import logged, logged_signal
+from plaudit.systems.apex.records import put_row
+from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow, Row
+
+if TYPE_CHECKING:
+    from plaudit.ledger.record import Entry, Record
+    from plaudit.ledger.store import Ledger
+
+TOLERANCE = 1e-9
+"""How far a logged reward may be from the formula: logs that were printed rounded are no other formula."""
+
+BATCH = 1000
+"""Records in a transaction."""
+
+
+@term(weight=0.0)
+def nothing() -> float:
+    """Earn nothing: the log has no reward for this decision."""
+    return 0.0
+
+
+unrewarded = Reward(
+    "apex-unrewarded",
+    version="logged",
+    terms=[nothing],
+    fields=[],
+    doc="Carries a decision or a latency whose reward is not in the log.",
+)
+
+
+_COUNTS = {REWARDS: ("decision", "step"), DECISIONS: ("step", "step"), LATENCIES: ("decision", "i")}
+"""Of each log: what says to which decision a row belongs, and which key counts."""
+
+_COUNTED: Mapping[type[Row], str] = {RewardRow: "rewards", DecisionRow: "decisions", LatencyRow: "latencies"}
+
+
+class Imported(NamedTuple):
+    """What a log held."""
+
+    rewards: int
+    decisions: int
+    latencies: int
+    unrewarded: int
+    """Decisions and latencies without a reward, kept as records of their own."""
+    rounded: int
+    """Rewards that are not the formula's to the bit; the log's own number is kept beside the formula's."""
+    dropped: Mapping[str, bytes]
+    """What was left out because the last line of a file was torn."""
+
+
+def import_artifacts(
+    ledger: "Ledger",
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    run: str,
+    rewards: str | os.PathLike[str] | None = None,
+    decisions: str | os.PathLike[str] | None = None,
+    latencies: str | os.PathLike[str] | None = None,
+    offset: int = 0,
+    keep_differing: bool = False,
+) -> Imported:
+    """Record the logs in `folder`, or those that are named, as the run called `run`.
+
+    Importing them again records only what is new. A file may hold several episodes: the next begins where the numbers
+    begin again. `offset` is added to the steps of the rewards, for logs that number transitions.
+
+    Rows whose reward is not what the formula gives are an InputError that lists them, and nothing is recorded; with
+    `keep_differing` they are recorded with the formula's number, and the log's stays beside it and is exported again.
+    """
+    files = _files(folder, {REWARDS: rewards, DECISIONS: decisions, LATENCIES: latencies})
+    rounded = 0
+    for name, rows in _opened(files, offset).items():  # once only to look, so that a bad row leaves nothing half done
+        rounded += _check_rewards(rows, files[name], keep_differing) if name == REWARDS else sum(0 for _ in rows)
+    opened = _opened(files, offset)
+    streams = [_numbered(rows, *_COUNTS[name]) for name, rows in opened.items()]
+    counts: Counter[str] = Counter()
+    entries = _entries(run, merge(*streams, key=lambda each: each[:2]), counts)
+    while batch := list(islice(entries, BATCH)):
+        ledger.record_many(batch)
+    dropped = {str(files[name]): rows.dropped for name, rows in opened.items() if rows.dropped}
+    found = {name: counts[name] for name in ("rewards", "decisions", "latencies", "unrewarded")}
+    return Imported(**found, rounded=rounded, dropped=dropped)
+
+
+def export_artifacts(
+    ledger: "Ledger",
+    folder: str | os.PathLike[str],
+    *,
+    run: str,
+    extras: bool = True,
+) -> dict[str, int]:
+    """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
+
+    Rows come back as they were, in order; without `extras` with the keys of the schemas alone. Steps that were recorded
+    by `Ledger.record` as they happened are exported too. A file is written whole or, if something fails, not at all.
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{place} cannot be made: {error.strerror or error}") from None
+    counts: dict[str, int] = {}
+    with ExitStack() as stack:
+        drafts: dict[str, Draft] = {}
+        for name, row in _rows(ledger, run):
+            if name not in drafts:
+                drafts[name] = stack.enter_context(Draft(place / name))
+            put_row(drafts[name], row.to_dict(extras=extras))
+            counts[name] = counts.get(name, 0) + 1
+        if not drafts:
+            raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
+        for draft in drafts.values():
+            draft.commit()
+    return counts
+
+
+# -- into a ledger ---------------------------------------------------------------------------------------------------
+
+
+def _files(
+    folder: str | os.PathLike[str] | None, named: Mapping[str, str | os.PathLike[str] | None]
+) -> dict[str, Path]:
+    """Return the logs there are, in the order rewards, decisions, latencies."""
+    found = {}
+    for name, path in named.items():
+        if path is not None:
+            found[name] = Path(path)
+        elif folder is not None and Path(folder, name).exists():
+            found[name] = Path(folder, name)
+    if not found:
+        raise FileError(f"{os.fspath(folder or '.')} has none of {', '.join(named)}: name the folder of a run's logs.")
+    return found
+
+
+def _opened(files: Mapping[str, Path], offset: int) -> dict[str, Rows[Any]]:
+    """Return the rows of each log, from the beginning."""
+    made: dict[str, Rows[Any]] = {}
+    for name, path in files.items():
+        if name == REWARDS:
+            made[name] = read_rewards(path, offset=offset)
+        else:
+            made[name] = read_decisions(path) if name == DECISIONS else read_latencies(path)
+    return made
+
+
+def _check_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> int:
+    """Return how many rewards are not the formula's to the bit; InputError if one is another number altogether."""
+    rounded = 0
+    differing: list[str] = []
+    count = 0
+    for row in rows:
+        total = logged_signal(row).total
+        rounded += not _same(total, row.r_step)
+        if abs(total - row.r_step) > TOLERANCE:
+            count += 1
+            if len(differing) < 5:
+                differing.append(f"line {rows.number} (step {row.step}): {row.r_step!r}, by the formula {total!r}")
+    if count and not keep:
+        more = f"\n  and {count - len(differing)} more" if count > len(differing) else ""
+        raise InputError(
+            f"{path}: {count} of its rewards are not what the formula gives:\n  "
+            + "\n  ".join(differing)
+            + more
+            + "\nNothing was recorded. With keep_differing=True both numbers are."
+        )
+    return rounded
+
+
+def _numbered(rows: Iterable[Row], at: str, count: str) -> Iterator[tuple[int, int, Row]]:
+    """Yield rows with their episode and the step of the decision they belong to.
+
+    `count` is the key that counts: an episode begins where it does not go up.
+    """
+    episode, last = 1, -1
+    for row in rows:
+        number = getattr(row, count)
+        episode += number <= last
+        last = number
+        yield episode, getattr(row, at), row
+
+
+def _entries(run: str, rows: Iterable[tuple[int, int, Row]], counts: Counter[str]) -> "Iterator[Entry]":
+    """Yield a record for each reward, with the decision that earned it, and for what has no reward."""
+    from plaudit.ledger.record import Entry
+
+    for (episode, decision), group in groupby(rows, key=lambda each: each[:2]):
+        parts = {type(row): row for _, _, row in group}
+        counts.update(_COUNTED[kind] for kind in parts)
+        context = {
+            name: parts[kind].to_dict(extras=True)
+            for name, kind in (("decision", DecisionRow), ("latency", LatencyRow))
+            if kind in parts
+        }
+        about = {"run": run, "episode": episode, "decision_class": "topology"}
+        reward = parts.get(RewardRow)
+        if isinstance(reward, RewardRow):
+            signal = logged_signal(reward)
+            context |= _beside(reward, signal)
+            key = f"{run}/{episode}/reward/{reward.step}"
+            yield Entry(signal=signal, key=key, step=reward.step, context=context or None, **about)
+            continue
+        for name, part in context.items():  # apart, so that each stays what it is when the other comes later
+            counts["unrewarded"] += 1
+            key = f"{run}/{episode}/{name}/{decision}"
+            yield Entry(signal=unrewarded.score(), key=key, step=decision, context={name: part}, **about)
+
+
+def _beside(row: RewardRow, signal: Signal) -> dict[str, Any]:
+    """Return what a row says beyond its signal."""
+    found: dict[str, Any] = {} if _same(signal.total, row.r_step) else {"r_step": row.r_step}
+    if row.detector is not None:
+        found["detector"] = row.detector
+    if row.more:
+        found["more"] = dict(row.more)
+    return found
+
+
+def _same(one: float, other: float) -> bool:
+    """Return whether two numbers are the same to the bit."""
+    return repr(one) == repr(other)
+
+
+# -- out of a ledger -------------------------------------------------------------------------------------------------
+
+
+def _rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a run, each with the name of its log."""
+    alone: set[tuple[str | None, str, Any]] = set()
+    for record in ledger.history(run=run):
+        if record.signal.reward not in (logged.name, unrewarded.name):
+            continue
+        context = record.context if isinstance(record.context, Mapping) else {}
+        rewarded = record.signal.reward == logged.name
+        if rewarded:
+            yield REWARDS, _reward_row(record, context)
+        for key, name, kind in (("decision", DECISIONS, DecisionRow), ("latency", LATENCIES, LatencyRow)):
+            if key not in context:
+                continue
+            row = kind.from_dict(context[key], f"record {record.id}, context[{key!r}]")
+            which = (record.episode, name, row.step if isinstance(row, DecisionRow) else row.decision)
+            if not rewarded:
+                alone.add(which)
+            elif which in alone:  # its reward was imported later than itself
+                continue
+            yield name, row
+
+
+def _reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:
+    """Return the row of a recorded step."""
+    if record.step is None:
+        raise InputError(f"record {record.id} has no step: give Ledger.record the number of the state reached.")
+    row = RewardRow.from_signal(record.step, record.signal, detector=context.get("detector"))
+    return replace(row, r_step=context.get("r_step", row.r_step), more=context.get("more", {}))

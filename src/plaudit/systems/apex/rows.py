@@ -1,0 +1,222 @@
+"""The rows of the three logs of a run: rewards, decisions and latencies, each checked when it is made."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from plaudit import Signal
+from plaudit.errors import InputError, MissingField, WrongType
+from plaudit.systems.apex.values import action, count, count_from_0, features, flag, from_0, number, share, text, whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of a log: typed, checked, and with the keys of its schema in their order."""
+
+    OLDER: ClassVar[Mapping[str, str]] = {}
+    """Older spellings of keys, and what they are called now."""
+    EXTRAS: ClassVar[tuple[str, ...]] = ()
+    """Keys beyond the schema that are written where extras are asked for."""
+
+    more: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
+    """Keys that no schema names, as they were in the log."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "") -> Self:
+        """Return the row that a log holds; an InputError says `where` it stands and which key is wrong.
+
+        Older spellings are understood, and keys that no schema names are kept in `more`.
+        """
+        where = where or cls.__name__
+        if not isinstance(data, Mapping):
+            raise WrongType(f"{where}: a row is an object, not {data!r}.")
+        known = _needed(cls)  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
+        parts: dict[str, Any] = {}
+        more: dict[str, Any] = {}
+        for key, value in data.items():
+            name = cls.OLDER.get(key, key)
+            if name not in known:
+                more[key] = value
+            elif value is None:
+                continue  # an older log may write an optional key without a value
+            elif name in parts:
+                raise InputError(f"{where}, key {key!r}: it is there twice, by its older name and by {name!r}.")
+            else:
+                parts[name] = value
+        for name, needed in known.items():
+            if needed and name not in parts:
+                raise MissingField(f"{where}, key {name!r}: it is missing.")
+        try:
+            return cls(**parts, more=more)
+        except InputError as error:
+            raise type(error)(f"{where}, {error}") from None
+
+    def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
+        """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
+        row = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in (*self.EXTRAS, "more") and not _absent(each.name, getattr(self, each.name))
+        }
+        if extras:
+            row |= {name: getattr(self, name) for name in self.EXTRAS if getattr(self, name) is not None}
+            row |= self.more
+        return row
+
+    def _set(self, check: Callable[[str, Any], Any], *names: str, optional: bool = False) -> None:
+        """Check the fields called `names` and keep what the check makes of them."""
+        for name in names:
+            value = getattr(self, name)
+            if not (optional and value is None):
+                object.__setattr__(self, name, check(name, value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardRow(Row):
+    """What one step earned; `step` is the number of the state it reached, counted from 1, so the first is 2.
+
+    >>> row = RewardRow(
+    ...     step=2, delta_pass_rate=0, delta_tokens=50, phase_advance=False, switch_committed=False, r_step=-0.005
+    ... )
+    >>> row.delta_pass_rate, row.decision
+    (0.0, 1)
+    """
+
+    EXTRAS: ClassVar = ("detector",)
+
+    step: int
+    delta_pass_rate: float
+    delta_tokens: int
+    phase_advance: bool
+    switch_committed: bool
+    r_step: float
+    terminal: bool = False
+    """Whether this is the end of the episode, which has a row of its own and the number after the last step."""
+    detector: str | None = None
+    """How the advance was noticed: one of `DETECTORS`."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no reward row can hold."""
+        self._set(count, "step")
+        self._set(number, "delta_pass_rate", "r_step")
+        self._set(whole, "delta_tokens")
+        self._set(flag, "phase_advance", "switch_committed", "terminal")
+        self._set(text, "detector", optional=True)
+
+    @property
+    def decision(self) -> int:
+        """The step of the decision that earned this: the one taken in the state before."""
+        return self.step - 1
+
+    @classmethod
+    def from_signal(cls, step: int, signal: Signal, *, detector: str | None = None) -> Self:
+        """Return the row of a step, or of the end of an episode, from what the reward made of it."""
+        scores = {term.name: term.score for term in signal.terms}
+        return cls(
+            step=step,
+            delta_pass_rate=scores.get("test_improvement", 0.0),
+            delta_tokens=whole("delta_tokens", scores.get("token_cost", 0)),
+            phase_advance=bool(scores.get("phase_advance")),
+            switch_committed=bool(scores.get("switch_cost")),
+            r_step=signal.total,
+            terminal=bool(signal.inputs.get("terminal", False)),
+            detector=detector,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch(Row):
+    """What became of a decision to change the topology."""
+
+    attempted: bool
+    committed: bool
+    epoch: int
+    error: str | None = None
+    """Why it was not committed, where it was attempted and refused."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no switch can be."""
+        self._set(flag, "attempted", "committed")
+        self._set(count_from_0, "epoch")
+        self._set(text, "error", optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionRow(Row):
+    """One decision of the controller; `step` is its tick, counted from 1.
+
+    `ms` is what the choice took and `tick_ms` the whole tick; `requested` is the action that was chosen and `executed`
+    the one that took effect ("stay" where a switch was refused); `probability` is how likely the choice was.
+    """
+
+    OLDER: ClassVar = {"bandit_ms": "ms"}
+    EXTRAS: ClassVar = ("tick_ms", "requested", "executed", "probability")
+
+    step: int
+    topology: str
+    x: tuple[float, ...]
+    action: str
+    epsilon: float
+    ms: float
+    switch: Switch
+    topology_after: str | None = None
+    tick_ms: float | None = None
+    requested: str | None = None
+    executed: str | None = None
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no decision can be."""
+        self._set(count, "step")
+        self._set(text, "topology")
+        self._set(features, "x")
+        self._set(action, "action")
+        self._set(share, "epsilon")
+        self._set(from_0, "ms")
+        if isinstance(self.switch, Mapping):
+            object.__setattr__(self, "switch", Switch.from_dict(self.switch, "key 'switch'"))
+        elif not isinstance(self.switch, Switch):
+            raise WrongType(f"key 'switch': {self.switch!r} is not a switch.")
+        self._set(text, "topology_after", optional=True)
+        if self.topology_after is not None and not self.switch.committed:
+            raise InputError(f"key 'topology_after': {self.topology_after!r}, but no switch was committed.")
+        self._set(from_0, "tick_ms", optional=True)
+        self._set(action, "requested", "executed", optional=True)
+        self._set(share, "probability", optional=True)
+
+    def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
+        """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
+        row = super().to_dict(extras=extras)
+        return row | {"x": list(self.x), "switch": self.switch.to_dict(extras=extras)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyRow(Row):
+    """How long one decision took; `i` counts decisions from 0."""
+
+    OLDER: ClassVar = {"bandit_ms": "ms"}
+
+    i: int
+    ms: float
+
+    def __post_init__(self) -> None:
+        """Refuse what no latency can be."""
+        self._set(count_from_0, "i")
+        self._set(from_0, "ms")
+
+    @property
+    def decision(self) -> int:
+        """The step of the decision that took so long."""
+        return self.i + 1
+
+
+@cache
+def _needed(kind: type[Row]) -> dict[str, bool]:
+    """Return the keys of a row, and whether each of them must be there."""
+    return {each.name: each.default is MISSING for each in fields(kind) if each.name != "more"}
+
+
+def _absent(key: str, value: Any) -> bool:
+    """Return whether an optional key is left out: nothing to say, or `terminal` on a row that is not the end."""
+    return value is None or (key == "terminal" and not value)

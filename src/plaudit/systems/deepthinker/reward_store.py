@@ -1,0 +1,287 @@
+"""The history of rewards: what every phase of every mission earned, kept for training and for audit."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from plaudit import Reward
+from plaudit.errors import FileError, InputError, LedgerError, MissingField, WrongType
+from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tuned
+from plaudit.systems.deepthinker.reward_weights import RewardWeights
+
+if TYPE_CHECKING:
+    from plaudit.ledger.record import Record
+
+FILE = "rewards.db"
+"""What the ledger is called in the store's directory."""
+
+Settings = tuple[RewardWeights, RewardConfig]
+
+
+@dataclass(frozen=True, slots=True)
+class RewardRecord:
+    """What one phase earned, and for which decision."""
+
+    id: int
+    mission_id: str
+    phase: str
+    decision_class: str
+    context: dict[str, Any]
+    """The decision context as it was given; `decision_class` is part of it."""
+    signal: RewardSignal
+    timestamp: datetime
+    """When it was added, in UTC."""
+    version: str
+    """The version of the formula; with other weights or settings than the defaults, a mark of those is added to it."""
+    key: str | None = None
+
+
+class RewardStore:
+    """Rewards in a directory of their own, durable when `add` returns; any number of processes may share it.
+
+    >>> import tempfile
+    >>> with RewardStore(tempfile.mkdtemp()) as store:
+    ...     signal = RewardSignal.from_phase_outcome(score_delta=0.5)
+    ...     number = store.add(mission_id="m1", phase="research", decision_context="model_selection", signal=signal)
+    ...     [record.signal.reward for record in store.get_history(decision_class="model_selection")]
+    [0.15]
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        timeout: float = 30.0,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """Open the store in the directory `path`, which is made where it is not there, or at `postgresql://…`."""
+        from plaudit.ledger.store import Ledger
+
+        where: str | os.PathLike[str] = path
+        if "://" not in os.fspath(path):
+            where = Path(path, FILE)
+            if not read_only:
+                _make(Path(path))
+        self.ledger: Ledger = Ledger(where, read_only=read_only, timeout=timeout, clock=clock)
+        self._settings: dict[str, Settings] = {}
+
+    def add(
+        self,
+        *,
+        mission_id: str,
+        phase: str,
+        decision_context: Mapping[str, Any] | str,
+        signal: RewardSignal,
+        timestamp: datetime | None = None,
+        key: str | None = None,
+    ) -> int:
+        """Store what a phase earned and return the record's number, once it is on the disk.
+
+        `decision_context` is a mapping of JSON values with a `decision_class`, or that class alone. `timestamp` is now
+        unless given; without a time zone it is local time. With a `key` the same reward is stored once however often it
+        is added.
+        """
+        context = _checked_context(decision_context)
+        decision_class = context.pop("decision_class")
+        for name, text in (("mission_id", mission_id), ("phase", phase), ("decision_class", decision_class)):
+            if not isinstance(text, str) or not text:
+                raise WrongType(f"{name}={text!r:.60} must be a text that is not empty.")
+        if not isinstance(signal, RewardSignal):
+            raise WrongType(f"signal={signal!r:.60} must be a RewardSignal.")
+        weights, config = signal.used(RewardWeights), signal.used(RewardConfig)
+        formula = _labelled(weights, config)
+        if signal.components_raw.keys() != formula.fields.keys():
+            raise InputError("the signal lacks its raw measurements: build it with RewardSignal.from_phase_outcome.")
+        scored = formula.score(**signal.components_raw)
+        again = RewardSignal.from_signal(scored, weights=weights, config=config)
+        if again != signal:
+            differs = [
+                name for name in RewardSignal.__dataclass_fields__ if getattr(again, name) != getattr(signal, name)
+            ]
+            raise InputError(
+                f"the signal is not what its raw measurements and settings give: {', '.join(differs)} "
+                "would be another. Build it with RewardSignal.from_phase_outcome, and leave it as it is."
+            )
+        return self.ledger.record(
+            scored,
+            key=key,
+            run=mission_id,
+            phase=phase,
+            decision_class=decision_class,
+            context=context or None,
+            at=timestamp,
+        )
+
+    def get_history(
+        self,
+        decision_class: str | None = None,
+        min_date: datetime | None = None,
+        *,
+        max_date: datetime | None = None,
+        mission_id: str | None = None,
+        phase: str | None = None,
+        version: str | None = None,
+        mixed: bool = False,
+    ) -> list[RewardRecord]:
+        """Return the records chosen, in the order in which they were added.
+
+        `min_date` is inclusive and `max_date` is not; without a time zone they are local time. Rewards of different
+        versions, or with different weights or settings, are not comparable: where several are among those chosen it is
+        an InputError that names them, unless one `version` is asked for or `mixed` says that all are wanted.
+        """
+        return list(
+            self.iter_history(
+                decision_class,
+                min_date,
+                max_date=max_date,
+                mission_id=mission_id,
+                phase=phase,
+                version=version,
+                mixed=mixed,
+            )
+        )
+
+    def iter_history(
+        self,
+        decision_class: str | None = None,
+        min_date: datetime | None = None,
+        *,
+        max_date: datetime | None = None,
+        mission_id: str | None = None,
+        phase: str | None = None,
+        version: str | None = None,
+        mixed: bool = False,
+    ) -> Iterator[RewardRecord]:
+        """Return what `get_history` does, read as it is asked for: a history of any length fits into memory."""
+        choice = {
+            "decision_class": decision_class,
+            "since": min_date,
+            "until": max_date,
+            "run": mission_id,
+            "phase": phase,
+        }
+        chosen = {"reward": reward.name, **{name: value for name, value in choice.items() if value is not None}}
+        if version is not None:
+            chosen["version"] = version
+        elif not mixed:
+            self._check_one_version(chosen)
+        return (self._record(record) for record in self.ledger.history(**chosen))
+
+    def versions(self) -> list[str]:
+        """Return the versions that are in the store, oldest first."""
+        return list(dict.fromkeys(each.version for each in self.ledger.rewards() if each.name == reward.name))
+
+    def close(self) -> None:
+        """Close the store; closing twice is no error."""
+        self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RewardStore({self.ledger!r})"
+
+    def _check_one_version(self, chosen: Mapping[str, Any]) -> None:
+        """Raise InputError where the records chosen are of several versions."""
+        versions = self.versions()
+        if len(versions) < 2:
+            return
+        found = [each for each in versions if any(True for _ in self.ledger.history(**chosen, version=each))]
+        if len(found) > 1:
+            raise InputError(
+                f"these rewards are of {len(found)} versions, which are not comparable: {', '.join(found)}. "
+                f"Ask for one with version={found[-1]!r}, or for all of them with mixed=True."
+            )
+
+    def _record(self, record: "Record") -> RewardRecord:
+        """Return a record of the ledger by the names that deepthinker has for its parts."""
+        weights, config = self._used(record)
+        return RewardRecord(
+            id=record.id,
+            mission_id=record.run or "",
+            phase=record.phase or "",
+            decision_class=record.decision_class or "",
+            context={"decision_class": record.decision_class, **(record.context or {})},
+            signal=RewardSignal.from_signal(record.signal, weights=weights, config=config),
+            timestamp=record.at,
+            version=record.signal.version,
+            key=record.key,
+        )
+
+    def _used(self, record: "Record") -> Settings:
+        """Return the weights and settings of a record, from the formula that is stored with it."""
+        version = record.signal.version
+        if version not in self._settings:
+            labels = {each.version: each.reward for each in self.ledger.rewards() if each.name == reward.name}
+            self._settings[version] = _settings_of(labels[version])
+        return self._settings[version]
+
+
+def _checked_context(context: Mapping[str, Any] | str) -> dict[str, Any]:
+    if isinstance(context, str):
+        return {"decision_class": context}
+    if not isinstance(context, Mapping):
+        raise WrongType(f"decision_context={context!r:.60} must be a mapping with a 'decision_class', or that class.")
+    if "decision_class" not in context:
+        raise MissingField(
+            "decision_context has no 'decision_class', by which rewards are found again: say what was decided, "
+            'like "model_selection".'
+        )
+    return dict(context)
+
+
+@lru_cache(maxsize=256)
+def _labelled(weights: RewardWeights, config: RewardConfig) -> Reward:
+    """Return the reward with these weights and settings, under a label of its own where they are not the defaults."""
+    formula = tuned(weights, config)
+    if formula.fingerprint == reward.fingerprint:
+        return formula
+    return formula.with_version(f"{reward.version}+{formula.fingerprint[:12]}")
+
+
+def _settings_of(formula: Reward) -> Settings:
+    """Return the weights and settings that make this formula."""
+    numbers = formula.params
+    try:
+        weights = RewardWeights(
+            score_weight=numbers["score.weight"],
+            consistency_weight=numbers["consistency.weight"],
+            grounding_weight=numbers["grounding.weight"],
+            cost_weight=-numbers["cost.weight"],
+            alignment_weight=-numbers["alignment.weight"],
+            time_weight=-numbers["time.weight"],
+        )
+        config = RewardConfig(
+            max_tokens=numbers["cost.max_tokens"],
+            per_event=numbers["alignment.per_event"],
+            latency_share=numbers["cost.latency_share"],
+            max_latency_ms=numbers["cost.max_latency_ms"],
+            time_mode="overrun" if numbers["time.overrun"] else "usage",
+            MAX_COST_PENALTY=numbers["cost.high"],
+            MAX_ALIGNMENT_PENALTY=numbers["alignment.high"],
+            MAX_TIME_PENALTY=numbers["time.high"],
+        )
+    except KeyError as error:
+        raise LedgerError(
+            f"{formula.name}@{formula.version} has no {error} and makes no RewardSignal; read it with store.ledger."
+        ) from None
+    return weights, config
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileError(f"{directory} is a file; name the directory that the store is to live in.") from None
+    except OSError as error:
+        raise FileError(f"{directory} cannot be made: {error.strerror or error}") from None
