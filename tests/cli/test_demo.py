@@ -24,6 +24,17 @@ def test_the_tour_shows_the_rewards_their_terms_a_rate_and_what_to_try_next(plau
     assert "\x1b" not in result.stdout
 
 
+def test_the_tour_remembers_an_episode_and_leaves_nothing_behind(plaudit, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    shown = plaudit("demo", "--rows", "1").stdout
+    assert "where: run='tour', episode='1', step=10" in shown
+    assert "from distance=4, deceleration=4.5, action=3" in shown
+    assert "12 records in 12 blocks of 1 writer; 12 compared bit for bit. Everything is as it was written." in " ".join(
+        shown.split()
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_million_transitions_are_the_default(plaudit):
     shown = plaudit("demo").stdout
     assert "1,000,000 made-up transitions each" in shown

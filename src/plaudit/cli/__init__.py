@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli import check, demo, listing, parity, prove, score, show
+from plaudit.cli import check, demo, ledger, listing, parity, prove, rescore, score, show
 from plaudit.cli.errors import told
 from plaudit.cli.texts import accept_any_text
 
@@ -59,5 +59,15 @@ def main() -> None:
     """
 
 
-for _command in (demo.demo, listing.list_, show.show, score.score, check.check, prove.prove, parity.parity):
+for _command in (
+    demo.demo,
+    listing.list_,
+    show.show,
+    score.score,
+    rescore.rescore,
+    check.check,
+    prove.prove,
+    parity.parity,
+    ledger.ledger,
+):
     main.add_command(_command)

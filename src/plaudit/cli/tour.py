@@ -1,6 +1,8 @@
-"""The tour of `plaudit demo`: four rewards, an episode of each, what is wrong with them, a million transitions."""
+"""The tour of `plaudit demo`: four rewards, what is wrong with them, a ledger, a million transitions."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -37,6 +39,7 @@ NEXT = (
     ("plaudit score roadsense -i rows.csv -o scores.jsonl", "your own rows, of any size"),
     ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
     ("plaudit check my_rewards.py:reward", "your own reward"),
+    ("plaudit ledger history rewards.db", "what your own run was paid for, once it records to a ledger"),
 )
 
 
@@ -50,7 +53,7 @@ class Run(NamedTuple):
 
 
 def tour(screen: Screen, rows: int) -> None:
-    """Show the built-in rewards, an episode of each, what is wrong with them, and how fast they score."""
+    """Show the built-in rewards, an episode of each, what is wrong with them, a ledger, and how fast they score."""
     screen.print("plaudit: write a reward once, run it anywhere, know why every number is what it is.", style="bold")
     _title(screen, "1. Four rewards")
     screen.print(_rewards(screen))
@@ -61,11 +64,13 @@ def tour(screen: Screen, rows: int) -> None:
     _title(screen, "3. What is wrong with them, as they were specified")
     for name in BUILT_IN:
         _flaws(screen, check(system(name).reward, only=GRAVE))
-    _title(screen, f"4. {rows:,} made-up transitions each, on NumPy")
+    _title(screen, "4. An episode that is remembered: why was this step worth so little?")
+    _remembered(screen, system("roadsense").reward, system("roadsense").episode())
+    _title(screen, f"5. {rows:,} made-up transitions each, on NumPy")
     runs = [_run(screen, system(name).reward, rows) for name in BUILT_IN]
     screen.print(_speeds(runs))
     screen.print(_agreement(runs))
-    _title(screen, "5. What to try next")
+    _title(screen, "6. What to try next")
     for command, what in NEXT:
         screen.print(f"  # {what}", style="dim")
         screen.print(f"  {command}\n", soft_wrap=True)
@@ -143,6 +148,23 @@ def _flaws(screen: Screen, report: Report) -> None:
         told = f" {finding.code}: {finding.message}"
         screen.print(Text.assemble((report.reward, "bold"), (told, "")))
     screen.print()
+
+
+# -- a ledger ---------------------------------------------------------------------------------------------------------
+
+
+def _remembered(screen: Screen, reward: Reward, episode: Sequence[Mapping[str, Any]]) -> None:
+    """Record an episode in a ledger, explain its worst step, and verify all of it."""
+    from plaudit.ledger.store import Ledger
+
+    with TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
+        for step, row in enumerate(episode, start=1):
+            ledger.record(reward.score(**row), run="tour", episode=1, step=step)
+        worst = min(ledger.history(run="tour"), key=lambda record: record.signal.total)
+        screen.print(str(ledger.why(worst.id)))
+        screen.print()
+        told = str(ledger.verify()).removeprefix(f"{ledger.place.name}: ").replace("\n", " ")
+        screen.print(f"The ledger recomputes itself: {told}", style="dim")
 
 
 # -- a million transitions --------------------------------------------------------------------------------------------

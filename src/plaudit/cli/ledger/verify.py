@@ -1,0 +1,53 @@
+"""`plaudit ledger verify`: whether every record is as it was written."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from plaudit.cli.errors import unreadable
+from plaudit.cli.ledger.opening import opened
+from plaudit.cli.ledger.watching import bar
+from plaudit.errors import FileError
+
+if TYPE_CHECKING:
+    from plaudit.ledger.stats import Head
+
+PROBLEMS = 1
+"""Something is not as it was written."""
+
+
+@click.command(epilog="Example: plaudit ledger verify rewards.db")
+@click.argument("ledger")
+@click.option("--heads", "kept", metavar="FILE", help="Heads kept from an earlier `plaudit ledger stats --json`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+def verify(ledger: str, kept: str | None, as_json: bool) -> None:
+    """Recompute every record of a LEDGER, and check its checksums.
+
+    Each record is computed again from the reward and the inputs that are stored, and has to come out the same in
+    every bit; values have to add up to totals; checksums show what was edited or removed. With --heads, so does a
+    past that was rewritten together with its checksums.
+
+    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if nothing could be verified.
+    """
+    from plaudit.cli.texts import printable
+
+    heads = () if kept is None else _heads(Path(kept))
+    with opened(ledger) as found, bar("verifying") as progress:
+        result = found.verify(heads=heads, progress=progress)
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else printable(str(result)))
+    if not result.ok:
+        raise click.exceptions.Exit(PROBLEMS)
+
+
+def _heads(path: Path) -> "list[Head]":
+    """Return the heads that `plaudit ledger stats --json` printed into a file."""
+    from plaudit.ledger.stats import Head
+
+    try:
+        return [Head.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["heads"]]
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except (ValueError, KeyError, TypeError):  # a SpecError is a ValueError
+        raise FileError(f"{path} holds no heads; `plaudit ledger stats LEDGER --json` prints them.") from None

@@ -1,0 +1,25 @@
+"""`plaudit ledger why`: one reward, from its inputs to its total."""
+
+import json
+
+import click
+
+from plaudit.cli.ledger.opening import opened
+
+
+@click.command(epilog="Example: plaudit ledger why rewards.db 1204")
+@click.argument("ledger")
+@click.argument("record")
+@click.option("--key", "is_key", is_flag=True, help="RECORD is a key, even if it looks like a number.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+def why(ledger: str, record: str, is_key: bool, as_json: bool) -> None:
+    """Show why a RECORD is what it is: its context, its inputs, each term, the total.
+
+    RECORD is the number that `plaudit ledger history` shows, or the key that the record was given.
+    """
+    from plaudit.cli.texts import printable
+
+    number = record.isascii() and record.isdecimal() and not is_key
+    with opened(ledger) as found:
+        reason = found.why(int(record) if number else record)
+    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else printable(str(reason)))

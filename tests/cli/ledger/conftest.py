@@ -1,0 +1,58 @@
+"""A ledger for the commands to read: an episode of roadsense and one record with everything."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from plaudit import Entry, Ledger
+from plaudit.systems import roadsense
+
+NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+
+
+def _fill(where: object) -> None:
+    """Record an episode a minute apart, then one record with everything a record can have."""
+    with Ledger(where) as ledger:
+        signals = [roadsense.reward.score(**row) for row in roadsense.episode()]
+        ledger.record_many(
+            Entry(signal=signal, run="night-3", episode=7, step=step, at=NOON + timedelta(minutes=step))
+            for step, signal in enumerate(signals)
+        )
+        ledger.record(
+            signals[0],
+            key="crash",
+            run="day-1",
+            episode="last",
+            step=4,
+            phase="drive",
+            decision_class="braking",
+            actor="car\x1b[31m",
+            context={"seed": 5},
+            at=NOON + timedelta(days=1),
+        )
+
+
+@pytest.fixture
+def fill() -> Callable[[object], None]:
+    """Record thirteen records in a ledger."""
+    return _fill
+
+
+@pytest.fixture
+def rewards(tmp_path, fill) -> Path:
+    """A ledger of thirteen records."""
+    path = tmp_path / "rewards.db"
+    fill(path)
+    return path
+
+
+@pytest.fixture
+def names(tmp_path):
+    """The names of the files that are there, but for what SQLite puts beside a ledger."""
+
+    def listed() -> list[str]:
+        return sorted(path.name for path in tmp_path.iterdir() if not path.name.endswith(("-wal", "-shm", ".lock")))
+
+    return listed

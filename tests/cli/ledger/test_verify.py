@@ -1,0 +1,112 @@
+"""`plaudit ledger verify` and `stats`."""
+
+import json
+import os
+import sqlite3
+import sys
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.cli.errors import FAILED
+from plaudit.cli.ledger.verify import PROBLEMS
+
+
+def edit(path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE blocks SET steps = '[5]' WHERE first = 13")
+    connection.close()
+
+
+def test_a_ledger_that_nobody_touched_is_as_it_was_written(plaudit, rewards):
+    result = plaudit("ledger", "verify", "rewards.db")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "rewards.db: 13 records in 2 blocks of 1 writer; 13 compared bit for bit.\nEverything is as it was written.\n"
+    )
+
+
+def test_what_was_edited_is_shown_and_the_exit_code_says_so(plaudit, rewards):
+    edit(rewards)
+    result = plaudit("ledger", "verify", "rewards.db")
+    assert result.exit_code == PROBLEMS == 1
+    assert "1 problem:\n  edited  record 13: it changed after being written" in result.stdout
+
+
+def test_json_lists_the_problems(plaudit, rewards):
+    assert json.loads(plaudit("ledger", "verify", "rewards.db", "--json").stdout)["ok"] is True
+    edit(rewards)
+    result = plaudit("ledger", "verify", "rewards.db", "--json")
+    found = json.loads(result.stdout)
+    assert result.exit_code == PROBLEMS
+    assert (found["ok"], found["records"], found["found"]) == (False, 13, 1)
+    assert [(problem["kind"], problem["id"]) for problem in found["problems"]] == [("edited", 13)]
+
+
+def test_what_cannot_be_verified_at_all_is_another_exit_code(plaudit, write):
+    write("rewards.db", "not a database")
+    assert plaudit("ledger", "verify", "rewards.db").exit_code == FAILED
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
+@pytest.mark.parametrize("command", [["verify"], ["stats"], ["export", "out.jsonl"], ["backup", "copy.db"]])
+def test_a_terminal_sees_the_work_and_a_file_does_not(rewards, tmp_path, command):
+    import pty
+    import subprocess
+    from contextlib import suppress
+
+    name, *rest = command
+    master, slave = pty.openpty()
+    arguments = [sys.executable, "-m", "plaudit", "ledger", name, "rewards.db", *rest, "--json"]
+    running = subprocess.Popen(
+        arguments, cwd=tmp_path, env=os.environ | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=slave
+    )
+    os.close(slave)
+    drawn = b""
+    with suppress(OSError):
+        while piece := os.read(master, 65_536):
+            drawn += piece
+    os.close(master)
+    printed, _ = running.communicate()
+    assert running.returncode == 0
+    assert b"\x1b" in drawn
+    assert b"\x1b" not in printed
+    assert json.loads(printed)
+
+
+def test_stats_show_how_much_of_what_there_is(plaudit, rewards):
+    result = plaudit("ledger", "stats", "rewards.db")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("rewards.db: 13 records, ")
+    assert "from 2026-11-01T12:00:00Z to 2026-11-02T12:00:00Z" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert ["roadsense@R0", "13", "-10.3077", "-102", "1"] in rows
+    assert ["braking", "1", "0.5", "0.5", "0.5"] in rows
+    with Ledger(rewards, read_only=True) as ledger:
+        assert f"{ledger.stats().heads[0].checksum[:16]}…" in result.stdout
+
+
+def test_stats_as_json_hold_the_ends_of_all_chains(plaudit, rewards):
+    found = json.loads(plaudit("ledger", "stats", "rewards.db", "--json").stdout)
+    assert (found["records"], found["jobs"], list(found["decision_classes"])) == (13, 0, ["braking"])
+    assert [(len(head["checksum"]), head["records"]) for head in found["heads"]] == [(64, 13)]
+
+
+def test_an_empty_ledger_has_stats_too(plaudit, tmp_path):
+    Ledger(tmp_path / "empty.db").close()
+    assert plaudit("ledger", "stats", "empty.db").stdout.startswith("empty.db: 0 records, ")
+    assert json.loads(plaudit("ledger", "stats", "empty.db", "--json").stdout)["first"] is None
+    assert plaudit("ledger", "verify", "empty.db").exit_code == 0
+    assert plaudit("ledger", "history", "empty.db").stderr == "No record was found.\n"
+
+
+def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards):
+    from plaudit.systems import roadsense
+
+    signal = roadsense.reward.score(**roadsense.episode()[0])
+    for at in range(25):
+        with Ledger(rewards) as ledger:
+            ledger.record(signal, decision_class=f"class {at}")
+    shown = plaudit("ledger", "stats", "rewards.db").stdout
+    assert "\n… and 6 others\n" in shown
+    assert "\n… and 6 earlier writers\n" in shown
