@@ -117,7 +117,7 @@ class HiddenFolder:
         if not os.access(self.target.parent, os.W_OK):
             raise unwritable(self.name, "Permission denied")
         if self.target.exists() and not overwrite:
-            raise FileError(f"{self.name} exists already; name another folder, or say that it may be overwritten.")
+            raise FileError(f"{self.name} exists already; name another folder, or say overwrite=True (--force).")
         if self.target.exists() and not self.target.is_dir():
             raise FileError(f"{self.name} is a file; name a folder.")
 

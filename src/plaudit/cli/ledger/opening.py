@@ -15,7 +15,7 @@ def opened(where: str) -> "Ledger":
     """Open a ledger to read it; nothing is made or changed."""
     from plaudit.ledger.store import Ledger
 
-    _check_there(where)
+    check_there(where)
     return Ledger(where, read_only=True)
 
 
@@ -23,7 +23,7 @@ def opened_to_write(where: str, *, new: bool = False) -> "Ledger":
     """Open a ledger to write to it; one that is not there is made if it may be `new`."""
     from plaudit.ledger.store import Ledger
 
-    _check_there(where, new=new)
+    check_there(where, new=new)
     return Ledger(where)
 
 
@@ -32,7 +32,8 @@ def is_file(where: str) -> bool:
     return "://" not in where
 
 
-def _check_there(where: str, *, new: bool = False) -> None:
+def check_there(where: str, *, new: bool = False) -> None:
+    """Raise where an argument names a file that is not there, unless it may be `new`."""
     path = Path(where)
     if not is_file(where) or path.exists():
         return

@@ -62,11 +62,14 @@ def rescore(
 
     The exit code is 0 if every row was scored, 1 if some could not be, 2 if nothing was done.
     """
+    from plaudit.cli.ledger.opening import check_there
     from plaudit.cli.rescore.dataset import rescore_dataset
     from plaudit.cli.rescore.records import is_ledger, rescore_ledger
     from plaudit.cli.rewards import find_reward
     from plaudit.cli.settings import tuned
 
+    if not set(source) & set("*?["):  # the parts of a data set may be named by a pattern
+        check_there(source)
     ledger = is_ledger(source)
     for name in _FILES_ONLY if ledger else _LEDGER_ONLY:
         if options[name]:

@@ -101,13 +101,14 @@ def _checked_names(
             near = did_you_mean(name, known)
             raise MissingField(f"columns= names {name!r}, which reward {program.name!r} does not read.{near}")
         if column not in dotted:
-            raise missing(program.name, [column], source, list(dotted))
+            raise missing(None, [column], source, list(dotted))
     return {name: dotted[column] for name, column in columns.items()}
 
 
-def missing(reward: str, names: Sequence[str], source: str, known: Sequence[str]) -> MissingField:
-    """Return the error for columns that a data set does not have."""
-    lines = [f"{source} lacks {_listed(names)}, which reward {reward!r} needs."]
+def missing(reward: str | None, names: Sequence[str], source: str, known: Sequence[str]) -> MissingField:
+    """Return the error for columns that a data set does not have, and that a reward, or the caller, asked for."""
+    wanted = "asked for" if reward is None else f"which reward {reward!r} needs"
+    lines = [f"{source} lacks {_listed(names)}, {wanted}."]
     for name in names:
         near = did_you_mean(name, known).strip()
         lines += [f"  {name}: {near}"] if near else []

@@ -128,7 +128,7 @@ class Run:
             self.old = Scoring(job.against, schema, name, **{**known, "columns": renamed})
         for column in (job.decision_class, job.decision, job.against if isinstance(job.against, str) else None):
             if column is not None and column not in schema.names:
-                raise missing(job.reward.name, [column], name, schema.names)
+                raise missing(None, [column], name, schema.names)
         self.kept = self._kept()
         if isinstance(self.source, JsonLinesSource) and written == "jsonl" and job.keep is None:
             self.kept = []  # lines stay as they are, so what they hold need not be understood
@@ -138,7 +138,7 @@ class Run:
         names, job = self.source.schema.names, self.job
         for name in job.keep or ():
             if name not in names:
-                raise missing(job.reward.name, [name], self.source.name, names)
+                raise missing(None, [name], self.source.name, names)
         kept = [name for name in names if job.keep is None or name in job.keep]
         for name in kept:
             if name in job.new_columns:

@@ -38,11 +38,12 @@ class FileRescoring:
 
     def __str__(self) -> str:
         """Return a few lines that a person can read."""
-        lines = [f"{_counted(self.rows, 'row')} scored with {self.reward} and written to {self.output}."]
+        scored = _counted(self.rows - self.bad, "row")
+        lines = [f"{scored} scored with {self.reward} and written to {self.output}."]
         if self.resumed:
             lines.append(f"{_counted(self.resumed, 'part')} of it had been finished before.")
         if self.bad:
-            lines.append(f"{_counted(self.bad, 'row')} cannot be scored; there NULL is written:")
+            lines.append(f"{_counted(self.bad, 'row')} cannot be scored, and written with NULL:")
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
             lines.append(f"{_counted(self.unreadable, 'line')} left out: no row can be read there.")

@@ -121,5 +121,5 @@ def _refuse_others(target: Path, to_write: Sequence[str], overwrite: bool) -> No
         if path.exists() and not overwrite:
             raise FileError(
                 f"{path} exists already and is not what this re-scoring would write; name another folder, or say that "
-                "it may be overwritten."
+                "it may be overwritten, with overwrite=True (--force)."
             )

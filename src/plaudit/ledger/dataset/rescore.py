@@ -106,4 +106,4 @@ def _refuse_existing(source: str, target: str) -> None:
     same: Any = os.path.exists(source) and os.path.samefile(source, target)
     if same:
         raise FileError(f"{target} is the file that the rows come from; write to another one.")
-    raise FileError(f"{target} exists already; name another file, or say that it may be overwritten.")
+    raise FileError(f"{target} exists already; name another file, or say overwrite=True (--force).")

@@ -25,7 +25,6 @@ _PAGE = 1024
 """Bytes a page: a single record touches three of them, and each is written to the log whole."""
 _LOG = 8 << 20
 """Bytes that the log may grow by before a commit moves it into the file."""
-_MAGIC = b"SQLite format 3\0"
 
 
 class SqliteFile(Place):
@@ -352,15 +351,6 @@ def _reader(path: Path, timeout: float) -> sqlite3.Connection:
         if path.with_name(f"{path.name}-wal").exists():
             raise
         return _connected(path, timeout, "ro&immutable=1")  # a folder that cannot be written to, and no writer
-
-
-def is_sqlite(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a SQLite database."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError:
-        return False
 
 
 def sync_folder(folder: Path) -> None:

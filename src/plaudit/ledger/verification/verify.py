@@ -187,7 +187,7 @@ class _Walk:
             if (chain.seen, chain.last, chain.counted) != (chain.blocks, chain.head, chain.records):
                 gone = chain.blocks - chain.seen
                 what = (
-                    f"the last {gone} blocks are missing" if gone > 0 else "its last checksum or its count is another"
+                    f"the last {gone} of them are missing" if gone > 0 else "its last checksum or its count is another"
                 )
                 self.result.add("removed", None, f"writer {chain.token[:8]} wrote {chain.blocks} blocks; {what}")
         for head in self.kept.values():
