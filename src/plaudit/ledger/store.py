@@ -83,8 +83,7 @@ class Ledger:
     @property
     def pen(self) -> Pen:
         """What writes; a process that was forked gets one of its own."""
-        if self._closed:
-            raise LedgerError(f"{self.place.name} is closed.")
+        self.place.check_open()
         if self._process != os.getpid():
             self._open()
         return self._pen
@@ -147,7 +146,7 @@ class Ledger:
         It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
         says whether it is buffered or durable.
         """
-        self.pen  # noqa: B018  # a closed ledger says so
+        self.place.check_open()
         made = BufferedWriter(self, max_records=max_records, max_delay=max_delay)
         self._writers.add(made)
         return made
@@ -207,9 +206,9 @@ class Ledger:
     def history(self, **choice: Any) -> History:
         """Return the records chosen, oldest first: iterate over it, or take `.arrow()`, `.count()`, `.first()`.
 
-        Choose by `reward`, `version`, `run`, `episode`, `phase`, `decision_class`, `actor`, `key`, `since` (inclusive),
-        `until` (exclusive; datetimes without a zone are local), `after` (a record's number) and `job` (the records of
-        a re-scoring; without it, only what was recorded). Nothing is held in memory beyond a page.
+        Choose by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`, `since`
+        (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's number) and
+        `job` (the records of a re-scoring; without it, only what was recorded). Nothing beyond a page is in memory.
         """
         return History(self.place, self.shelf, Choice.of(choice))
 
@@ -258,7 +257,7 @@ class Ledger:
     def compact(self) -> None:
         """Give back the space that nothing needs."""
         with self._turn:
-            self.pen  # noqa: B018  # a closed ledger says so
+            self.place.check_open()
             self.place.compact()
 
     def export(
