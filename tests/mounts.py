@@ -1,4 +1,4 @@
-"""File systems of our own for tests: one in a file that can be copied as a loss of power leaves it, and small ones."""
+"""Disks that fail: file systems of our own, one in a file that a loss of power can strike and small ones; and strace."""
 
 import os
 import shutil
@@ -7,14 +7,25 @@ from contextlib import contextmanager
 
 import pytest
 
+NOT_ALLOWED = "not allowed on this machine"
+"""How the reason of a skip begins that no package could prevent."""
+
 
 def need_root(*programs):
     """Skip where a test may not mount, or lacks what it mounts with."""
     if os.name == "nt" or os.geteuid() != 0:
-        pytest.skip("mounting a file system needs root")
+        pytest.skip(f"{NOT_ALLOWED}: mounting a file system needs root")
     for program in programs:
         if shutil.which(program) is None and not os.path.exists(f"/usr/sbin/{program}"):
             pytest.skip(f"{program} is not installed")
+
+
+def need_strace():
+    """Skip where strace is not installed or may not trace."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    if subprocess.run(["strace", "-o", os.devnull, "true"], capture_output=True).returncode:
+        pytest.skip(f"{NOT_ALLOWED}: strace may not trace")
 
 
 def call(*command):
@@ -30,7 +41,7 @@ def mounted(*arguments, at):
     at.mkdir(exist_ok=True)
     wrong = call("mount", *arguments, at)
     if wrong:
-        pytest.skip(f"mounting is not possible here: {wrong}")
+        pytest.skip(f"{NOT_ALLOWED}: {wrong}")
     try:
         yield at
     finally:
@@ -42,12 +53,17 @@ def mounted(*arguments, at):
 @contextmanager
 def image(path, at, megabytes=48):
     """Make an ext4 file system in a file and mount it."""
+    made_image(path, megabytes)
+    with mounted("-o", "loop", path, at=at):
+        yield at
+
+
+def made_image(path, megabytes):
+    """Make an ext4 file system in a file."""
     with path.open("wb") as file:
         file.truncate(megabytes << 20)
     wrong = call("mkfs.ext4", "-q", "-F", path)
     assert wrong is None, wrong
-    with mounted("-o", "loop", path, at=at):
-        yield at
 
 
 def small(at, size):

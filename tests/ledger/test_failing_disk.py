@@ -1,26 +1,19 @@
 """A disk that refuses to sync: nothing is acknowledged after it, and the ledger has to be opened again."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from ledgers import check_kept, command, signal
+from mounts import need_strace
 from plaudit import Ledger
 
 RECORDS = 12
 
 
-def needs_strace():
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    if subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode:
-        pytest.skip("strace may not trace here")
-
-
 def said_with(fault, path, mode="single"):
     """Return what a writer says whose system calls fail as `fault` says."""
-    needs_strace()
+    need_strace()
     before = [
         "strace",
         "-f",

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mounts import need_root, need_strace, small
 from plaudit.ledger.jsonl import JsonLines, read_lines
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
@@ -228,34 +228,16 @@ with JsonLines(sys.argv[1]) as lines:
 """
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Return a function that mounts a small disk in memory; only root can."""
-    mounted = []
-
-    def mount(size):
-        place = tmp_path / f"disk{len(mounted)}"
-        place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place]
-        if os.geteuid() != 0 or not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-            pytest.skip("a full disk needs root, who can mount a small one")
-        mounted.append(place)
-        return place
-
-    yield mount
-    for place in mounted:
-        subprocess.run(["umount", place], check=True)
-
-
-def test_a_full_disk_takes_whole_lines_or_none(small_disk):
+def test_a_full_disk_takes_whole_lines_or_none(tmp_path, counted):
+    need_root("mount")
     kept = []
     for size in range(64, 264, 40):
-        place = small_disk(f"{size}k")
-        (place / "spare").write_bytes(bytes(8192))
-        done = python(FILL, place / "rows.jsonl").stdout.split(maxsplit=1)
+        with small(tmp_path / f"disk{size}", f"{size}k") as place:
+            (place / "spare").write_bytes(bytes(8192))
+            done = python(FILL, place / "rows.jsonl").stdout.split(maxsplit=1)
         assert done[1].endswith("cannot be written: No space left on device\n")
         kept.append(int(done[0]))
-    print(f"\ndisks of 64 to 224 KiB took {kept} lines, then refused; each took another when there was room")
+    counted("JSON lines on full disks", disks=len(kept), lines=sum(kept), lost=0)
     assert kept == sorted(kept)
     assert kept[0] > 10
 
@@ -297,11 +279,7 @@ assert rows[:n] == list(range(n)) and rows[-1] == "reopened" and "after" not in 
 @pytest.fixture
 def failing():
     """Return a function that gives the command in front of a script whose k-th system call fails."""
-    if (
-        not shutil.which("strace")
-        or subprocess.run(["strace", "-o", os.devnull, "true"], capture_output=True).returncode
-    ):
-        pytest.skip("failing system calls need strace, and leave to trace")
+    need_strace()
 
     def command(call, number, error):
         inject = f"inject={call}:error={error}:when={number}"

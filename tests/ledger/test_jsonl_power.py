@@ -6,13 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import pytest
 
+from mounts import made_image, mounted, need_root
 from plaudit.ledger.jsonl import JsonLines, read_lines
-
-NEEDS = "a loss of power needs root, mkfs.ext4 and loop devices"
 
 WRITE = """
 import sys
@@ -28,35 +26,19 @@ with JsonLines(sys.argv[1], fsync=sys.argv[2]) as lines:
 """
 
 
-@contextmanager
-def mounted(image, place):
-    """Mount a file system that lies in a file; only root can."""
-    place.mkdir(exist_ok=True)
-    done = subprocess.run(["mount", "-o", "loop", image, place], capture_output=True)
-    if done.returncode:
-        pytest.skip(NEEDS)
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", place], check=True)
-
-
 @pytest.fixture
-def image(tmp_path):
+def disk(tmp_path):
     """An empty file system in a file."""
-    if os.name == "nt" or os.geteuid() != 0 or not (shutil.which("mkfs.ext4") and shutil.which("mount")):
-        pytest.skip(NEEDS)
+    need_root("mkfs.ext4", "mount")
     path = tmp_path / "disk.img"
-    with path.open("wb") as file:
-        file.truncate(64 << 20)
-    subprocess.run(["mkfs.ext4", "-q", "-F", path], check=True)
+    made_image(path, 64)
     return path
 
 
 def power_lost(image, tmp_path, fsync):
     """Let a writer run, take what the disk has at some moment, and return what was acknowledged and what is found."""
     copy = tmp_path / "after.img"
-    with mounted(image, tmp_path / "disk") as disk:
+    with mounted("-o", "loop", image, at=tmp_path / "disk") as disk:
         (disk / "rows.jsonl").unlink(missing_ok=True)
         os.sync()
         command = [sys.executable, "-c", WRITE, disk / "rows.jsonl", fsync]
@@ -70,7 +52,7 @@ def power_lost(image, tmp_path, fsync):
         finally:
             writer.kill()
         acknowledged = [int(line) for line in writer.communicate()[0].split()]
-    with mounted(copy, tmp_path / "after") as disk:
+    with mounted("-o", "loop", copy, at=tmp_path / "after") as disk:
         if not (disk / "rows.jsonl").exists():
             return acknowledged, []
         rows = [row["n"] for row in read_lines(disk / "rows.jsonl")]
@@ -80,19 +62,18 @@ def power_lost(image, tmp_path, fsync):
     return acknowledged, rows
 
 
-def test_what_was_acknowledged_survives_a_loss_of_power(image, tmp_path):
+def test_what_was_acknowledged_survives_a_loss_of_power(disk, tmp_path, counted):
     total, losses = 0, 6
     for _ in range(losses):
-        acknowledged, found = power_lost(image, tmp_path, "always")
+        acknowledged, found = power_lost(disk, tmp_path, "always")
         assert found[: len(acknowledged)] == acknowledged == list(range(len(acknowledged)))
         total += len(acknowledged)
-    print(f"\n{losses} losses of power: {total} rows acknowledged, 0 lost")
+    counted("JSON lines and losses of power", snapshots=losses, acknowledged=total, lost=0)
     assert total > losses
 
 
-def test_without_fsync_rows_are_lost_so_the_test_can_tell(image, tmp_path):
-    acknowledged, found = power_lost(image, tmp_path, "never")
-    print(
-        f"\na loss of power without fsync: {len(acknowledged)} rows acknowledged, {len(acknowledged) - len(found)} lost"
-    )
-    assert len(found) < len(acknowledged)
+def test_without_fsync_rows_are_lost_so_the_test_can_tell(disk, tmp_path, counted):
+    acknowledged, found = power_lost(disk, tmp_path, "never")
+    lost = len(acknowledged) - len(found)
+    counted("JSON lines and losses of power without fsync, as a control", acknowledged=len(acknowledged), lost=lost)
+    assert lost > 0

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mounts import need_root, small
 from plaudit import FileError
 from plaudit.ledger.dataset import rescore_file
 from tables import read, table
@@ -123,13 +124,9 @@ def test_an_error_in_the_progress_bar_leaves_nothing(roadsense, tmp_path):
 @pytest.fixture
 def small_disk(tmp_path):
     """Mount a file system of a few hundred KiB; only root can."""
-    place = tmp_path / "small"
-    place.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"a small disk needs root: {done.stderr.strip()}")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    need_root("mount")
+    with small(tmp_path / "small", "400k") as place:
+        yield place
 
 
 @pytest.mark.parametrize("kind", FORMATS)
