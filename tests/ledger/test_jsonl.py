@@ -273,7 +273,7 @@ def test_a_place_that_cannot_be_opened_is_one_clear_error(tmp_path):
 # -- torn and damaged files ----------------------------------------------------------------------------------
 
 
-def test_a_file_cut_at_every_byte_of_its_last_three_rows_keeps_the_others(path):
+def test_a_file_cut_at_every_byte_of_its_last_three_rows_keeps_the_others(path, counted):
     whole = write(path).read_bytes()
     ends = list(accumulate(len(line) for line in whole.splitlines(keepends=True)))
     cuts = range(ends[-4], len(whole) + 1)
@@ -289,7 +289,7 @@ def test_a_file_cut_at_every_byte_of_its_last_three_rows_keeps_the_others(path):
             assert lines.dropped == torn
             lines.append({"after": cut})
         assert list(read_lines(path)) == [*ROWS[:rows], {"after": cut}]
-    print(f"\n{len(cuts)} cuts: every row before them kept, every torn byte reported")
+    counted("JSON lines cut short", cuts=len(cuts), lost=0)
 
 
 def test_what_another_process_tore_is_cut_before_the_next_row(path):
@@ -302,7 +302,7 @@ def test_what_another_process_tore_is_cut_before_the_next_row(path):
     assert list(read_lines(path)) == ROWS[:2]
 
 
-def test_a_flipped_bit_is_found_or_read_as_it_stands(path):
+def test_a_flipped_bit_is_found_or_read_as_it_stands(path, counted):
     whole = write(path).read_bytes()
     found = 0
     for at in range(len(whole)):
@@ -317,7 +317,7 @@ def test_a_flipped_bit_is_found_or_read_as_it_stands(path):
         lines = bytes(flipped).split(b"\n")
         assert rows == [json.loads(line) for line in lines[: len(rows)]]
         assert len(rows) == len(ROWS) or reader.dropped or reader.number == len(rows) + 1
-    print(f"\n{len(whole)} bits flipped one at a time: {found} found, the others read as they stand")
+    counted("bits flipped in JSON lines", flips=len(whole), told=found, misread=0)
     assert found > len(whole) / 4
 
 

@@ -66,10 +66,8 @@ def test_a_server_that_stays_away_is_said_so_and_recording_goes_on_later(own_ser
     with Ledger(where, timeout=1) as ledger:
         ledger.record(signal(0), run="run", step=0)
         own_server._run("pg_ctl", "stop", "--wait", "--mode=immediate")
-        begun = time.monotonic()
         with pytest.raises(LedgerBusy):
             ledger.record(signal(1), run="run", step=1)
-        assert time.monotonic() - begun < 10
         with pytest.raises(LedgerBusy):
             list(ledger.history())
         with pytest.raises(LedgerBusy):

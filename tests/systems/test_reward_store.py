@@ -278,7 +278,7 @@ def test_four_processes_add_at_once(tmp_path):
 
 
 @posix
-def test_what_add_returned_survives_a_kill(tmp_path):
+def test_what_add_returned_survives_a_kill(tmp_path, record_property):
     acknowledged, rounds = 0, 5
     for n in range(rounds):
         writer = subprocess.Popen(
@@ -293,7 +293,9 @@ def test_what_add_returned_survives_a_kill(tmp_path):
             found = [record.context["n"] for record in store.iter_history(mission_id=f"m{n}")]
             assert found[: 3 + n + len(rest)] == list(range(3 + n + len(rest)))
             assert store.ledger.verify().ok
-    print(f"\n{rounds} kills: {acknowledged} rewards acknowledged, 0 lost")
+    record_property(
+        "counted", ("deepthinker's store killed (kill -9)", {"kills": rounds, "acknowledged": acknowledged, "lost": 0})
+    )
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
