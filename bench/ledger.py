@@ -24,8 +24,8 @@ CLASSES = 1000
 def main(records: int) -> None:
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
         singles(Path(folder))
-        rates(Path(folder), records) if records else None
-        one_class(Path(folder), records) if records else None
+        rates(Path(folder), records)
+        one_class(Path(folder), records)
 
 
 def signal() -> Signal:
