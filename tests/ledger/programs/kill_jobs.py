@@ -80,7 +80,7 @@ def kill_rescore(folder, rounds, draw):
                 ledger.rescore(OTHER, run="run 1")
 
         tries = 0
-        while not until_killed(work, draw.random() * took * (1 + tries / 10)):  # on a busy machine `took` is not enough
+        while not until_killed(work, draw.random() * took * (0.5 + tries / 10)):  # a busy machine takes longer
             tries += 1
         kills += tries
         with Ledger(path) as ledger:
@@ -118,7 +118,7 @@ def kill_import(folder, rounds, draw):
 
         done, tries = False, 0
         while not done:
-            done = until_killed(work, draw.random() * 1.3 * took * (1 + tries / 10))
+            done = until_killed(work, draw.random() * took * (0.5 + tries / 10))
             tries += 1
             kills += not done
             with Ledger(path) as ledger:
