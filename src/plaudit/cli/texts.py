@@ -35,15 +35,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
-def counted(count: int, noun: str) -> str:
-    """Return how many there are of something.
-
-    >>> counted(1, "row"), counted(1200, "bad row")
-    ('1 row', '1,200 bad rows')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def shown(value: float | bool | str) -> str:
     """Return a value as people write it: six digits, no trailing zeros.
 

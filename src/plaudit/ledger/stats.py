@@ -11,12 +11,12 @@ from sqlalchemy import func, select
 
 from plaudit.errors import SpecError
 from plaudit.ledger.blocks.shelf import Shelf
-from plaudit.ledger.changes.changes import _table
 from plaudit.ledger.choice import Choice
 from plaudit.ledger.history import History
 from plaudit.ledger.places.place import Place
 from plaudit.ledger.places.schema import blocks, jobs, writers
 from plaudit.ledger.record import moment
+from plaudit.ledger.wording import counted, table
 
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
@@ -85,11 +85,11 @@ class Stats:
 
     def __str__(self) -> str:
         """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
-        parts = [f"{self.ledger}: {_counted(self.records, 'record')}, {self.bytes:,} bytes"]
+        parts = [f"{self.ledger}: {counted(self.records, 'record')}, {self.bytes:,} bytes"]
         if self.first is not None and self.last is not None:
             parts.append(f"from {_stamp(self.first)} to {_stamp(self.last)}")
         if self.jobs:
-            parts.append(f"{_counted(self.rescored, 'new score')} of {_counted(self.jobs, 're-scoring')}")
+            parts.append(f"{counted(self.rescored, 'new score')} of {counted(self.jobs, 're-scoring')}")
         tables = [_totals_table("reward", self.rewards), _totals_table("decision class", self.decision_classes)]
         return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._writers()] if self.heads else [])])
 
@@ -99,7 +99,7 @@ class Stats:
             opened = head.opened.isoformat(timespec="seconds").replace("+00:00", "Z")
             number, process = str(head.writer), str(head.process)
             rows.append((number, head.host, process, opened, f"{head.records:,}", f"{head.checksum[:16]}…"))
-        return _table(rows) + _further(len(self.heads), "earlier writer")
+        return table(rows) + _further(len(self.heads), "earlier writer")
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
@@ -120,15 +120,11 @@ def _totals_table(title: str, found: Mapping[str, Totals]) -> str:
     rows: list[tuple[str, ...]] = [(title, "records", "mean", "low", "high")]
     for name, totals in sorted(found.items(), key=lambda each: -each[1].records)[:_LISTED]:
         rows.append((name, f"{totals.records:,}", *(f"{n:.6g}" for n in (totals.mean, totals.low, totals.high))))
-    return _table(rows) + _further(len(found), "other") if found else ""
+    return table(rows) + _further(len(found), "other") if found else ""
 
 
 def _further(count: int, noun: str) -> str:
-    return f"\n… and {_counted(count - _LISTED, noun)}" if count > _LISTED else ""
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    return f"\n… and {counted(count - _LISTED, noun)}" if count > _LISTED else ""
 
 
 def _stamp(at: datetime | None) -> str | None:

@@ -10,8 +10,8 @@ from plaudit.cli.errors import terminable, unreadable
 from plaudit.cli.ledger.choosing import choosing, chosen
 from plaudit.cli.ledger.opening import opened, opened_to_write
 from plaudit.cli.ledger.watching import bar
-from plaudit.cli.texts import counted
 from plaudit.errors import FileError
+from plaudit.ledger.wording import counted
 
 FORMATS = ("jsonl", "parquet")
 

@@ -9,7 +9,8 @@ import click
 from plaudit.cli.errors import SOME_BAD, terminable
 from plaudit.cli.ledger.opening import is_file, opened_to_write
 from plaudit.cli.ledger.watching import bar
-from plaudit.cli.texts import counted, printable
+from plaudit.cli.texts import printable
+from plaudit.ledger.wording import counted
 from plaudit.reward.reward import Reward
 
 _SQLITE = b"SQLite format 3\0"

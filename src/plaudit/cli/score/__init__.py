@@ -7,7 +7,7 @@ import click
 
 from plaudit.cli.errors import SOME_BAD
 from plaudit.cli.score.files import STANDARD, Format, format_of
-from plaudit.cli.texts import counted
+from plaudit.ledger.wording import counted
 
 _EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from plaudit.errors import ShapeMismatch
 from plaudit.ledger.changes.decisions import Candidates, Classes, Flips, candidates, classes_of
 from plaudit.ledger.changes.ranks import Reservoir, rank_correlation
+from plaudit.ledger.wording import table
 
 RANKED = 1_000_000
 """Pairs up to which the rank correlation is exact; beyond, it is that of a uniform sample of so many."""
@@ -198,7 +199,7 @@ class Changes:
         rows: list[tuple[str, ...]] = [("", "old", "new", "difference")]
         spreads = [spread.to_dict() for spread in (self.old, self.new, self.difference)]
         rows += [(part, *(_number(spread[part]) for spread in spreads)) for part in ("mean", "min", "max")]
-        parts = [_head(self), _table(rows), _rank_line(self)]
+        parts = [_head(self), table(rows), _rank_line(self)]
         decided = any(flips.decisions for flips in self.by_class.values())
         heads = ["decision class", "records", "now rewarded", "now punished"]
         flipped: list[tuple[str, ...]] = [(*heads, "decisions", "best changed") if decided else tuple(heads)]
@@ -207,7 +208,7 @@ class Changes:
             counts = [flips.records, flips.to_rewarded, flips.to_punished]
             counts += [flips.decisions, flips.best_changed] if decided else []
             flipped.append((*cells, *(f"{count:,}" for count in counts)))
-        return "\n".join([*parts, _table(flipped)] if self.records else parts[:1])
+        return "\n".join([*parts, table(flipped)] if self.records else parts[:1])
 
 
 def _weighed(flips: Flips, group: Candidates) -> None:
@@ -242,12 +243,3 @@ def _rank_line(changes: Changes) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.6g}"
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
-        for row in rows
-    ]
-    return "\n".join([lines[0], "  ".join("─" * width for width in widths), *lines[1:]])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plaudit.ledger.changes.changes import Changes
+from plaudit.ledger.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,13 @@ class FileRescoring:
 
     def __str__(self) -> str:
         """Return a few lines that a person can read."""
-        scored = _counted(self.rows - self.bad, "row")
+        scored = counted(self.rows - self.bad, "row")
         lines = [f"{scored} scored with {self.reward} and written to {self.output}."]
         if self.resumed:
-            lines.append(f"{_counted(self.resumed, 'part')} of it had been finished before.")
+            lines.append(f"{counted(self.resumed, 'part')} of it had been finished before.")
         if self.bad:
-            lines.append(f"{_counted(self.bad, 'row')} cannot be scored, and written with NULL:")
+            lines.append(f"{counted(self.bad, 'row')} cannot be scored, and written with NULL:")
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
-            lines.append(f"{_counted(self.unreadable, 'line')} left out: no row can be read there.")
+            lines.append(f"{counted(self.unreadable, 'line')} left out: no row can be read there.")
         return "\n".join(lines if self.changes is None else [*lines, "", str(self.changes)])
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

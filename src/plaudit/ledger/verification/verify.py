@@ -19,6 +19,7 @@ from plaudit.ledger.record import Scope
 from plaudit.ledger.stats import Head
 from plaudit.ledger.verification import tables
 from plaudit.ledger.verification.recompute import Recomputer
+from plaudit.ledger.wording import counted
 
 _KEPT = 1000
 """Problems to keep in full; beyond that they are counted."""
@@ -78,7 +79,7 @@ class Verification:
     def __str__(self) -> str:
         """Return the result for people."""
         numbers = {"record": self.records, "block": self.blocks, "writer": self.writers, "problem": self.found}
-        told = {name: f"{count:,} {name}{'' if count == 1 else 's'}" for name, count in numbers.items()}
+        told = {name: counted(count, name) for name, count in numbers.items()}
         what = f"{told['record']} in {told['block']} of {told['writer']}"
         how = f"{self.compared_bits:,} compared bit for bit"
         if self.compared_ulp:
