@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
-EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark
+EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,train
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -15,6 +15,7 @@ PIP_NO_CACHE_DIR ?= 1
 export PIP_NO_CACHE_DIR
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/cache/numba
 export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
+export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/$(VENV)/cache/jax
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format coverage soak bench build clean

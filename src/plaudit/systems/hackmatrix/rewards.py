@@ -4,17 +4,23 @@ from itertools import accumulate
 from typing import Protocol
 
 from plaudit import Field, Reward, term
+from plaudit.systems.hackmatrix.rules import ACTION_PROGRAM_START, ACTION_SIPHON, ACTIONS, MAX_HP, PROGRAM_RESET, STAGES
+
+__all__ = [
+    "ACTION_PROGRAM_START",
+    "ACTION_SIPHON",
+    "EARNED_BEFORE_STAGE",
+    "PROGRAM_RESET",
+    "STAGE_COMPLETION_REWARDS",
+    "Player",
+    "reward",
+]
 
 STAGE_COMPLETION_REWARDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
 """What completing stage 1, 2, … 8 pays."""
 
 EARNED_BEFORE_STAGE = tuple(accumulate(STAGE_COMPLETION_REWARDS[:-1], initial=0.0))
 """What all the stages before stage 1, 2, … 8 paid together."""
-
-ACTION_SIPHON = 4
-ACTION_PROGRAM_START = 5
-PROGRAM_RESET = 14
-LAST_ACTION = 27
 
 
 class Player(Protocol):
@@ -149,7 +155,7 @@ reward = Reward(
     ],
     fields=[
         Field("score", low=0, high=1000, role="state", doc="Points of the game."),
-        Field("hp", low=0, high=3, role="state", doc="Hit points; 0 is death."),
+        Field("hp", low=0, high=MAX_HP, role="state", doc="Hit points; 0 is death."),
         Field("credits", low=0, high=500, role="state", doc="One of two currencies."),
         Field("energy", low=0, high=500, role="state", doc="The other currency."),
         Field(
@@ -161,8 +167,14 @@ reward = Reward(
             role="state",
             doc="Steps to the exit round all blocks.",
         ),
-        Field("stage", values=tuple(range(1, 9)), role="state", monotone="up", doc="The stage the step was taken on."),
-        Field("action", values=tuple(range(LAST_ACTION + 1)), doc="0–3 directions, 4 siphon, 5–27 programs."),
+        Field(
+            "stage",
+            values=tuple(range(1, STAGES + 1)),
+            role="state",
+            monotone="up",
+            doc="The stage the step was taken on.",
+        ),
+        Field("action", values=tuple(range(ACTIONS)), doc="0–3 directions, 4 siphon, 5–27 programs."),
         Field("kills", low=0, high=72, rest=0, role="event", doc="Enemies and transmissions the action destroyed."),
         Field("picked_up", flag=True, rest=False, role="event", doc="The player walked onto a data siphon."),
         Field("stage_completed", flag=True, rest=False, role="event", doc="The player reached the exit."),

@@ -1,0 +1,164 @@
+"""What a step earns, told from the state after it and what the state remembers of the time before."""
+
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from plaudit.errors import UnknownField
+from plaudit.language.sure import surely
+from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix import rewards
+from plaudit.systems.hackmatrix.arguments import (
+    checked_action,
+    checked_flag,
+    checked_reward,
+    checked_rules,
+    checked_state,
+)
+from plaudit.systems.hackmatrix.arrays.bitboard import Board
+from plaudit.systems.hackmatrix.arrays.lanes import where_needed
+from plaudit.systems.hackmatrix.lists import in_use
+from plaudit.systems.hackmatrix.pathfinding import exit_distance
+from plaudit.systems.hackmatrix.rules import ACTION_SIPHON, NO_BLOCK, STAGES, Rules
+from plaudit.systems.hackmatrix.siphon_quality import check_siphon_optimality
+from plaudit.systems.hackmatrix.state import Before, EnvState, Grid, Player
+from plaudit.targets import compile_program
+
+Array = jax.Array
+
+_SEED = Rules.seed()
+
+
+def calculate_reward(
+    state: EnvState,
+    stage_completed: Array | bool,
+    game_won: Array | bool,
+    player_died: Array | bool,
+    action: Array | int,
+    *,
+    rules: Rules = _SEED,
+    reward: Reward = rewards.reward,
+) -> tuple[Array, dict[str, Array]]:
+    """Return what a step earned: the total, and each component by name, in the order in which they are summed.
+
+    `state` is the one after the step. On completing a stage it is on the next one already, unless the game is won.
+
+    >>> state = EnvState(before=Before(exit_distance=11))
+    >>> total, parts = calculate_reward(state, False, False, False, 0)
+    >>> round(total.item(), 2), round(parts["distance_shaping"].item(), 2)
+    (0.04, 0.05)
+    """
+    flags = {"stage_completed": stage_completed, "game_won": game_won, "player_died": player_died}
+    happened = [checked_flag(name, flag) for name, flag in flags.items()]
+    scoring = _scoring(checked_reward(reward), checked_rules(rules))
+    total, parts = scoring(checked_state(state), *happened, checked_action(action))
+    return total, parts
+
+
+def remember(state: EnvState, action: Array | int, *, rules: Rules = _SEED) -> EnvState:
+    """Return a state that remembers how things are before an action, for the reward to compare with.
+
+    What the action destroys and picks up is not known yet, and 0.
+    """
+    before = _before(checked_state(state), checked_action(action), rules=rules)
+    return state.replace(before=before)
+
+
+@lru_cache(maxsize=16)
+def _missed(rules: Rules) -> Any:
+    """Return the function that tells what a siphon misses, 0 and 0 where there is none, which is nearly everywhere."""
+
+    def missed(parts: tuple[Player, Grid, Array]) -> Array:
+        player, grid, owned = parts
+        quality = check_siphon_optimality(EnvState(player=player, grid=grid, owned=owned), rules=rules)
+        return jnp.stack([quality.missed_credits, quality.missed_energy])
+
+    return where_needed(missed)
+
+
+def distance_left(state: EnvState, *, rules: Rules = _SEED) -> Array:
+    """Return how far the exit is for the player."""
+    player, walls = state.player, Board.of(state.grid.block_kind != NO_BLOCK)
+    return exit_distance(walls, player.row, player.col, state.exit_row, state.exit_col, rules=rules)
+
+
+def measured(
+    state: EnvState, stage_completed: Array, game_won: Array, player_died: Array, action: Array, *, rules: Rules
+) -> dict[str, Array]:
+    """Return what the reward reads of a step, by the names of its inputs."""
+    player, before = state.player, state.before
+    now = distance_left(state, rules=rules)
+    unknown = jnp.where(stage_completed, 0, now)  # no change, which on completing a stage means none was left
+    distance = jnp.where(before.exit_distance < 0, unknown, before.exit_distance)
+    stage = state.stage - (stage_completed & ~game_won)
+    numbers = {
+        **{f"prev.{name}": getattr(before, name) for name in ("score", "hp", "credits", "energy")},
+        **{f"curr.{name}": getattr(player, name) for name in ("score", "hp", "credits", "energy")},
+        "prev.exit_distance": distance,
+        "curr.exit_distance": now,
+        "stage": jnp.clip(stage, 1, STAGES),
+        "action": action,
+        "kills": before.kills,
+        "missed_credits": before.missed_credits,
+        "missed_energy": before.missed_energy,
+    }
+    flags = {
+        "picked_up": before.picked_up,
+        "stage_completed": stage_completed,
+        "won": game_won,
+        "died": player_died,
+        "siphon_death": _siphon_born_beside(state),
+    }
+    return {name: number.astype(jnp.float32) for name, number in numbers.items()} | flags
+
+
+def _siphon_born_beside(state: EnvState) -> Array:
+    """Return whether an enemy that a siphon let in stands next to the player, not diagonally."""
+    enemies, player = state.enemies, state.player
+    away = jnp.abs(enemies.row - player.row) + jnp.abs(enemies.col - player.col)
+    return (in_use(enemies) & enemies.from_siphon & (away == 1)).any()
+
+
+@partial(jax.jit, static_argnames="rules")
+def _before(state: EnvState, action: Array, rules: Rules) -> Before:
+    player = state.player
+    siphons = (action == ACTION_SIPHON) & (player.data_siphons > 0)
+    missed = _missed(checked_rules(rules))(siphons, (player, state.grid, state.owned))
+    return Before(
+        score=player.score,
+        hp=player.hp,
+        credits=player.credits,
+        energy=player.energy,
+        exit_distance=distance_left(state, rules=rules),
+        missed_credits=missed[0],
+        missed_energy=missed[1],
+    )
+
+
+@lru_cache(maxsize=64)
+def _scoring(reward: Reward, rules: Rules) -> Any:
+    """Return the function that scores a step, compiled once for a reward.
+
+    A game that goes beyond the ranges which the reward declares still has a reward. What is sure within them is not
+    tested either: each component would have to wait for the total, to know whether that is finite.
+    """
+    program = reward.program.bound()
+    sure = surely(program).holds
+    open_to_doubt = tuple(guard for guard in program.domain if guard.node not in sure)
+    compiled = compile_program(replace(program, domain=open_to_doubt), "jax", guard=False)
+
+    def scored(state: EnvState, *happened: Array) -> tuple[Array, dict[str, Array]]:
+        inputs = measured(state, *happened, rules=rules)
+        for name in compiled.inputs:
+            if name not in inputs:
+                raise UnknownField(
+                    f"reward {reward.name!r} reads {name!r}, which the game does not measure. "
+                    f"It measures: {', '.join(sorted(inputs))}."
+                )
+        scores = compiled({name: inputs[name] for name in compiled.inputs})
+        return scores.total, scores.values
+
+    return jax.jit(scored)

@@ -1,0 +1,134 @@
+"""The game as pure functions of one environment, for `jit`, `vmap` and `scan`."""
+
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from plaudit.errors import OutOfRange
+from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix import rewards
+from plaudit.systems.hackmatrix.arguments import checked_action, checked_key, checked_state
+from plaudit.systems.hackmatrix.boards.generation import new_game, renewed
+from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
+from plaudit.systems.hackmatrix.observation import Observation, observe
+from plaudit.systems.hackmatrix.rules import ACTIONS, MAX_HP, STAGES, Rules, interval_of
+from plaudit.systems.hackmatrix.state import EnvState
+from plaudit.systems.hackmatrix.turns.actions import NOTHING, act
+from plaudit.systems.hackmatrix.turns.enemy_turn import enemy_turn
+from plaudit.systems.hackmatrix.turns.legality import action_mask
+
+__all__ = ["Info", "action_mask", "auto_reset_step", "observe", "reset", "step"]
+
+Array = jax.Array
+Info = dict[str, Any]
+"""`reward_components` by name; `stage`, on which the step was taken; and whether it was `illegal`, and in it the stage
+was completed (`stage_completed`), the game `won` and the player `died`."""
+Step = tuple[Observation, EnvState, Array, Array, Array, Info]
+
+_REFERENCE = Rules.reference()
+
+
+def reset(key: Array) -> tuple[Observation, EnvState]:
+    """Return the start of a new game: what is seen of it, and its state.
+
+    >>> observation, state = reset(jax.random.key(0))
+    >>> observation.flat().shape, state.stage.item()
+    ((1545,), 1)
+    """
+    state = new_game(checked_key(key))
+    return observe(state), state
+
+
+def step(
+    key: Array,
+    state: EnvState,
+    action: Array | int,
+    *,
+    rules: Rules = _REFERENCE,
+    reward: Reward = rewards.reward,
+) -> Step:
+    """Return what a step leads to: the observation, the state, the reward, `terminated`, `truncated` and the `Info`.
+
+    The game ends when it is won or lost, or by an illegal action, which changes nothing and earns 0; it is never
+    `truncated` here.
+
+    >>> _, state, earned, *_ = step(jax.random.key(0), EnvState(), 0)
+    >>> state.player.row.item(), round(earned.item(), 2)
+    (1, 0.04)
+    """
+    turn_key, board_key = jax.random.split(checked_key(key))
+    played = _played(turn_key, checked_state(state), checked_action(action), rules, reward)
+    after = renewed(board_key, played.state, stage_over=played.goes_on, game_over=False)
+    return observe(after), after, played.reward, played.over, jnp.bool_(False), played.info
+
+
+def auto_reset_step(
+    key: Array,
+    state: EnvState,
+    action: Array | int,
+    *,
+    rules: Rules = _REFERENCE,
+    reward: Reward = rewards.reward,
+    max_steps: int | None = None,
+) -> Step:
+    """Return what a step leads to, and where the game is over, the observation and state of a new one.
+
+    Reward, flags and `Info` are those of the step that ended the game. After `max_steps` steps a game is cut off and
+    `truncated`. What was seen last of a game that is over is not returned.
+    """
+    if max_steps is not None and max_steps < 1:
+        raise OutOfRange(f"max_steps is {max_steps}; a game has at least one step.")
+    turn_key, board_key = jax.random.split(checked_key(key))
+    played = _played(turn_key, checked_state(state), checked_action(action), rules, reward)
+    late = jnp.bool_(False) if max_steps is None else played.state.steps >= max_steps
+    truncated = late & ~played.over
+    over = played.over | truncated
+    after = renewed(board_key, played.state, stage_over=played.goes_on & ~over, game_over=over)
+    return observe(after), after, played.reward, played.over, truncated, played.info
+
+
+class _Played(NamedTuple):
+    """A step, but for the board of the next stage."""
+
+    state: EnvState
+    reward: Array
+    over: Array
+    goes_on: Array
+    """A stage was completed, and there is another."""
+    info: Info
+
+
+def _played(key: Array, state: EnvState, action: Array, rules: Rules, reward: Reward) -> _Played:
+    known = (action >= 0) & (action < ACTIONS)
+    legal = known & (action_mask(state) & (jnp.arange(ACTIONS) == action)).any()
+    chosen = jnp.where(legal, action, NOTHING)
+    seeds = jax.random.bits(key, (3, 2), jnp.uint32)
+    remembered = remember(state, jnp.clip(action, 0, ACTIONS - 1), rules=rules)
+    acted = act(seeds[0], remembered, chosen)
+    turned = enemy_turn(seeds[1:], acted.state, acted.ends_turn & ~acted.at_exit)
+
+    completed = acted.at_exit
+    won = completed & (state.stage == STAGES)
+    died = turned.player.hp == 0
+    stage = state.stage + (completed & ~won)
+    healed = jnp.minimum(turned.player.hp + completed, MAX_HP)
+    after = turned.replace(
+        player=turned.player.replace(hp=healed),
+        stage=stage,
+        interval=jnp.where(completed & ~won, interval_of(stage), turned.interval),
+        before=jax.tree.map(lambda new, old: jnp.where(legal, new, old), turned.before, state.before),
+        steps=state.steps + legal,
+    )
+    total, parts = calculate_reward(after, completed, won, died, jnp.maximum(chosen, 0), rules=rules, reward=reward)
+    paid = OrderedDict((name, jnp.where(legal, part, 0.0)) for name, part in parts.items())  # jit would sort a dict
+    info = {
+        "reward_components": paid,
+        "stage": state.stage,
+        "stage_completed": completed,
+        "won": won,
+        "died": died & legal,
+        "illegal": ~legal,
+    }
+    return _Played(after, jnp.where(legal, total, 0.0), ~legal | won | died, completed & ~won, info)

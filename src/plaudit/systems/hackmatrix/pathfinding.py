@@ -1,0 +1,91 @@
+"""Shortest ways over the board: how far the exit is, and where an enemy steps."""
+
+import jax
+import jax.numpy as jnp
+
+from plaudit.errors import ShapeMismatch
+from plaudit.systems.hackmatrix.arguments import checked_cell
+from plaudit.systems.hackmatrix.arrays.bitboard import MOVES, Board, around
+from plaudit.systems.hackmatrix.arrays.one_kernel import any_lane, one_kernel
+from plaudit.systems.hackmatrix.rules import SIZE, Rules
+
+Array = jax.Array
+
+
+def bfs_distance(blocks: Array, row: Array, col: Array, target_row: Array, target_col: Array) -> Array:
+    """Return how many steps lead to a target around all blocks, -1 when none do.
+
+    `blocks` is true where a block is. Neither the cell one stands on nor the target is asked for a block.
+
+    >>> bfs_distance(jnp.zeros((6, 6), bool), 0, 0, 5, 5).item()
+    10
+    """
+    if jnp.shape(blocks) != (SIZE, SIZE):
+        raise ShapeMismatch(f"blocks has the shape {jnp.shape(blocks)}; a board of {(SIZE, SIZE)} is needed.")
+    here, target = checked_cell(row, col), checked_cell(target_row, target_col)
+    return distance(Board.of(jnp.asarray(blocks) != 0), Board.at(*here), Board.at(*target))
+
+
+@one_kernel
+def _steps(walls_start_target: tuple[Board, Board, Board]) -> Array:
+    walls, start, target = walls_start_target
+    reached, steps = flood(start, ~walls | target, target)
+    return jnp.where((reached & target).any(), steps, -1)
+
+
+def distance(walls: Board, start: Board, target: Board) -> Array:
+    """Return how many steps lead from one cell to another, -1 when none do."""
+    steps: Array = _steps((walls, start, target))
+    return steps
+
+
+def flood(start: Board, allowed: Board, goal: Board) -> tuple[Board, Array]:
+    """Return the cells reached over `allowed` ones when the first of a goal is, or no more can be; and in what steps.
+
+    A step enters all neighbours at once. Boards of many environments may be arrays, and wait for the slowest.
+    """
+
+    def goes_on(carried: tuple[Board, Array, Array]) -> Array:
+        return any_lane(carried[2])
+
+    def step(carried: tuple[Board, Array, Array]) -> tuple[Board, Array, Array]:
+        reached, steps, goes = carried
+        grown = reached | (around(reached) & allowed).when(goes)
+        goes &= (grown.lower != reached.lower) | (grown.upper != reached.upper)
+        return grown, steps + goes, goes & ~(grown & goal).any()
+
+    begins = (start.any(), ~(start & goal).any())
+    first = (start, jnp.zeros_like(start.lower, dtype=jnp.int32), begins[0] & begins[1])
+    reached, steps, _ = jax.lax.while_loop(goes_on, step, first)
+    return reached, steps
+
+
+def exit_distance(walls: Board, row: Array, col: Array, exit_row: Array, exit_col: Array, *, rules: Rules) -> Array:
+    """Return how far the exit is for the reward, which has a number also where no way leads to it."""
+    steps = distance(walls, Board.at(row, col), Board.at(exit_row, exit_col))
+    direct = jnp.abs(row - exit_row) + jnp.abs(col - exit_col) if rules.no_path == "manhattan" else 0
+    return jnp.where(steps < 0, direct, steps).astype(jnp.int32)
+
+
+def step_towards(goal: Board, start: Board, allowed: Board) -> Board:
+    """Return the first cell of the first shortest way over `allowed` cells, the empty set when there is none.
+
+    Ways are in the order of the directions. The goal is grown until it touches a neighbour of the start.
+    """
+    near = around(start)
+    reached, _ = flood(goal & allowed, allowed, near)
+    return first_of(reached & near, start)
+
+
+def first_of(cells: Board, start: Board) -> Board:
+    """Return the first neighbour of `start`, in the order of the directions, that is in a set of cells."""
+    found = MOVES[0](start) & cells
+    for move in MOVES[1:]:
+        found |= (move(start) & cells).when(~found.any())
+    return found
+
+
+def manhattan(number: Array, other: Array) -> Array:
+    """Return the direct distance between two cells, given by number."""
+    rows = jnp.abs(number // SIZE - other // SIZE)
+    return rows + jnp.abs(number % SIZE - other % SIZE)

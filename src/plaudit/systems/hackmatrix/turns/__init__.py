@@ -1,0 +1,1 @@
+"""The turns of the game: what an action does, and what the enemies do after it."""

@@ -1,0 +1,70 @@
+"""Which actions are legal."""
+
+import jax
+import jax.numpy as jnp
+
+from plaudit.systems.hackmatrix.arguments import checked_state
+from plaudit.systems.hackmatrix.arrays.bitboard import MOVES, Board, ring
+from plaudit.systems.hackmatrix.boards.placing import standing
+from plaudit.systems.hackmatrix.lists import in_use
+from plaudit.systems.hackmatrix.rules import (
+    ATTACK_UPGRADES,
+    DAEMON,
+    MAX_HP,
+    NO_BLOCK,
+    PROGRAM_CREDITS,
+    PROGRAM_ENERGY,
+    PROGRAMS,
+    STAGES,
+    VIRUS,
+)
+from plaudit.systems.hackmatrix.state import EnvState
+
+Array = jax.Array
+
+
+def action_mask(state: EnvState) -> Array:
+    """Return which of the 28 actions are legal.
+
+    >>> action_mask(EnvState()).nonzero()[0].tolist()
+    [0, 3]
+    """
+    player, blocks = checked_state(state).player, Board.of(state.grid.block_kind != NO_BLOCK)
+    here, enemies = Board.at(player.row, player.col), standing(state.enemies)
+    steps = [(move(here) & (~blocks | enemies)).any() for move in MOVES]
+    useful = jnp.stack([_useful(state, here, blocks, enemies)[name] for name in PROGRAMS])
+    afforded = (player.credits >= jnp.array(PROGRAM_CREDITS)) & (player.energy >= jnp.array(PROGRAM_ENERGY))
+    return jnp.concatenate([jnp.stack([*steps, player.data_siphons > 0]), state.owned & afforded & useful])
+
+
+def _useful(state: EnvState, here: Board, blocks: Board, enemies: Board) -> dict[str, Array]:
+    """Return for each program whether it would do something, its cost apart."""
+    player, grid, foes = state.player, state.grid, state.enemies
+    used, always = in_use(foes), jnp.bool_(True)
+    transmissions = standing(state.transmissions)
+    any_enemy, any_transmission = foes.count > 0, state.transmissions.count > 0
+    return {
+        "PUSH": any_enemy,
+        "PULL": any_enemy,
+        "CRASH": (ring(here) & (blocks | enemies | transmissions)).any(),
+        "WARP": any_enemy | any_transmission,
+        "POLY": any_enemy,
+        "WAIT": always,
+        "DEBUG": (enemies & blocks).any(),
+        "ROW": (used & (foes.row == player.row)).any(),
+        "COL": (used & (foes.col == player.col)).any(),
+        "UNDO": state.history.count > 0,
+        "STEP": always,
+        "SIPH+": always,
+        "EXCH": always,
+        "SHOW": ~state.show,
+        "RESET": player.hp < MAX_HP,
+        "CALM": ~state.calm,
+        "D_BOM": (used & (foes.type == DAEMON)).any(),
+        "DELAY": any_transmission,
+        "ANTI-V": (used & (foes.type == VIRUS)).any(),
+        "SCORE": state.stage < STAGES,
+        "REDUC": ((grid.block_kind != NO_BLOCK) & ~grid.siphoned & (grid.block_spawn > 0)).any(),
+        "ATK+": state.atk_uses < ATTACK_UPGRADES,
+        "HACK": grid.siphoned.any(),
+    }

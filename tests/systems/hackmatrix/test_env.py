@@ -1,0 +1,89 @@
+"""What `reset`, `step` and `auto_reset_step` are given: errors outside of jit, and what happens inside of it."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from hackmatrix_model.steps import BATCH, REFERENCE, stepper
+from plaudit.errors import OutOfRange, ShapeMismatch, WrongType
+from plaudit.systems import hackmatrix
+from plaudit.systems.hackmatrix import (
+    Enemies,
+    Enemy,
+    EnvState,
+    Player,
+    action_mask,
+    auto_reset_step,
+    bfs_distance,
+    reset,
+    step,
+)
+
+KEY = jax.random.key(0)
+STATE = EnvState()
+MANY = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), STATE)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: reset(0), WrongType, "jax.random.key(0)"),
+        (lambda: reset(jax.random.split(KEY)), ShapeMismatch, "jax.vmap"),
+        (lambda: step(0, STATE, 1), WrongType, "the key is 0"),
+        (lambda: step(STATE, 1, KEY), WrongType, "a random key is needed"),
+        (lambda: step(KEY, STATE, 28), OutOfRange, "from 0 to 27"),
+        (lambda: step(KEY, STATE, -1), OutOfRange, "from 0 to 27"),
+        (lambda: step(KEY, STATE, 1.0), WrongType, "a whole number"),
+        (lambda: step(KEY, STATE, np.array([1, 2])), ShapeMismatch, "jax.vmap"),
+        (lambda: step(KEY, MANY, 1), ShapeMismatch, "states of shape (2,)"),
+        (lambda: step(KEY, {"hp": 3}, 1), WrongType, "an EnvState is needed"),
+        (lambda: step(KEY, STATE, 0, reward="potential"), WrongType, "hackmatrix.version('potential')"),
+        (lambda: step(KEY, STATE, 0, rules="seed"), WrongType, "Rules.seed()"),
+        (lambda: auto_reset_step(KEY, STATE, 0, max_steps=0), OutOfRange, "at least one step"),
+        (lambda: action_mask(MANY), ShapeMismatch, "jax.vmap"),
+        (lambda: bfs_distance(jnp.zeros((6, 6), bool), 0, 0, 0, 7), OutOfRange, "from 0 to 5"),
+        (lambda: bfs_distance(jnp.zeros((5, 6), bool), 0, 0, 0, 5), ShapeMismatch, "(5, 6)"),
+        (lambda: jax.vmap(step)(jax.random.split(KEY, 3), MANY, jnp.zeros(3, jnp.int32)), ValueError, "sizes"),
+        (lambda: jax.jit(step)(KEY, STATE, 1.0), WrongType, "a whole number"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_with_the_reason(call, error, says):
+    with pytest.raises(error) as caught:
+        call()
+    assert says in str(caught.value)
+
+
+def steps(state: EnvState, actions: list[int]):
+    """Return what each action leads to from a state, by the compiled step that all tests share."""
+    states = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (BATCH, *leaf.shape)), state)
+    numbers = np.resize(np.array(actions, np.int32), BATCH)
+    return stepper(REFERENCE)(jax.random.split(KEY, BATCH), states, numbers)
+
+
+def test_inside_jit_an_action_out_of_range_ends_the_game_with_nothing_paid_and_nothing_changed():
+    state = EnvState(player=Player(credits=5))
+    after, paid, terminated, truncated, info, _ = steps(state, [28, -1, 1_000, -(2**31)])
+    assert terminated.all()
+    assert not truncated.any()
+    assert info["illegal"].all()
+    assert not paid.any()
+    assert not any(part.any() for part in info["reward_components"].values())
+    changed = jax.tree.map(lambda new, old: bool((new != old).any()), after, state)
+    assert not any(jax.tree.leaves(changed))
+
+
+def test_components_come_in_the_order_in_which_they_are_summed():
+    info = steps(EnvState(), [0])[4]
+    assert list(info["reward_components"]) == [term.name for term in hackmatrix.reward.terms]
+
+
+def test_hit_points_stay_within_their_bounds_also_in_the_step_that_kills():
+    crowd = [Enemy("daemon", 1, 2), Enemy("glitch", 3, 2), Enemy("cryptog", 2, 1), Enemy("daemon", 2, 3)]
+    owned = [name == "WAIT" for name in hackmatrix.PROGRAMS]
+    for hp in (1, 2, 3):
+        state = EnvState(player=Player(row=2, col=2, hp=hp, energy=1), enemies=Enemies.of(*crowd), owned=owned)
+        after, _, terminated, _, info, _ = steps(state, [hackmatrix.action_of("WAIT")])
+        assert (after.player.hp == 0).all()
+        assert terminated.all()
+        assert info["died"].all()
