@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli import check, demo, ledger, listing, parity, prove, rescore, score, show
+from plaudit.cli import check, demo, ledger, listing, parity, play, prove, rescore, score, show, train
 from plaudit.cli.errors import told
 from plaudit.cli.texts import accept_any_text
 
@@ -69,5 +69,7 @@ for _command in (
     prove.prove,
     parity.parity,
     ledger.ledger,
+    play.play,
+    train.train,
 ):
     main.add_command(_command)

@@ -1,0 +1,218 @@
+"""A game on the screen: its board, its moves and what they earned, for people or for scripts."""
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from plaudit.cli.play.words import WORDS, label
+from plaudit.cli.screen import Screen, table
+from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix.playing import render
+from plaudit.systems.hackmatrix.playing.game import Game, Move
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, ACTION_PROGRAM_START, ACTION_SIPHON
+
+PLAYER = {
+    "hp": "hp",
+    "credits": "credits",
+    "energy": "energy",
+    "data_siphons": "siphons",
+    "score": "score",
+    "attack": "attack",
+}
+"""What is told when it changes, and under which name."""
+TERM = 16
+"""Characters for the names of the terms that are paid most often, so that moves are below one another."""
+BAR = 16
+"""Characters of the longest bar."""
+
+
+class Pictures:
+    """A game for a person: pictures of the board, and what each move earned, term by term."""
+
+    def __init__(self, reward: Reward, screen: Screen) -> None:
+        """Draw on `screen`, and explain what `reward` pays."""
+        self._screen = screen
+        self._version = f"{reward.name}@{reward.version}"
+        self._what = {term.name: re.split(r"[;.\n]", term.doc)[0] for term in reward.terms}
+        self._ascii = not _encodes(screen.encoding, render.CHARACTERS)
+        self._earned = 0.0
+        self._before: dict[str, int] = {}
+        self._drawn = -1
+        """After how many moves a board was drawn last."""
+
+    def start(self, game: Game, *, asking: bool) -> None:
+        """Say which game it is; where no moves will be asked for, its board is shown now."""
+        told = Text.assemble((self._version, "bold"), f", seed {game.seed}")
+        if asking:
+            told.append("   ? explains the signs and the moves, q ends the game", "dim")
+        self._screen.print(told)
+        self._before = _standing(game)
+        if not asking:
+            self._draw(game)
+
+    def ask(self, game: Game) -> None:
+        """Draw the board if it is new, with what is allowed, and print a prompt."""
+        if self._draw(game):
+            self._screen.print()
+            self._screen.print(Text("   ").join(_choice(action) for action in _allowed(game)))
+        if sys.stdin.isatty():
+            self._screen.print(f"move {game.moves + 1}> ", style="bold", end="")
+
+    def refuse(self, why: str) -> None:
+        """Print why a move was not made."""
+        self._screen.print(Text(why, style="yellow"))
+
+    def explain(self) -> None:
+        """Print the legend."""
+        legend = render.spelled(render.LEGEND) if self._ascii else render.LEGEND
+        self._screen.print(f"\n{legend}\n\n{WORDS}\n")
+
+    def move(self, game: Game, move: Move) -> None:
+        """Print what changed and what each term paid."""
+        self._earned += move.reward
+        what = Text.assemble((f"{game.moves}. {ACTION_NAMES[move.action]}", "bold"))
+        if changes := self._changes(game, move):
+            what.append(f"   {', '.join(changes)}")
+        paid = Table.grid(padding=(0, 2))
+        paid.add_column(justify="right", min_width=9, no_wrap=True)
+        paid.add_column(no_wrap=True, min_width=TERM)
+        for name, value in move.components.items():
+            if value:
+                paid.add_row(_amount(value), name, Text(self._what[name], style="dim"))
+        paid.add_row(_amount(move.reward, "bold"), Text("total", style="bold"), f"the game so far {self._earned:+.3f}")
+        self._screen.print()
+        self._screen.print(what)
+        self._screen.print(paid)
+
+    def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
+        """Draw the last board if it is new, and print what each term paid in all."""
+        self._draw(game)
+        self._screen.print()
+        self._screen.print(Text(_outcome(game, moves, unplayed), style="bold"))
+        if moves:
+            self._screen.print()
+            self._screen.print(self._summary(moves))
+
+    def _draw(self, game: Game) -> bool:
+        if self._drawn == game.moves:
+            return False
+        self._drawn = game.moves
+        self._screen.print()
+        self._screen.print(render.picture(game.state, ascii=self._ascii), no_wrap=True, overflow="crop")
+        return True
+
+    def _changes(self, game: Game, move: Move) -> list[str]:
+        before, self._before = self._before, _standing(game)
+        now = self._before
+        changes = [f"{PLAYER[name]} {before[name]} → {now[name]}" for name in PLAYER if now[name] != before[name]]
+        if move.stage_completed:
+            return [f"stage {move.stage} completed", *changes]
+        stayed = (before["row"], before["col"]) == (now["row"], now["col"])
+        return ["a shot", *changes] if move.action < ACTION_SIPHON and stayed else changes
+
+    def _summary(self, moves: Sequence[Move]) -> Table:
+        sums = {name: sum(move.components[name] for move in moves) for name in self._what}
+        longest = max(map(abs, sums.values())) or 1.0
+        made = table("term", "moves", "sum", "", right=("moves", "sum"))
+        for name, total in sums.items():
+            if count := sum(move.components[name] != 0 for move in moves):
+                made.add_row(name, str(count), f"{total:+.3f}", _bar(total / longest))
+        made.add_section()
+        made.add_row("total", str(len(moves)), f"{self._earned:+.3f}")
+        return made
+
+
+class Lines:
+    """A game for a script: one JSON object a line, the start first, then each move."""
+
+    def __init__(self, reward: Reward) -> None:
+        """Tell what `reward` pays."""
+        self._reward = f"{reward.name}@{reward.version}"
+        self._earned = 0.0
+
+    def start(self, game: Game, *, asking: bool) -> None:
+        """Print where the game begins."""
+        _print({"move": 0, "paid_by": self._reward, "seed": game.seed, **_described(game)})
+
+    def ask(self, game: Game) -> None:
+        """Print nothing: the last line says what is allowed."""
+
+    def refuse(self, why: str) -> None:
+        """Tell on stderr why a move was not made."""
+        click.echo(why, err=True)
+
+    def explain(self) -> None:
+        """Tell on stderr how moves are written."""
+        click.echo(WORDS, err=True)
+
+    def move(self, game: Game, move: Move) -> None:
+        """Print what a move earned, and where it led."""
+        self._earned += move.reward
+        earned = {"reward": move.reward, "return": round(self._earned, 6), "components": move.components}
+        happened = {name: getattr(move, name) for name in ("stage_completed", "won", "died")}
+        _print({"move": game.moves, "action": ACTION_NAMES[move.action], **earned, **happened, **_described(game)})
+
+    def end(self, game: Game, moves: Sequence[Move], *, unplayed: int) -> None:
+        """Tell on stderr if moves were given and not made."""
+        if unplayed:
+            click.echo(_outcome(game, moves, unplayed), err=True)
+
+
+def _print(told: dict[str, Any]) -> None:
+    click.echo(json.dumps(told))  # which flushes: whoever answers is waiting for it
+
+
+def _described(game: Game) -> dict[str, Any]:
+    names = [ACTION_NAMES[action] for action in _allowed(game)]
+    stage, turn = int(game.state.stage), int(game.state.turn)
+    return {"stage": stage, "turn": turn, "player": _standing(game), "ended": game.ended, "allowed": names}
+
+
+def _standing(game: Game) -> dict[str, int]:
+    return {name: int(getattr(game.state.player, name)) for name in ("row", "col", *PLAYER)}
+
+
+def _allowed(game: Game) -> list[int]:
+    return [] if game.ended else [action for action, allowed in enumerate(game.allowed.tolist()) if allowed]
+
+
+def _choice(action: int) -> Text:
+    key, _, name = label(action).partition(" ")
+    if action > ACTION_SIPHON:
+        name = render.cost(action - ACTION_PROGRAM_START)
+    return Text.assemble((key, "bold"), (f" {name}", "dim"))
+
+
+def _amount(value: float, style: str = "") -> Text:
+    return Text(f"{value:+.3f}", style=style or ("green" if value > 0 else "red"))
+
+
+def _bar(share: float) -> Text:
+    return Text("█" * max(1, round(BAR * abs(share))) if share else "", style="red" if share < 0 else "green")
+
+
+def _outcome(game: Game, moves: Sequence[Move], unplayed: int) -> str:
+    count = "1 move" if len(moves) == 1 else f"{len(moves)} moves"
+    if moves and moves[-1].won:
+        told = f"You won after {count}, with a score of {int(game.state.player.score)}."
+    elif moves and moves[-1].died:
+        told = f"You died on stage {moves[-1].stage} after {count}."
+    else:
+        told = f"The game stands on stage {int(game.state.stage)} after {count}."
+    if not unplayed:
+        return told
+    return f"{told} {unplayed} {'move was' if unplayed == 1 else 'moves were'} given and not played."
+
+
+def _encodes(encoding: str, characters: str) -> bool:
+    try:
+        characters.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

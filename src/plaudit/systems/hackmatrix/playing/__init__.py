@@ -1,0 +1,1 @@
+"""The game for people and for other libraries: drawn as text, played move by move, and as Gymnasium environments."""

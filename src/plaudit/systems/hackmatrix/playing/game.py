@@ -1,0 +1,185 @@
+"""Games played move by move: the pure functions of the game, compiled once, with the state kept between moves."""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from plaudit.errors import MissingExtra, OutOfRange
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ModuleNotFoundError as error:
+    raise MissingExtra("the game needs JAX. Install it: pip install 'plaudit[jax]'") from error
+
+from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix.boards.generation import new_game, new_stage, renewed
+from plaudit.systems.hackmatrix.env import step
+from plaudit.systems.hackmatrix.observation import Observation, observe
+from plaudit.systems.hackmatrix.rewards import reward as default_reward
+from plaudit.systems.hackmatrix.rules import ACTIONS, STAGES, Rules, interval_of
+from plaudit.systems.hackmatrix.state import EnvState, Transmissions
+from plaudit.systems.hackmatrix.turns.legality import action_mask
+
+Array = jax.Array
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+SEEDS = 2**32
+"""A seed is below this."""
+_REFERENCE = Rules.reference()
+_FLAGS = ("stage_completed", "won", "died", "illegal")
+
+
+class Move(NamedTuple):
+    """What one action did, as plain numbers; `stage` is the one on which it was taken."""
+
+    action: int
+    reward: float
+    components: dict[str, float]
+    stage: int
+    stage_completed: bool
+    won: bool
+    died: bool
+    illegal: bool
+
+    @property
+    def ended(self) -> bool:
+        """Whether the game is over."""
+        return self.won or self.died or self.illegal
+
+
+class Game:
+    """One game, from its first move to its last.
+
+    The same seed and the same actions make the same game: `reset(jax.random.key(seed))`, and for move 1, 2, …
+    `step(jax.random.fold_in(jax.random.key(seed), move), state, action)`.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        stage: int = 1,
+        state: EnvState | None = None,
+        reward: Reward = default_reward,
+        rules: Rules = _REFERENCE,
+    ) -> None:
+        """Begin a new game, perhaps on a later stage, or go on from `state`."""
+        if not 0 <= seed < SEEDS:
+            raise OutOfRange(f"the seed is {seed}; it goes from 0 to {SEEDS - 1}.")
+        if not 1 <= stage <= STAGES:
+            raise OutOfRange(f"the stage is {stage}; it goes from 1 to {STAGES}.")
+        self.seed, self.moves, self.ended = seed, 0, False
+        self._terms = tuple(term.name for term in reward.terms)
+        self._advance = one_game(reward, rules)
+        seen = look(begun(seed, stage) if state is None else state)
+        self.state: EnvState = seen.state
+        self.observation: Observation = _numpy(seen.observation)
+        self.allowed: Numbers = np.array(seen.mask)
+
+    def prepare(self) -> None:
+        """Have the first move compiled before it is played."""
+        self._advance(np.uint32(self.seed), np.uint32(0), self.state, np.int32(0))  # pure: nothing happens
+
+    def play(self, action: int) -> Move:
+        """Take an action; one that is not allowed ends the game, and earns nothing."""
+        if self.ended:
+            raise RuntimeError("the game is over; begin another one.")
+        if not 0 <= action < ACTIONS:
+            raise OutOfRange(f"the action is {action}; it goes from 0 to {ACTIONS - 1}.")
+        self.moves += 1
+        seed, moves = np.uint32(self.seed), np.uint32(self.moves)
+        seen, earned, info = self._advance(seed, moves, self.state, np.int32(action))
+        self.state, self.observation, self.allowed = seen.state, _numpy(seen.observation), np.array(seen.mask)
+        earned, info = jax.device_get((earned, info))
+        parts = {name: shortest(info["reward_components"][name]) for name in self._terms}
+        flags = {name: bool(info[name]) for name in _FLAGS}
+        move = Move(action, shortest(earned), parts, int(info["stage"]), **flags)
+        self.ended = move.ended
+        return move
+
+
+def shortest(value: Any) -> float:
+    """Return a float32 as the float that is written the same: 0.05, and not 0.05000000074505806."""
+    return float(str(np.float32(value))) + 0.0  # no -0.0
+
+
+def _numpy(observation: Observation) -> Observation:
+    copied: Observation = jax.tree.map(np.array, observation)
+    return copied
+
+
+# -- compiled ---------------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """A state, or many, with what is seen of it and which actions it allows."""
+
+    state: EnvState
+    observation: Observation
+    mask: Array
+
+
+@jax.jit
+def look(state: EnvState) -> Seen:
+    """Return a state with what is seen of it."""
+    return Seen(state, observe(state), action_mask(state))
+
+
+def begun(seed: int, stage: int = 1) -> EnvState:
+    """Return the start of a new game: `reset(jax.random.key(seed))`, or as if it began on a later stage."""
+    key = jax.random.key(np.uint32(seed))
+    first = new_game(key)
+    if stage == 1:
+        return first
+    later = first.replace(stage=jnp.int32(stage), interval=jnp.int32(interval_of(stage)), transmissions=Transmissions())
+    return new_stage(jax.random.fold_in(key, 0), later)
+
+
+@lru_cache(maxsize=16)
+def one_game(reward: Reward, rules: Rules) -> Any:
+    """Return the function that makes a move; all games with this reward and these rules share it."""
+
+    def advance(seed: Array, moves: Array, state: EnvState, action: Array) -> tuple[Seen, Array, Any]:
+        key = jax.random.fold_in(jax.random.key(seed), moves)
+        observation, state, earned, _, _, info = step(key, state, action, rules=rules, reward=reward)
+        return Seen(state, observation, action_mask(state)), earned, info
+
+    return jax.jit(advance)
+
+
+class ManyFunctions(NamedTuple):
+    """The functions of many games at once, compiled."""
+
+    renew: Any
+    advance: Any
+
+
+@lru_cache(maxsize=16)
+def many_games(reward: Reward, rules: Rules) -> ManyFunctions:
+    """Return the functions of many games at once, each with its own state and its own random numbers."""
+
+    def keys(seed: Array, time: Array, count: int) -> Array:
+        return jax.random.split(jax.random.fold_in(jax.random.key(seed), time), count)
+
+    def renew(seed: Array, time: Array, state: EnvState, over: Array) -> Seen:
+        def one(key: Array, state: EnvState, over: Array) -> Any:
+            return look(renewed(key, state, stage_over=False, game_over=over))
+
+        seen: Seen = jax.vmap(one)(keys(seed, time, over.size), state, over)
+        return seen
+
+    def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Seen, Array, Array, Any]:
+        def one(key: Array, state: EnvState, action: Array) -> tuple[Seen, Array, Array, Any]:
+            observation, after, earned, terminated, _, info = step(key, state, action, rules=rules, reward=reward)
+            return Seen(after, observation, action_mask(after)), earned, terminated, info
+
+        return jax.vmap(one)(keys(seed, time, actions.size), state, actions)
+
+    return ManyFunctions(jax.jit(renew), jax.jit(advance))
+
+
+def blank_states(count: int) -> EnvState:
+    """Return states of no game yet, for `renew` to begin with."""
+    states: EnvState = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *leaf.shape)), EnvState())
+    return states
