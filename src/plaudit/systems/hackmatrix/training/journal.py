@@ -1,0 +1,132 @@
+"""What is written down of a run while it goes on: a line of JSON for each update, and curves for TensorBoard."""
+
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from plaudit.drafts import Draft, unwritable
+from plaudit.errors import FileError, MissingExtra
+
+Row = Mapping[str, Any]
+"""What there is to know of an update: the keys are the same for each."""
+
+_GROUPS = {
+    "episode": ("episodes", "return", "length", "stage", "win_rate"),
+    "policy": ("kl", "clip_fraction", "entropy", "entropy_share"),
+    "loss": ("loss", "policy_loss", "value_loss", "explained_variance", "gradient"),
+    "speed": ("steps_per_second",),
+}
+_GROUP = {name: f"{group}/{name}" for group, names in _GROUPS.items() for name in names}
+
+
+class Journal(Protocol):
+    """Something that rows are written to."""
+
+    def write(self, row: Row) -> None:
+        """Write down an update."""
+
+
+class Lines:
+    """A file with a line of JSON for each update; what is no number is null there."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, which is made if it is not there."""
+        try:
+            self._file = path.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise unwritable(str(path), error.strerror or str(error)) from None
+        self._path = path
+
+    def write(self, row: Row) -> None:
+        """Write down an update."""
+        try:
+            self._file.write(json.dumps(numbers(row)) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise unwritable(str(self._path), error.strerror or str(error)) from None
+
+    def close(self) -> None:
+        """Finish writing."""
+        self._file.close()
+
+
+class Curves:
+    """Curves for TensorBoard, over the steps of all games."""
+
+    def __init__(self, folder: Path, *, after: int = 0) -> None:
+        """Begin a file in a folder; what older files there have after so many steps was undone."""
+        try:
+            from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+            from tensorboard.compat.proto.summary_pb2 import Summary
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ModuleNotFoundError as error:
+            raise MissingExtra(
+                f"curves for TensorBoard need {error.name}. Install it: pip install 'plaudit[train]', "
+                f"or leave them out: --no-tensorboard."
+            ) from None
+        self._event, self._summary = Event, Summary
+        self._writer = EventFileWriter(os.fspath(folder))
+        if after:
+            log = SessionLog(status=SessionLog.START)
+            self._writer.add_event(Event(wall_time=time.time(), step=after + 1, session_log=log))
+
+    def write(self, row: Row) -> None:
+        """Write down an update."""
+        value = self._summary.Value
+        tags = {tag: row[name] for name in row if (tag := _tag(name))}
+        values = [value(tag=tag, simple_value=figure) for tag, figure in tags.items() if figure == figure]
+        self._writer.add_event(
+            self._event(wall_time=time.time(), step=row["steps"], summary=self._summary(value=values))
+        )
+
+    def close(self) -> None:
+        """Finish writing."""
+        self._writer.close()
+
+
+def _tag(name: str) -> str | None:
+    return name if name.startswith("terms/") else _GROUP.get(name)
+
+
+@contextmanager
+def journals(out: Path, *, after: int, tensorboard: bool) -> Iterator[list[Journal]]:
+    """Yield what the updates of a run are written to."""
+    curves = Curves(out / "tensorboard", after=after) if tensorboard else None
+    lines = Lines(out / "log.jsonl")
+    try:
+        yield [lines] if curves is None else [lines, curves]
+    finally:
+        lines.close()
+        if curves is not None:
+            curves.close()
+
+
+def numbers(row: Row) -> dict[str, Any]:
+    """Return a row as JSON has it: NaN and infinities are null."""
+    return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a run; a last line that was cut off by a crash is left out."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines[:-1]] + [json.loads(line) for line in lines[-1:] if _whole(line)]
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read: {error}") from None
+
+
+def _whole(line: str) -> bool:
+    return line.startswith("{") and line.endswith("}")
+
+
+def cut(path: Path, update: int) -> None:
+    """Leave out the rows after an update: a run that goes on from there will write them again."""
+    kept = [row for row in read_lines(path) if row["update"] <= update]
+    with Draft(path) as draft:
+        draft.file.writelines(json.dumps(row) + "\n" for row in kept)
+        draft.commit()

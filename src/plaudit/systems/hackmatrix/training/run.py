@@ -1,0 +1,224 @@
+"""A run from its first update to its report: logged, kept, stopped and gone on with."""
+
+import math
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from plaudit.errors import DefinitionError, FileError
+from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix.training import checkpoint, ppo
+from plaudit.systems.hackmatrix.training.checkpoint import About
+from plaudit.systems.hackmatrix.training.config import Config
+from plaudit.systems.hackmatrix.training.health import Verdict, verdicts
+from plaudit.systems.hackmatrix.training.journal import Row, cut, journals, numbers, read_lines
+from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Training
+
+CHECKPOINT, POLICY, LOG, REPORT = "checkpoint.npz", "policy.npz", "log.jsonl", "report.json"
+"""The files of a run, in its folder."""
+SAVES = 20
+"""How many checkpoints a run writes, unless told otherwise."""
+
+
+class Stop:
+    """Whether somebody asked the run to end; it does so after the update that it is in."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether it was asked to."""
+        return self.signal is not None
+
+
+@contextmanager
+def stoppable(tell: Callable[[], None] = lambda: None) -> Iterator[Stop]:
+    """Take the first Ctrl-C or SIGTERM as a wish that is told and kept; the second one ends at once."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def note(number: int, frame: object) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.signal = number
+        tell()
+
+    wanted = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it ignored
+        wanted.append(signal.SIGINT)
+    before = {number: signal.signal(number, note) for number in wanted}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that ended, or was stopped."""
+
+    config: Config
+    params: Params
+    rows: list[dict[str, Any]] = field(repr=False)
+    """What was logged of each update, those before it was gone on with too."""
+    update: int
+    """Updates done."""
+    compiling: float
+    """Seconds that the compiler took."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all updates were done."""
+        return self.update >= self.config.updates
+
+    @property
+    def steps(self) -> int:
+        """Steps done, over all games."""
+        return self.update * self.config.batch
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Whether it was healthy."""
+        return verdicts(self.rows)
+
+    @property
+    def seconds(self) -> float:
+        """How long all updates took together, without compiling, evaluating and saving."""
+        return math.fsum(row["seconds"] for row in self.rows)
+
+    @property
+    def speed(self) -> float:
+        """Steps a second, of the update in the middle."""
+        return statistics.median(row["steps_per_second"] for row in self.rows) if self.rows else float("nan")
+
+
+def train(
+    environment: Environment,
+    config: Config,
+    reward: Reward,
+    out: Path,
+    *,
+    resume: bool = False,
+    save_every: int | None = None,
+    tensorboard: bool = True,
+    told: Callable[[Row], None] = lambda row: None,
+    stop: Stop | None = None,
+) -> Run:
+    """Train on `environment`, which pays `reward`, and keep everything in the folder `out`.
+
+    `told` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is.
+    """
+    about = About("run", installed(), reward.version, reward.fingerprint, 0, config)
+    training = resumed(out, environment, about) if resume else begun(out, environment, config)
+    every = save_every or max(1, config.updates // SAVES)
+    done = int(training.update)
+    if resume:
+        cut(out / LOG, done)
+    rows = read_lines(out / LOG) if resume else []
+    stop = stop or Stop()
+    with journals(out, after=done * config.batch, tensorboard=tensorboard) as books:
+        if not resume:
+            keep(
+                out, training, about
+            )  # before the compiler takes its time: whatever happens, there is a run to go on with
+        before = time.perf_counter()
+        update = ppo.updating(config, environment)
+        compiling = time.perf_counter() - before
+        while done < config.updates and not stop.asked:
+            before = time.perf_counter()
+            training, metrics = update(training)
+            figures = {name: float(value) for name, value in jax.device_get(metrics).items()}
+            seconds = time.perf_counter() - before
+            done += 1
+            row = {
+                "update": done,
+                "steps": done * config.batch,
+                "seconds": seconds,
+                "steps_per_second": config.batch / seconds,
+                **figures,
+            }
+            for book in books:
+                book.write(row)
+            rows.append(numbers(row))
+            told(row)
+            if done % every == 0 or done == config.updates or stop.asked:
+                keep(out, training, about)
+    return Run(config, training.params, rows, done, compiling)
+
+
+def begun(out: Path, environment: Environment, config: Config) -> Training:
+    """Return the beginning of a run in a folder that holds none."""
+    for name in (CHECKPOINT, LOG, REPORT):
+        if (out / name).is_file() and (out / name).stat().st_size:
+            raise FileError(f"{out} holds a run already ({name}). Go on with it: --resume; or name another folder.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{out} cannot be made: {error.strerror or error}") from None
+    return ppo.begin(config, environment)
+
+
+def resumed(out: Path, environment: Environment, wanted: About) -> Training:
+    """Return the state in which the run in a folder was kept; FileError if it is another run than the one wanted."""
+    path = out / CHECKPOINT
+    about = checkpoint.read_about(path)
+    fitting(path, about, wanted)
+    like = jax.eval_shape(lambda: ppo.begin(wanted.config, environment))
+    return Training(*checkpoint.load(path, like)[0])
+
+
+def fitting(path: Path, about: About, wanted: About) -> None:
+    """Raise where a checkpoint is not of the run that is wanted, and say what differs."""
+    if about.kind != wanted.kind:
+        raise FileError(f"{path} holds a {about.kind}, and a {wanted.kind} is needed to go on.")
+    if about.plaudit != wanted.plaudit:
+        raise FileError(
+            f"{path} was written by plaudit {about.plaudit}, and this is {wanted.plaudit}; "
+            f"a run goes on with the version that it began with."
+        )
+    if (about.version, about.fingerprint) != (wanted.version, wanted.fingerprint):
+        raise FileError(
+            f"{path} was trained on hackmatrix@{about.version} ({about.fingerprint[:12]}), "
+            f"and not on hackmatrix@{wanted.version} ({wanted.fingerprint[:12]})."
+        )
+    have, want = about.config.to_dict(), wanted.config.to_dict()
+    for name in have:
+        if have[name] != want[name] and not (name == "steps" and not about.config.anneals):
+            hint = " Its settings change along the run, so its length is fixed." if name == "steps" else ""
+            raise FileError(f"{path} was trained with {name}={have[name]!r}, and not {want[name]!r}.{hint}")
+    if wanted.config.updates < about.update:
+        raise DefinitionError(f"{path} has {about.steps:,} steps already, and {wanted.config.steps:,} were asked for.")
+
+
+def keep(out: Path, training: Training, about: About) -> None:
+    """Write the run as it is now, and the policy alone."""
+    now = replace(about, update=int(training.update))
+    checkpoint.save(out / CHECKPOINT, training, now)
+    checkpoint.save(out / POLICY, training.params, replace(now, kind="policy"))
+
+
+def machine() -> str:
+    """Return the preset for the device that JAX uses."""
+    return "cpu" if jax.default_backend() == "cpu" else "gpu"
+
+
+def installed() -> str:
+    """Return the version of plaudit."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("plaudit")
+    except PackageNotFoundError:
+        return "(not installed)"
