@@ -132,7 +132,7 @@ def ways(goal: Board, allowed: Board) -> Ways:
             assigned |= begins
         reached |= assigned & allowed
         grew = (reached.lower != before.lower) | (reached.upper != before.upper)
-        return reached, assigned, tuple(known), any_lane(grew)
+        return reached, assigned, tuple(known), any_lane(grew)  # one flag: Triton crashes on a vector of them here
 
     start = (goal & allowed, empty, (empty, empty, empty, empty), jnp.bool_(True))
     found: Ways = jax.lax.while_loop(lambda carried: carried[3], step, start)[2]
