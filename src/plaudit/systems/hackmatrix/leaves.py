@@ -30,7 +30,7 @@ def leaf(
     shape: tuple[int, ...] = (),
     *,
     bits: int = 0,
-    low: int = 0,
+    low: int | None = None,
     high: int | None = None,
 ) -> Any:
     """Return a field that holds an array of numbers from `low` to `high`: what is given is converted.
@@ -38,6 +38,8 @@ def leaf(
     A field that has `bits` can be packed: its numbers fit in as many.
     """
     kind = np.dtype(dtype)
+    if low is None:
+        low = 0 if bits or high is not None or kind.kind == "b" else int(np.iinfo(kind).min)
     if high is None:
         high = 1 if kind.kind == "b" else low + 2**bits - 1 if bits else int(np.iinfo(kind).max)
     metadata = {"dtype": kind, "shape": shape, "bits": bits, "low": low, "high": high}

@@ -33,7 +33,7 @@ class Player(Tree):
 
     row: Leaf = leaf(0, np.int32, high=_LAST)
     col: Leaf = leaf(0, np.int32, high=_LAST)
-    hp: Leaf = leaf(MAX_HP, np.int32, high=MAX_HP)
+    hp: Leaf = leaf(MAX_HP, np.int32)
     credits: Leaf = leaf(0, np.int32)
     energy: Leaf = leaf(0, np.int32)
     data_siphons: Leaf = leaf(0, np.int32)
@@ -169,7 +169,7 @@ class Before(Tree):
     hp: Leaf = leaf(MAX_HP, np.int32)
     credits: Leaf = leaf(0, np.int32)
     energy: Leaf = leaf(0, np.int32)
-    exit_distance: Leaf = leaf(-1, np.int32, low=-1)
+    exit_distance: Leaf = leaf(-1, np.int32)
     kills: Leaf = leaf(0, np.int32)
     picked_up: Leaf = leaf(False, np.bool_)
     missed_credits: Leaf = leaf(0, np.int32)

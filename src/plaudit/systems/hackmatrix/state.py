@@ -22,7 +22,7 @@ from plaudit.systems.hackmatrix.parts import (
     data_block,
     program_block,
 )
-from plaudit.systems.hackmatrix.rules import PROGRAMS, SIZE, STAGES, interval_of
+from plaudit.systems.hackmatrix.rules import PROGRAMS, SIZE, interval_of
 
 __all__ = [
     "Before",
@@ -55,7 +55,7 @@ class EnvState(Tree):
     """By default an empty board with its exit at `exit_row`, `exit_col`."""
     enemies: Enemies = dataclasses.field(default_factory=Enemies)
     transmissions: Transmissions = dataclasses.field(default_factory=Transmissions)
-    stage: Leaf = leaf(1, np.int32, low=1, high=STAGES + 1)
+    stage: Leaf = leaf(1, np.int32)
     """From 1 to 8. A state in which the game is won may also say 9."""
     turn: Leaf = leaf(0, np.int32)
     owned: Leaf = leaf(False, np.bool_, (len(PROGRAMS),))
