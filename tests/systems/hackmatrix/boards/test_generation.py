@@ -158,9 +158,9 @@ def test_new_game_starts_with_nothing_but_one_bonus(games):
 
 
 def test_all_leaves_keep_their_types(games, stages):
-    wanted = jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), EnvState())
+    wanted = [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(EnvState())]
     for states in (games, stages):
-        assert jax.tree.map(lambda leaf: (leaf.shape[1:], leaf.dtype), states) == wanted
+        assert [(leaf.shape[1:], leaf.dtype) for leaf in jax.tree.leaves(states)] == wanted
 
 
 def test_every_new_stage_has_a_board_by_the_rules_that_leaves_room_for_survivors(before, stages):
