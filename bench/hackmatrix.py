@@ -115,7 +115,8 @@ def parts(environments: int, state) -> dict[str, float]:
 
 def plain_steps_a_second() -> float:
     """Return how many steps a second the plain Python game of the tests makes, with the same policy."""
-    from hackmatrix_model.play import Draws, legal_actions, new_game, step
+    from hackmatrix_model.draws import Draws
+    from hackmatrix_model.play import legal_actions, new_game, step
 
     draws, steps = Draws(0), 2000
     start, game = time.perf_counter(), new_game(draws)

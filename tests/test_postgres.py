@@ -10,6 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from postgres import Server
+
 STARTS_ONE = """
 import sys
 from postgres import Server
@@ -38,14 +40,24 @@ def test_it_listens_on_loopback_only_and_syncs_to_disk(postgres):
     assert scalar(postgres.url(), "SHOW fsync") == "on"
 
 
+@pytest.fixture
+def own_server(postgres):
+    """A server for one test: other tests keep connections to the one they share."""
+    server = Server()
+    server.start()
+    yield server
+    server.stop()
+
+
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-def test_a_restart_keeps_what_was_committed(postgres, postgres_url, mode):
-    with psycopg.connect(postgres_url) as connection:
+def test_a_restart_keeps_what_was_committed(own_server, mode):
+    url = own_server.new_database()
+    with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
-    started = scalar(postgres_url, "SELECT pg_postmaster_start_time()")
-    postgres.restart(mode)
-    assert scalar(postgres_url, "SELECT n FROM kept") == 7
-    assert scalar(postgres_url, "SELECT pg_postmaster_start_time()") != started
+    started = scalar(url, "SELECT pg_postmaster_start_time()")
+    own_server.restart(mode)
+    assert scalar(url, "SELECT n FROM kept") == 7
+    assert scalar(url, "SELECT pg_postmaster_start_time()") != started
 
 
 def test_a_killed_test_run_leaves_no_server_behind(postgres):

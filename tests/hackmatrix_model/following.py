@@ -3,8 +3,9 @@
 from dataclasses import fields
 from typing import Any
 
+from hackmatrix_model.draws import Draws, connected, siphonable
 from hackmatrix_model.game import CORNERS, MAX_HP, PROGRAMS, Cell, Enemy, Game, Place, adjacent, block_places, direct
-from hackmatrix_model.play import Draws, acts, connected, destination, siphonable
+from hackmatrix_model.play import acts, destination
 
 
 class Impossible(Exception):

@@ -262,3 +262,25 @@ def steps_to_exit(game: Game) -> int | None:
 
 
 _ON_BOARD = frozenset(PLACES)
+
+
+@dataclass(slots=True)
+class Happened:
+    """What a step did, besides what it changed."""
+
+    legal: bool = True
+    kills: int = 0
+    picked_up: bool = False
+    stage_completed: bool = False
+    won: bool = False
+    died: bool = False
+    missed: tuple[int, int] = (0, 0)
+    reward: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COMPONENTS, 0.0))
+
+    @property
+    def done(self) -> bool:
+        return not self.legal or self.won or self.died
+
+    @property
+    def total(self) -> float:
+        return sum(self.reward.values())

@@ -1,25 +1,19 @@
 """The game's rules in plain loops, written from their text alone; whatever is random is asked of `Draws`."""
 
-import random
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
+from hackmatrix_model.draws import Draws
 from hackmatrix_model.game import (
     ACTIONS,
-    COMPONENTS,
-    CORNERS,
     DIRECTIONS,
     MAX_HP,
     PLACES,
     PROGRAMS,
     ROOM,
     SNAPSHOTS,
-    STAGE_REWARDS,
-    TYPES,
-    Block,
-    Cell,
     Enemy,
     Game,
+    Happened,
     Place,
     Player,
     Transmission,
@@ -27,98 +21,14 @@ from hackmatrix_model.game import (
     block_places,
     cross,
     direct,
-    empty_board,
     first_path,
     neighbours,
     restorable,
     ring,
     snapshot_of,
-    steps_to_exit,
 )
+from hackmatrix_model.scoring import REFERENCE, missed_by_siphon, reward
 from plaudit.systems.hackmatrix.rules import Rules
-
-REFERENCE = Rules.reference()
-
-
-class Draws:
-    """Everything that is random in the game."""
-
-    def __init__(self, seed: int = 0):
-        self.random = random.Random(seed)
-
-    def corner(self) -> Place:
-        return self.random.choice(CORNERS)
-
-    def bonus(self) -> dict[str, int]:
-        return self.random.choice([{"credits": 10}, {"energy": 11}, {"siphons": 1}])
-
-    def orders(self, game: Game) -> list[list[int]]:
-        """Return the orders in which the two rounds of an enemy turn visit the enemies."""
-        everyone = range(len(game.enemies))
-        return [self.random.sample(everyone, len(everyone)) for _ in range(2)]
-
-    def warp(self, game: Game) -> int:
-        """Return the place of WARP's target in the list of enemies and transmissions."""
-        return self.random.randrange(len(game.enemies) + len(game.transmissions))
-
-    def poly(self, enemy: Enemy) -> str:
-        return self.random.choice([kind for kind in TYPES if kind != enemy.type])
-
-    def transmission(self, game: Game, eligible: list[Place]) -> tuple[Place, str]:
-        return self.random.choice(eligible), self.random.choice(TYPES)
-
-    def board(self, game: Game) -> tuple[Place, dict[Place, Cell]]:
-        """Return the exit and the cells of a new stage."""
-        exit_ = self.random.choice([corner for corner in CORNERS if corner != game.player.place])
-        cells = empty_board()
-        for corner in CORNERS:
-            cells[corner].siphon = corner not in (exit_, game.player.place)
-        programs = set(PROGRAMS)
-        for place in self._layout(game, exit_):
-            cells[place].block = block = self._block(programs)
-            programs.discard(block.program or "")
-        for place, cell in cells.items():
-            if not cell.block and place != exit_:
-                setattr(
-                    cell, self.random.choice(["credits", "energy"]), self.random.choices([1, 2, 3], [45, 45, 10])[0]
-                )
-        return exit_, cells
-
-    def _layout(self, game: Game, exit_: Place) -> list[Place]:
-        taken = {each.place for each in [*game.enemies, *game.transmissions]}
-        eligible = [place for place in PLACES if place not in CORNERS and place not in taken]
-        count = self.random.randint(5, 11)
-        for _ in range(100):
-            blocks = self.random.sample(eligible, count)
-            if connected(set(blocks), exit_) and siphonable(set(blocks)):
-                return blocks
-        return []
-
-    def _block(self, programs: set[str]) -> Block:
-        hidden = self.random.choice(["data", "program"])
-        kind = "question" if self.random.random() < 0.1 else hidden
-        if hidden == "data":
-            points = self.random.randint(1, 9)
-            return Block(kind, hidden, points=points, spawn=points)
-        program = self.random.choice(sorted(programs))
-        return Block(kind, hidden, program=program, spawn=PROGRAMS[program][2])
-
-
-def connected(blocks: set[Place], exit_: Place) -> bool:
-    """Return whether a flood from the first free cell reaches all; it does not go on from the exit."""
-    free = [place for place in PLACES if place not in blocks]
-    reached, waiting = {free[0]}, [free[0]]
-    while waiting:
-        for step in neighbours(waiting.pop()):
-            if step not in blocks and step not in reached:
-                reached.add(step)
-                if step != exit_:
-                    waiting.append(step)
-    return len(reached) == len(free)
-
-
-def siphonable(blocks: set[Place]) -> bool:
-    return all(any(step not in blocks for step in neighbours(block)) for block in blocks)
 
 
 def new_game(draws: Draws) -> Game:
@@ -165,28 +75,6 @@ def _in_fire(player: Place, place: Place, shields: set[Place]) -> bool:
     else:
         return False
     return not between & shields
-
-
-@dataclass(slots=True)
-class Happened:
-    """What a step did, besides what it changed."""
-
-    legal: bool = True
-    kills: int = 0
-    picked_up: bool = False
-    stage_completed: bool = False
-    won: bool = False
-    died: bool = False
-    missed: tuple[int, int] = (0, 0)
-    reward: dict[str, float] = field(default_factory=lambda: dict.fromkeys(COMPONENTS, 0.0))
-
-    @property
-    def done(self) -> bool:
-        return not self.legal or self.won or self.died
-
-    @property
-    def total(self) -> float:
-        return sum(self.reward.values())
 
 
 def legal_actions(game: Game) -> list[str]:
@@ -527,86 +415,6 @@ def destination(game: Game, index: int) -> Place:
     return min(free, key=lambda place: direct(place, goal), default=enemy.place)
 
 
-def missed_by_siphon(game: Game, *, rules: Rules = REFERENCE) -> tuple[int, int]:
-    """Return the credits and the energy that a siphon elsewhere would have given besides the same blocks."""
-    here = game.player.place
-    credits, energy, points, programs = siphon_yield(game, here, rules=rules)
-    must_reach = set()
-    if rules.siphon_candidates == "same_blocks" and (points or programs):
-        must_reach = {place for place in cross(here) if game.cells[place].block and not game.cells[place].siphoned}
-    best_credits, best_energy = credits, energy
-    for place in PLACES:
-        if game.cells[place].block or not must_reach <= set(cross(place)):
-            continue
-        more_credits, more_energy, *content = siphon_yield(game, place, rules=rules)
-        if (
-            content == [points, programs]
-            and more_credits >= credits
-            and more_energy >= energy
-            and (more_credits, more_energy) != (credits, energy)
-        ):
-            best_credits, best_energy = max(best_credits, more_credits), max(best_energy, more_energy)
-    return best_credits - credits, best_energy - energy
-
-
-def siphon_yield(game: Game, place: Place, *, rules: Rules = REFERENCE) -> tuple[int, int, Counter[int], set[str]]:
-    """Return the credits, energy, points and new programs that a siphon from a cell would give."""
-    credits, energy, points, programs = 0, 0, Counter(), set()
-    if game.cells[place].block:
-        return credits, energy, points, programs
-    for each in cross(place):
-        cell, block = game.cells[each], game.cells[each].block
-        if block is None:
-            if not cell.siphoned or rules.siphoned_cells == "counted":
-                credits += cell.credits
-                energy += cell.energy
-        elif cell.siphoned or (block.kind == "question" and rules.question_blocks == "ignored"):
-            continue
-        elif block.hidden == "data":
-            points[block.points] += 1
-        elif block.program not in game.owned:
-            programs.add(block.program)
-    return credits, energy, points, programs
-
-
-def exit_distance(game: Game, *, rules: Rules = REFERENCE) -> int:
-    steps = steps_to_exit(game)
-    if steps is None:
-        return direct(game.player.place, game.exit) if rules.no_path == "manhattan" else 0
-    return steps
-
-
-def reward(before: Game, after: Game, action: str, happened: Happened, *, rules: Rules) -> dict[str, float]:
-    """Return the components of a legal step's reward."""
-    was, now = before.player, after.player
-    far = exit_distance(before, rules=rules)
-    closer = far - exit_distance(after, rules=rules)
-    if happened.stage_completed:
-        closer = far
-    if happened.died:
-        closer = 0
-    credits, energy = happened.missed
-    by_siphon = any(enemy.from_siphon and adjacent(enemy.place, now.place) for enemy in after.enemies)
-    completed, died = happened.stage_completed, happened.died
-    return {
-        "step_penalty": -0.01,
-        "stage_completion": float(STAGE_REWARDS[before.stage - 1]) if completed else 0.0,
-        "score_gain": 0.5 * (now.score - was.score),
-        "kills": 0.3 * happened.kills,
-        "data_siphon": 1.0 if happened.picked_up else 0.0,
-        "distance_shaping": 0.05 * max(0, closer),
-        "victory": 500.0 + 100.0 * now.score if happened.won else 0.0,
-        "death_penalty": -0.5 * sum(STAGE_REWARDS[: before.stage - 1]) if died else 0.0,
-        "resource_gain": 0.05 * (now.credits - was.credits) + 0.05 * (now.energy - was.energy),
-        "resource_holding": 0.01 * now.credits + 0.01 * now.energy if completed else 0.0,
-        "damage_penalty": -1.0 * max(0, was.hp - now.hp),
-        "hp_recovery": 1.0 * max(0, now.hp - was.hp),
-        "siphon_quality": -0.5 * (0.05 * credits + 0.05 * energy),
-        "program_waste": -0.3 if action == "reset" and was.hp == 2 else 0.0,
-        "siphon_death_penalty": -10.0 if died and by_siphon else 0.0,
-    }
-
-
 def scripted(game: Game) -> str:
     """Return what a simple script does: shoot at the first target in line, else walk to the exit."""
     for direction in DIRECTIONS:
@@ -614,46 +422,3 @@ def scripted(game: Game) -> str:
             return direction
     path = first_path(game.player.place, game.exit, block_places(game) - {game.exit})
     return next(direction for direction in DIRECTIONS if _next(game.player.place, direction) == path[0])
-
-
-def observed(game: Game) -> tuple[list[float], list[int], dict[tuple[int, int, int], float]]:
-    """Return what a player sees: of itself, of its programs, and what is not 0 on the board by row, column, feature."""
-    player = game.player
-    own = [
-        player.row / 5,
-        player.col / 5,
-        player.hp / 3,
-        min(player.credits / 50, 1),
-        min(player.energy / 50, 1),
-        (game.stage - 1) / 7,
-        player.siphons / 10,
-        (player.attack - 1) / 2,
-        float(game.show),
-        float(game.calm),
-    ]
-    grid = {(*place, feature): value for place in PLACES for feature, value in _features(game, place).items() if value}
-    return own, [int(name in game.owned) for name in PROGRAMS], grid
-
-
-def _features(game: Game, place: Place) -> dict[int, float]:
-    cell, block = game.cells[place], game.cells[place].block
-    seen: dict[int, float] = {39: cell.siphon, 40: place == game.exit, 41: cell.center}
-    enemy = next((each for each in game.enemies if each.place == place), None)
-    if enemy and _visible(game, enemy):
-        seen |= {TYPES.index(enemy.type): 1, 4: enemy.hp / 3, 5: enemy.stunned, 6: enemy.from_siphon}
-    if block:
-        seen |= {7 + ["data", "program", "question"].index(block.kind): 1, 11: cell.siphoned}
-        if block.kind != "question":
-            seen |= {10: block.points / 9, 35: block.spawn / 9}
-            if block.program:
-                seen[12 + list(PROGRAMS).index(block.program)] = 1
-    if coming := next((each for each in game.transmissions if each.place == place), None):
-        seen[36] = min(coming.turns / 4, 1)
-    if not block or cell.siphoned:
-        seen |= {37: cell.credits / 3, 38: cell.energy / 3}
-    return seen
-
-
-def _visible(game: Game, enemy: Enemy) -> bool:
-    in_line = enemy.row == game.player.row or enemy.col == game.player.col
-    return enemy.type != "cryptog" or in_line or game.show

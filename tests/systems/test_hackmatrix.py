@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plaudit.systems.hackmatrix as hackmatrix
+from hackmatrix_model.game import COMPONENTS
 from plaudit.errors import DefinitionError, InputError, MissingField, NotFinite, OutOfRange, WrongType
 from plaudit.systems.hackmatrix import (
     ACTION_PROGRAM_START,
@@ -20,23 +21,6 @@ from plaudit.systems.hackmatrix import (
     version,
 )
 
-COMPONENTS = (
-    "step_penalty",
-    "stage_completion",
-    "score_gain",
-    "kills",
-    "data_siphon",
-    "distance_shaping",
-    "victory",
-    "death_penalty",
-    "resource_gain",
-    "resource_holding",
-    "damage_penalty",
-    "hp_recovery",
-    "siphon_quality",
-    "program_waste",
-    "siphon_death_penalty",
-)
 PLAYER = {"score": 0, "hp": 3, "credits": 0, "energy": 0, "exit_distance": 10}
 NOTHING = {
     "kills": 0,

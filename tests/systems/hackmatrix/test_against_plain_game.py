@@ -10,8 +10,9 @@ import pytest
 
 from hackmatrix_model.following import Following, Impossible, differences
 from hackmatrix_model.game import ACTIONS, DIRECTIONS, Block, Enemy, Game, Player, Transmission
-from hackmatrix_model.play import legal_actions, observed, step
+from hackmatrix_model.play import legal_actions, step
 from hackmatrix_model.random_games import random_game
+from hackmatrix_model.seen import observed
 from hackmatrix_model.states import games_of
 from hackmatrix_model.steps import BATCH, Stepped, masked, observations, stepped, taken
 from plaudit.systems.hackmatrix.env import action_mask, reset

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hackmatrix_model.draws import Draws
 from hackmatrix_model.examples import examples, game_of, seen, state_of
 from hackmatrix_model.game import ACTIONS, Game, steps_to_exit
-from hackmatrix_model.play import Draws, legal_actions, observed, step
+from hackmatrix_model.play import legal_actions, step
+from hackmatrix_model.seen import observed
 from hackmatrix_model.steps import masked, observations, stepped
 from plaudit.systems.hackmatrix.pathfinding import bfs_distance
 from plaudit.systems.hackmatrix.rules import (
