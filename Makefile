@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
-EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,train
+EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,train,learn
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -46,7 +46,7 @@ coverage: $(VENV)/.dev ## Branch coverage of the roadsense calculator; fails bel
 soak: $(VENV)/.dev ## The slow tests, with many more random examples
 	$(BIN)/pytest -m slow --hypothesis-profile=soak
 
-bench: $(VENV)/.dev ## Benchmarks, as ratios against a peer in the same run
+bench: $(VENV)/.dev $(VENV)/.peers ## Benchmarks, as ratios against a peer in the same run
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
@@ -74,3 +74,7 @@ $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) torch==2.13.0 hatchling
 	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.peers: $(VENV)/.dev
+	@$(INSTALL) --only-binary :all: 'plaudit[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."
+	@touch $@

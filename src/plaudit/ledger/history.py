@@ -155,6 +155,8 @@ class History:
             named = {"name": choice.reward, "version": choice.version}
             chosen = [specs.c[name] == value for name, value in named.items() if value is not None]
             wanted.append(blocks.c.spec.in_(select(specs.c.id).where(*chosen)))
+        if choice.after is not None:
+            wanted.append(blocks.c.first + blocks.c.records > choice.after + 1)
         if choice.since is not None:
             wanted.append(blocks.c.latest >= choice.since)
         if choice.until is not None:

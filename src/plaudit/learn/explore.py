@@ -1,0 +1,153 @@
+"""From scores to probabilities: how much a learner tries what it does not think best."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.errors import DefinitionError
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonMix:
+    """The best action, but for a share of decisions made uniformly at random; the share falls linearly.
+
+    >>> mix = EpsilonMix(start=0.20, end=0.05, over=5000)
+    >>> mix.amount(0), mix.amount(2500), mix.amount(9000)
+    (0.2, 0.125, 0.05)
+    """
+
+    inverse_gap: ClassVar[bool] = False
+
+    start: float
+    end: float
+    over: int
+
+    def __post_init__(self) -> None:
+        """Refuse shares that are none."""
+        if not (0 <= self.start <= 1 and 0 <= self.end <= 1):
+            raise DefinitionError(f"the shares {self.start!r} and {self.end!r} of exploration must be from 0 to 1.")
+        if self.over < 1:
+            raise DefinitionError(f"over={self.over!r} must be a number of decisions, from 1 up.")
+
+    def amount(self, number: int) -> float:
+        """Return the share of decisions made at random, after `number` decisions."""
+        if number >= self.over:
+            return self.end
+        return self.start - (self.start - self.end) * (number / self.over)
+
+    def numbers(self) -> tuple[bool, float, float, float, float]:
+        """Return the rule as numbers, for machine code."""
+        return False, float(self.start), float(self.end), float(self.over), 0.0
+
+    def probabilities(self, scores: Sequence[float], number: int) -> list[float]:
+        """Return how likely each action is."""
+        count, epsilon = len(scores), self.amount(number)
+        likely = [epsilon / count] * count
+        likely[scores.index(max(scores))] += 1.0 - epsilon
+        return likely
+
+    def policy(self, scores: Numbers, number: int) -> Numbers:
+        """Return `probabilities` of many rows of scores."""
+        count, epsilon = scores.shape[1], self.amount(number)
+        likely = np.full(scores.shape, epsilon / count)
+        likely[np.arange(len(scores)), scores.argmax(axis=1)] += 1.0 - epsilon
+        return likely
+
+
+@dataclass(frozen=True, slots=True)
+class SquareCB:
+    """An action is the less likely the further its score lies behind, and the more decisions were made.
+
+    By inverse gaps (Foster and Rakhlin, 2020): 1 / (actions + gamma · gap), and what is left over to the best. Gamma
+    grows with the number of decisions, and no action falls below `floor`.
+
+    >>> SquareCB(gamma=10.0, exponent=0.5, floor=0.0).probabilities([1.0, 0.2], 0)
+    [0.9, 0.1]
+    """
+
+    inverse_gap: ClassVar[bool] = True
+
+    gamma: float
+    exponent: float
+    floor: float
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no probability."""
+        for name in ("gamma", "exponent"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise DefinitionError(f"{name}={value!r} must be a finite number from 0 up.")
+        if not 0 <= self.floor <= 1:
+            raise DefinitionError(f"floor={self.floor!r} must be a probability.")
+
+    def amount(self, number: int) -> float:
+        """Return gamma after `number` decisions."""
+        return self.gamma * math.pow(number + 1, self.exponent)
+
+    def numbers(self) -> tuple[bool, float, float, float, float]:
+        """Return the rule as numbers, for machine code."""
+        return True, float(self.gamma), float(self.exponent), 1.0, float(self.floor)
+
+    def probabilities(self, scores: Sequence[float], number: int) -> list[float]:
+        """Return how likely each action is."""
+        count, sharpness = len(scores), self.amount(number)
+        top = max(scores)
+        best = scores.index(top)
+        likely = [max(self.floor, 1.0 / (count + sharpness * (top - score))) for score in scores]
+        likely[best] = 0.0
+        likely[best] = 1.0 - sum(likely)
+        return likely
+
+    def policy(self, scores: Numbers, number: int) -> Numbers:
+        """Return `probabilities` of many rows of scores."""
+        count, rows, best = scores.shape[1], np.arange(len(scores)), scores.argmax(axis=1)
+        gaps = scores[rows, best][:, None] - scores
+        likely: Numbers = np.maximum(self.floor, 1.0 / (count + self.amount(number) * gaps))
+        likely[rows, best] = 0.0
+        likely[rows, best] = 1.0 - likely.sum(axis=1)
+        return likely
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Thompson sampling: draw what each action may be worth, and take the best of the draws.
+
+    With `propensity` every decision comes with the exact probability of its action, an integral that takes a while;
+    without it the decision says that its probability is not known, and no other policy can be judged by it.
+    """
+
+    scale: float
+    propensity: bool
+
+    def __post_init__(self) -> None:
+        """Refuse a scale that is none."""
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise DefinitionError(f"scale={self.scale!r} must be a finite number above 0.")
+
+
+Explore = EpsilonMix | SquareCB | Sampling
+
+RULES: dict[str, type[Any]] = {"epsilon": EpsilonMix, "squarecb": SquareCB, "sampling": Sampling}
+"""The ways to explore, by the name they have in a saved learner."""
+
+
+def picked(probabilities: Sequence[float], uniform: float) -> int:
+    """Return the action that a number from 0 up to 1 falls on.
+
+    >>> picked([0.25, 0.0, 0.75], 0.25)
+    2
+    """
+    passed, last = 0.0, 0
+    for at, likely in enumerate(probabilities):
+        if likely > 0.0:
+            passed += likely
+            last = at
+            if uniform < passed:
+                return at
+    return last  # the probabilities add up to a little less than 1

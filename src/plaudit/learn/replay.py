@@ -1,0 +1,87 @@
+"""What a record of a decision teaches, and what a learner would know had it seen a ledger from its beginning."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plaudit.errors import InputError
+from plaudit.learn.bandits import Learner
+from plaudit.learn.decision import Decision
+from plaudit.reward.reward import Reward
+
+if TYPE_CHECKING:
+    from plaudit.ledger.record import Record
+    from plaudit.ledger.store import Ledger
+
+
+class Lesson(NamedTuple):
+    """What one record teaches: a decision, as it was carried out, and what it earned."""
+
+    decision: Decision
+    reward: float
+    again: bool
+    """Whether the decision had a reward before."""
+    formula: str
+    """Which reward that was, with its version: numbers of different ones are not comparable."""
+
+
+def lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
+    """Return what a record teaches; None where it holds no decision, or where nothing may be learnt from it.
+
+    Where the choice was refused and something else ran, the record says so (`executed`), and that is what is credited.
+    `under` scores the recorded inputs by another reward.
+    """
+    context = record.context
+    if not isinstance(context, Mapping) or "decision" not in context or "blocked" in context:
+        return None
+    decision = Decision.from_dict(context["decision"], f"record {record.id}")
+    executed = context["decision"].get("executed")
+    if executed is not None:
+        decision = decision.credited_to(executed)
+    formula, total = record.signal, record.total
+    if under is not None:
+        formula = under.score(**record.signal.inputs)
+        total = formula.total
+    return Lesson(decision, total, bool(context.get("again", False)), f"{formula.reward}@{formula.version}")
+
+
+def taught(learner: Learner, state: Any, record: "Record", found: Lesson) -> Any:
+    """Return the state of a learner after a record; an error says which record it was."""
+    try:
+        return learner.update(state, found.decision, found.reward, again=found.again)
+    except InputError as error:
+        error.add_note(f"in record {record.id} of the decision class {record.decision_class!r}")
+        raise
+
+
+def not_comparable(decision_class: str, one: str, other: str) -> InputError:
+    """Return the error for rewards of two formulas in one decision class."""
+    return InputError(
+        f"the rewards of {decision_class!r} are of {one} and {other}, which are not comparable. Learn under one of "
+        "them, fit(…, under=reward), choose one, fit(…, version=…), or say mixed=True."
+    )
+
+
+def fit(
+    ledger: "Ledger",
+    learner: Learner,
+    *,
+    decision_class: str,
+    under: Reward | None = None,
+    mixed: bool = False,
+    **choice: Any,
+) -> Any:
+    """Return the state of a learner after every decision of a class that the ledger holds; `choice` may narrow it.
+
+    It is the state of one that learnt as the records came, to the bit. `under` scores the recorded inputs anew: what
+    would have been learnt with another reward. Rewards of several versions are not comparable, so they are an
+    InputError unless one is chosen (`version=…`), all are scored `under` one, or `mixed` says that it is meant.
+    """
+    state, formula = learner.init(), None
+    for record in ledger.history(decision_class=decision_class, **choice):
+        found = lesson(record, under=under)
+        if found is None:
+            continue
+        if formula not in (None, found.formula) and not mixed:
+            raise not_comparable(decision_class, str(formula), found.formula)
+        state, formula = taught(learner, state, record, found), found.formula
+    return state

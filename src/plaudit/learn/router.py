@@ -1,0 +1,216 @@
+"""A router: what each candidate would earn here, how sure that is, and a rule to go by until enough is known."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from plaudit.errors import DefinitionError, OutOfRange, WrongType
+from plaudit.learn.actions import checked_number
+from plaudit.learn.decision import Decision, number, numbers, unknown_action
+from plaudit.learn.draws import uniform
+from plaudit.learn.explore import Numbers, picked
+from plaudit.learn.linear import LinearBandit
+from plaudit.learn.ridge import RidgeState, widths
+
+_NORMAL = NormalDist()
+
+
+class Guess(NamedTuple):
+    """What a rule advises that has learnt nothing."""
+
+    candidate: str
+    confidence: float
+    rationale: str
+
+
+Fallback = Callable[[tuple[float, ...]], Guess]
+"""A rule to go by while too little is known: features in, a guess out."""
+
+
+class Advice(NamedTuple):
+    """The candidate that is expected to earn most, and how sure that is."""
+
+    candidate: str
+    confidence: float
+    """The chance that it really is better than any one of the others; a rule's own word where `learnt` is false."""
+    rationale: str
+    expected: tuple[float, ...]
+    """What each candidate would earn here, in the router's order."""
+    errors: tuple[float, ...]
+    """The standard error of each of these."""
+    records: int
+    """How many rewards that rests on."""
+    learnt: bool
+
+
+class RouterState(NamedTuple):
+    """What a router knows: a regression for each candidate, and how much rewards vary."""
+
+    ridge: RidgeState
+    squares: tuple[float, ...]
+    """The sum of squared rewards of each candidate."""
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were credited."""
+        return self.ridge.decisions
+
+    @property
+    def pulls(self) -> tuple[int, ...]:
+        """How many rewards each candidate has had."""
+        return self.ridge.pulls
+
+
+@dataclass(frozen=True)
+class Router:
+    """A linear bandit that gives advice, and goes by a rule until it has seen `minimum` rewards.
+
+    It is a learner like any bandit, `bandit` says how it explores, and all that changes lives in the state.
+
+    >>> from plaudit.learn import squarecb
+    >>> bandit = squarecb(("small", "large"), ("difficulty", "one"))
+    >>> router = Router(bandit, lambda x: Guess("large" if x[0] > 0.5 else "small", 0.6, "by rule"), minimum=1)
+    >>> state = router.init()
+    >>> router.advise(state, [0.9, 1.0]).candidate
+    'large'
+    >>> state = router.update(state, Decision("small", None, None, (0.9, 1.0), 0), 0.7)
+    >>> router.advise(state, [0.9, 1.0]).candidate
+    'small'
+    """
+
+    kind: ClassVar[str] = "router"
+
+    bandit: LinearBandit
+    fallback: Fallback
+    minimum: int = 30
+    trial: float = 0.2
+    """The share of random choices while the rule is followed: a rule alone would never learn about the others."""
+    noise: float = 0.5
+    """How much rewards are taken to vary before any came, as a standard deviation; it counts as one reward."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no router."""
+        if not isinstance(self.bandit, LinearBandit):
+            raise DefinitionError(f"bandit={self.bandit!r:.60} must be a linear bandit, such as squarecb(…) makes.")
+        if not callable(self.fallback):
+            raise DefinitionError(f"fallback={self.fallback!r:.60} must be a function of the features.")
+        checked_number("minimum", self.minimum)
+        checked_number("noise", self.noise, above=0.0)
+        checked_number("trial", self.trial)
+        if self.trial > 1:
+            raise DefinitionError(f"trial={self.trial!r} must be a share, from 0 to 1.")
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The candidates."""
+        return self.bandit.actions
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.bandit.features
+
+    def init(self) -> RouterState:
+        """Return the state in which nothing is known."""
+        return RouterState(self.bandit.init(), (0.0,) * len(self.actions))
+
+    def ready(self, state: RouterState) -> bool:
+        """Return whether enough is known to go by it."""
+        return sum(state.pulls) >= self.minimum
+
+    def advise(self, state: RouterState, context: Any) -> Advice:
+        """Return what to choose on these features, and how sure that is."""
+        x = numbers(context, "features", len(self.features))
+        expected, errors = self.estimates(state, x)
+        records = sum(state.pulls)
+        if not self.ready(state):
+            guess = self._guess(x)
+            why = f"{guess.rationale} ({records} of {self.minimum} records to learn from so far)"
+            return Advice(guess.candidate, guess.confidence, why, expected, errors, records, False)
+        best = expected.index(max(expected))
+        rivals = [at for at in range(len(expected)) if at != best]
+        chances = {at: _chance(expected[best] - expected[at], math.hypot(errors[best], errors[at])) for at in rivals}
+        rival = min(rivals, key=lambda at: chances[at])
+        why = self._rationale(state, x, expected, errors, best, rival)
+        return Advice(self.actions[best], chances[rival], why, expected, errors, records, True)
+
+    def choose(self, state: RouterState, key: int, context: Any = None) -> Decision:
+        """Return a decision with the exact probability of its candidate; the same arguments give the same one."""
+        if self.ready(state):
+            return self.bandit.choose(state.ridge, key, context)
+        x = numbers(context, "features", len(self.features))
+        likely = self._trials(x)
+        at = picked(likely, uniform(key, state.decisions))
+        return Decision(self.actions[at], likely[at], tuple(likely), x, state.decisions, self.trial)
+
+    def update(self, state: RouterState, decision: Decision, reward: float, *, again: bool = False) -> RouterState:
+        """Return what is known once a decision earned `reward`; what cannot be learnt from is an InputError."""
+        ridge = self.bandit.update(state.ridge, decision, reward, again=again)
+        earned, at = number(reward, "reward"), self.actions.index(decision.action)
+        total = state.squares[at] + earned * earned
+        if not math.isfinite(total):
+            raise OutOfRange(f"reward={earned!r} is too large to be squared. Nothing was learnt.")
+        return RouterState(ridge, (*state.squares[:at], total, *state.squares[at + 1 :]))
+
+    def probabilities(self, state: RouterState, contexts: Any) -> Numbers:
+        """Return how likely each candidate is for each row of features: the policy that the state amounts to."""
+        if self.ready(state):
+            return self.bandit.probabilities(state.ridge, contexts)
+        rows = [self._trials(numbers(row, "features", len(self.features))) for row in contexts]
+        return np.asarray(rows).reshape(len(rows), len(self.actions))
+
+    def estimates(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Return what each candidate would earn on the features `x`, and the standard error of each."""
+        vector = np.asarray(x, dtype=np.float64)
+        errors = self.deviation(state) * widths(state.ridge, vector)
+        return tuple(state.ridge.weights.dot(vector).tolist()), tuple(errors.tolist())
+
+    def deviation(self, state: RouterState) -> float:
+        """Return how much rewards vary around what the features tell, as a standard deviation.
+
+        It is the posterior of a regression with a conjugate prior, where `noise` counts as one reward.
+        """
+        explained = float(np.einsum("kd,kd->", state.ridge.weights, state.ridge.moment))
+        left = max(0.0, sum(state.squares) - explained)
+        return math.sqrt((self.noise * self.noise + left) / (1 + sum(state.pulls)))
+
+    def _guess(self, x: tuple[float, ...]) -> Guess:
+        guess = self.fallback(x)
+        if not isinstance(guess, Guess):
+            raise WrongType(f"the fallback gave {guess!r:.60}, which is no Guess.")
+        if guess.candidate not in self.actions:
+            raise unknown_action(guess.candidate, self.actions)
+        return guess
+
+    def _trials(self, x: tuple[float, ...]) -> list[float]:
+        """Return how likely each candidate is while the rule is followed."""
+        at = self.actions.index(self._guess(x).candidate)
+        likely = [self.trial / len(self.actions)] * len(self.actions)
+        likely[at] += 1.0 - self.trial
+        return likely
+
+    def _rationale(
+        self,
+        state: RouterState,
+        x: tuple[float, ...],
+        expected: Sequence[float],
+        errors: Sequence[float],
+        best: int,
+        rival: int,
+    ) -> str:
+        """Return what is expected of the best candidate and its rival, and which features speak for the best."""
+        ridge = state.ridge
+        speaks = (ridge.weights[best] - ridge.weights[rival]) * np.asarray(x)
+        most = [at for at in np.argsort(-speaks, kind="stable")[:3].tolist() if speaks[at] > 0]
+        told = [f"{self.actions[at]} {expected[at]:+.3f} ± {errors[at]:.3f}" for at in (best, rival)]
+        because = f"; for it: {', '.join(self.features[at] for at in most)}" if most else ""
+        return f"{told[0]}, against {told[1]}{because}"
+
+
+def _chance(margin: float, error: float) -> float:
+    """Return how likely a normal number with this mean and standard deviation is above 0."""
+    return _NORMAL.cdf(margin / error) if error > 0 else 0.5 if margin == 0 else 1.0

@@ -1,0 +1,114 @@
+"""Learners as files."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bandits import ACTIONS, FEATURES, LEARNERS, context_of, contexts, lived, rewards, same
+from plaudit import learn
+from plaudit.errors import DefinitionError, FileError, SpecError
+
+STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1)]
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@given(steps=st.lists(st.tuples(contexts, rewards), max_size=8), context=contexts)
+def test_a_saved_learner_goes_on_as_if_nothing_had_happened(tmp_path_factory, learner, steps, context):
+    file = tmp_path_factory.mktemp("saved") / "learner.json"
+    state = lived(learner, steps)
+    learn.save(file, learner, state, note="kept")
+    again = learn.load(file)
+    assert again.learner == learner
+    assert again.more == {"note": "kept"}
+    assert same(again.state, state)
+    chosen = context_of(learner, context)
+    assert again.learner.choose(again.state, 3, chosen) == learner.choose(state, 3, chosen)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    learner = LEARNERS["linucb"]
+    file = tmp_path / "learner.json"
+    learn.save(file, learner, lived(learner, STEPS))
+    return file
+
+
+def test_a_file_holds_plain_json_with_names_version_and_hash(saved):
+    data = json.loads(saved.read_text())
+    assert data["version"] == 1
+    assert data["learner"]["features"] == list(FEATURES)
+    assert len(data["hash"]) == 16
+
+
+def test_a_file_that_was_cut_short_is_refused_wherever_it_was_cut(saved):
+    text = saved.read_text()
+    for end in range(0, len(text) - 2, 37):
+        saved.write_text(text[:end])
+        with pytest.raises(SpecError, match="learner.json"):
+            learn.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda data: data.update(version=2), "version 2, and this plaudit reads version 1"),
+        (lambda data: data.update(format="toml"), "does not say that it is a saved learner"),
+        (lambda data: data["learner"].update(alpha=2.0), "the hash is another"),
+        (lambda data: data.pop("state"), "no 'state'"),
+        (lambda data: data["state"].pop("moment"), "no 'moment'"),
+        (lambda data: data["state"]["weights"][0].pop(), "weights"),
+        (lambda data: data["state"].update(moment=[[0.0, 0.0, 0.0]]), r"shape \(1, 3\), and \(4, 3\)"),
+        (lambda data: data["state"].update(pulls=[1, 2, -3, 0]), "pulls"),
+        (lambda data: data["state"].update(decisions=1.5), "decisions"),
+        (lambda data: data["state"].update(inverse="none"), "no array"),
+    ],
+)
+def test_a_file_that_was_changed_is_refused_with_what_is_wrong(saved, change, says):
+    data = json.loads(saved.read_text())
+    change(data)
+    saved.write_text(json.dumps(data))
+    with pytest.raises(SpecError, match=says):
+        learn.load(saved)
+
+
+def test_a_number_that_json_does_not_know_is_refused(saved):
+    saved.write_text(saved.read_text().replace('"decisions": 3', '"decisions": NaN'))
+    with pytest.raises(SpecError, match="NaN"):
+        learn.load(saved)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        learn.linucb(ACTIONS, (*FEATURES, "retries")),
+        learn.linucb(ACTIONS[:3], FEATURES),
+        learn.linucb(ACTIONS, FEATURES, alpha=2.0),
+        learn.ucb1(ACTIONS),
+    ],
+    ids=["features", "actions", "settings", "kind"],
+)
+def test_what_another_learner_learnt_is_refused_and_the_file_stays(saved, other):
+    before = saved.read_bytes()
+    with pytest.raises(SpecError, match="it was saved with"):
+        learn.load(saved, expected=other)
+    assert saved.read_bytes() == before
+
+
+def test_a_save_that_fails_leaves_the_file_that_was_there(saved, monkeypatch):
+    before = saved.read_bytes()
+    with pytest.raises(ValueError, match="JSON"):
+        learn.save(saved, LEARNERS["linucb"], LEARNERS["linucb"].init(), note=float("nan"))
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(FileError, match="No space left"):
+        learn.save(saved, LEARNERS["linucb"], LEARNERS["linucb"].init())
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["learner.json"]
+
+
+def test_a_file_that_is_not_there_and_a_stranger_are_refused(tmp_path):
+    with pytest.raises(FileError, match="No such file"):
+        learn.load(tmp_path / "nothing.json")
+    with pytest.raises(DefinitionError, match="no learner of plaudit"):
+        learn.save(tmp_path / "stranger.json", object(), None)

@@ -1,0 +1,159 @@
+"""A learner that processes share through a ledger."""
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+from bandits import ACTIONS, BANDIT, REWARD, X, credit_often, same, shared
+from plaudit import Ledger, learn
+from plaudit.errors import KeyConflict, NotFinite, ShapeMismatch, SpecError, UnknownCategory, WrongType
+from plaudit.learn import Decision, SharedLearner
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "rewards.db"
+
+
+def test_what_was_credited_is_known_to_whoever_opens_the_ledger(place):
+    with Ledger(place) as ledger:
+        one = shared(ledger)
+        for step in range(5):
+            one.credit(one.choose(X), REWARD.score(delta=step / 10), run="r", step=step)
+        other = shared(ledger, seed=9)
+        assert same(other.state, one.state)
+        assert one.state.decisions == 5
+        record = ledger.history(run="r").first()
+        assert Decision.from_dict(record.context["decision"]).context == X
+
+
+def test_crediting_twice_is_recorded_and_learnt_once(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        decision = bandit.choose(X)
+        first = bandit.credit(decision, REWARD.score(delta=0.5))
+        assert bandit.credit(decision, REWARD.score(delta=0.5)) == first
+        with pytest.raises(KeyConflict):
+            bandit.credit(decision, REWARD.score(delta=0.6))
+        assert bandit.state.pulls.count(1) == 1
+        bandit.credit(decision, REWARD.score(delta=1.0), again=True)
+        assert (sum(bandit.state.pulls), bandit.state.decisions) == (2, 1)
+
+
+def test_what_is_blocked_is_recorded_with_its_reason_and_not_learnt(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        number = bandit.credit(bandit.choose(X), REWARD.score(delta=0.5), blocked="the judge was down")
+        assert bandit.state.decisions == 0
+        assert ledger[number].context["blocked"] == "the judge was down"
+
+
+def test_a_snapshot_saves_the_replay_and_changes_nothing(place, tmp_path):
+    file = tmp_path / "bandit.json"
+    with Ledger(place) as ledger:
+        one = shared(ledger, snapshot=file)
+        for _ in range(3):
+            one.credit(one.choose(X), REWARD.score(delta=0.5))
+        one.save()
+        one.credit(one.choose(X), REWARD.score(delta=-0.5))
+        resumed = shared(ledger, snapshot=file)
+        assert resumed.last == one.last
+        assert same(resumed.state, one.state)
+        with pytest.raises(SpecError, match="saved with features"):
+            shared(ledger, learn.linucb(ACTIONS, 5), snapshot=file)
+        with pytest.raises(SpecError, match="no snapshot of the decision class"):
+            SharedLearner(ledger, BANDIT, decision_class="other", snapshot=file)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"action": "ring"}, UnknownCategory),
+        ({"context": (1.0,)}, ShapeMismatch),
+        ({"context": (1.0, float("nan"), 0.0)}, NotFinite),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused_before_it_is_recorded(place, change, error):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        with pytest.raises(error):
+            bandit.credit(bandit.choose(X)._replace(**change), REWARD.score(delta=0.5))
+        with pytest.raises(WrongType, match="not a Signal"):
+            bandit.credit(bandit.choose(X), 0.5)
+        assert ledger.history().count() == 0
+        assert bandit.state.decisions == 0
+
+
+def test_a_record_that_others_left_and_that_does_not_fit_is_named(place):
+    with Ledger(place) as ledger:
+        ledger.record(REWARD.score(delta=0.1), decision_class="topology", context={"decision": {"action": "ring"}})
+        with pytest.raises(UnknownCategory, match="ring") as caught:
+            shared(ledger)
+        assert "record 1 of the decision class 'topology'" in "".join(caught.value.__notes__)
+
+
+def test_a_reward_is_credited_to_what_ran(place):
+    with Ledger(place) as ledger:
+        noted = {"decision": {"action": "chain", "executed": "stay", "x": list(X)}}
+        ledger.record(REWARD.score(delta=0.5), decision_class="topology", context=noted)
+        assert shared(ledger).state.pulls == (1, 0, 0, 0)
+
+
+def test_rewards_of_two_versions_are_not_learnt_from_together_unless_that_is_meant(place, tmp_path):
+    other = REWARD.with_weights(gain=2.0).with_version("2")
+    with Ledger(place) as ledger:
+        bandit = shared(ledger, snapshot=tmp_path / "bandit.json")
+        bandit.credit(bandit.choose(X), REWARD.score(delta=0.5))
+        bandit.save()
+        with pytest.raises(ValueError, match="gain@1 and gain@2, which are not comparable"):
+            bandit.credit(bandit.choose(X), other.score(delta=0.5))
+        assert bandit.state.decisions == 1
+        with pytest.raises(ValueError, match="not comparable"):
+            shared(ledger, snapshot=tmp_path / "bandit.json")
+        assert shared(ledger, mixed=True).state.decisions == 2
+
+
+def test_records_of_other_things_are_passed_over(place):
+    with Ledger(place) as ledger:
+        ledger.record(REWARD.score(delta=0.1), decision_class="topology")
+        ledger.record(REWARD.score(delta=0.1), decision_class="model_tier", context={"decision": {"action": "ring"}})
+        assert shared(ledger).state.decisions == 0
+
+
+@pytest.mark.parametrize("kept", ["in a file", "on a server"])
+def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
+    place = tmp_path / "rewards.db" if kept == "in a file" else request.getfixturevalue("postgres_url")
+    Ledger(place).close()
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=credit_often, args=(place, seed, 15)) for seed in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    with Ledger(place) as ledger:
+        state = shared(ledger).state
+        assert (state.decisions, sum(state.pulls)) == (45, 45)
+
+
+def test_a_process_that_is_killed_leaves_all_that_it_recorded(place):
+    Ledger(place).close()
+    worker = multiprocessing.get_context("spawn").Process(target=credit_often, args=(place, 1, 10_000))
+    worker.start()
+    with Ledger(place) as ledger:
+        end = time.monotonic() + 60
+        while ledger.history().count() < 5 and time.monotonic() < end:
+            time.sleep(0.02)
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.join()
+        recorded = ledger.history().count()
+        assert recorded >= 5
+        assert shared(ledger).state.decisions == recorded
+
+
+def test_there_is_nothing_to_save_without_a_name(place):
+    with Ledger(place) as ledger, pytest.raises(ValueError, match="name a file"):
+        shared(ledger).save()
