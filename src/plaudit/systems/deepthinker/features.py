@@ -1,0 +1,147 @@
+"""What a learner sees of a phase: 30 numbers for the router, or 16 for a smaller bandit."""
+
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plaudit.systems.deepthinker.phase import Phase
+
+TASKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "scholarly": ("literature", "scholarly", "academic", "citation", "peer-reviewed", "journal"),
+        "research": ("research", "investigate", "survey", "find out", "sources", "evidence"),
+        "code": ("code", "implement", "program", "debug", "refactor", "function", "software"),
+        "analysis": ("analyse", "analyze", "analysis", "compare", "evaluate", "assess"),
+        "creative": ("creative", "story", "poem", "brainstorm", "imagine", "slogan"),
+        "planning": ("plan", "roadmap", "schedule", "strategy", "milestone"),
+    }
+)
+"""Kinds of task, and the words of an objective that tell them; the first kind with a word in it is the task's."""
+
+PHASES = ("research", "plan", "code", "eval", "synth")
+"""Parts of a phase's name that say what it does."""
+
+PHASE_TYPES = ("reconnaissance", "research", "planning", "synthesis", "evaluation", "execution")
+"""Names of phases, as the smaller bandit tells them apart."""
+
+FEATURES = (
+    *(f"task_{name}" for name in TASKS),
+    *(f"phase_{name}" for name in PHASES),
+    "input_length",
+    "log_input_length",
+    "objective_length",
+    "has_code_block",
+    "has_url",
+    "has_long_number",
+    "question_marks",
+    "time_remaining_ratio",
+    "log_minutes_remaining",
+    "time_pressure",
+    "drift_risk",
+    "retries",
+    "difficulty",
+    "recent_score_mean",
+    "recent_score_min",
+    "recent_score_max",
+    "recent_score_trend",
+    "models_used",
+    "councils_used",
+)
+"""The 30 features of the router, in their order."""
+
+CONTEXT = (
+    "time_remaining_minutes",
+    "time_budget_used_pct",
+    "current_score",
+    "score_trend",
+    "difficulty_estimate",
+    "retry_count",
+    "alignment_drift_risk",
+    "alignment_corrections",
+    "tokens_used_thousands",
+    "gpu_pressure",
+    *(f"phase_{name}" for name in PHASE_TYPES),
+)
+"""The 16 features of a smaller bandit, in their order; they are not scaled."""
+
+_BUSY = {"low": 0.0, "medium": 0.5, "high": 1.0}
+
+
+def features(phase: Phase) -> tuple[float, ...]:
+    """Return the 30 features of a phase.
+
+    >>> dict(zip(FEATURES, features(Phase(name="planning", retries=2)), strict=True))["retries"]
+    0.4
+    """
+    ratio = phase.ratio
+    scores = phase.recent_scores or (0.5,)
+    return (
+        *_task(phase.objective),
+        *(float(part in phase.name.lower()) for part in PHASES),
+        min(1.0, len(phase.text) / 10_000),
+        math.log1p(len(phase.text)) / 10,
+        min(1.0, len(phase.objective) / 1000),
+        float("```" in phase.text),
+        float("http://" in phase.text or "https://" in phase.text),
+        float(re.search(r"[0-9]{3}", phase.text) is not None),
+        min(1.0, phase.text.count("?") / 10),
+        ratio,
+        math.log1p(phase.minutes_remaining) / 10,
+        max(0.0, 1.0 - ratio),
+        phase.drift_risk,
+        min(1.0, phase.retries / 5),
+        difficulty(phase),
+        sum(scores) / len(scores),
+        min(scores),
+        max(scores),
+        phase.trend,
+        phase.models_used / 10,
+        phase.councils_used / 5,
+    )
+
+
+def contextual(phase: Phase) -> tuple[float, ...]:
+    """Return the 16 features of a phase.
+
+    >>> contextual(Phase(name="research"))[-6:]
+    (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    """
+    return (
+        phase.minutes_remaining,
+        1.0 - phase.ratio,
+        phase.recent_scores[-1] if phase.recent_scores else 0.5,
+        phase.trend,
+        0.5 if phase.difficulty is None else phase.difficulty,
+        float(phase.retries),
+        phase.drift_risk,
+        float(phase.corrections),
+        phase.tokens_used / 1000,
+        _BUSY[phase.gpu_pressure],
+        *(float(phase.name.lower() == name) for name in PHASE_TYPES),
+    )
+
+
+def difficulty(phase: Phase) -> float:
+    """Return how hard a phase is, from 0 to 1: as it is said to be, or guessed from its size and what came before.
+
+    >>> difficulty(Phase(name="research", objective="x" * 600, retries=1))
+    0.5
+    """
+    if phase.difficulty is not None:
+        return phase.difficulty
+    signs = (
+        len(phase.objective) > 500,
+        len(phase.objective) > 1000,
+        len(phase.text) > 5000,
+        len(phase.text) > 20_000,
+        min(phase.recent_scores, default=0.5) < 0.4,
+    )
+    return min(1.0, (3 + sum(signs) + min(phase.retries, 2)) / 10)
+
+
+def _task(objective: str) -> tuple[float, ...]:
+    """Return a flag for each kind of task, at most one of them set."""
+    words = objective.lower()
+    found = next((name for name, tells in TASKS.items() if any(tell in words for tell in tells)), None)
+    return tuple(float(name == found) for name in TASKS)

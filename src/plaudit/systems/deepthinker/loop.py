@@ -1,0 +1,201 @@
+"""The loop: a phase runs, what was measured becomes a reward, the reward is kept, and the learners learn from it."""
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
+
+from plaudit.errors import DefinitionError, InputError
+from plaudit.learn.alignment import capped
+from plaudit.learn.decision import Decision
+from plaudit.learn.shared import SharedLearner
+from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, ladder, observe
+from plaudit.systems.deepthinker.features import features
+from plaudit.systems.deepthinker.mission import MissionState, after, context_of, parts
+from plaudit.systems.deepthinker.phase import Outcome, Phase
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tuned
+from plaudit.systems.deepthinker.reward_store import RewardStore
+from plaudit.systems.deepthinker.reward_weights import RewardWeights
+
+CORRECTIONS = "alignment_action"
+"""The decision class of corrections."""
+
+
+class Plan(NamedTuple):
+    """How a phase is to be run."""
+
+    decision: Decision
+    """What was chosen, such as the tier of its model, and how likely that was."""
+    correction: str | None
+    """What to do about drift first, where something is to be done."""
+
+
+class Step(NamedTuple):
+    """A phase that has run, and what came of it."""
+
+    record: int
+    """The number of its record."""
+    phase: str
+    decision: Decision
+    signal: RewardSignal
+    point: DriftPoint | None
+    """What it says about the course of its mission, where that was measured."""
+    correction: Decision | None
+    """What the next phase is to begin with."""
+    blocked: str | None
+    """Why nothing was learnt from it, where a rule said so."""
+
+
+class Loop:
+    """What all missions share: the history, the learner that chooses, and the one that corrects their course.
+
+    Learners know nothing but the history: every reward is a record first, and each learner replays the records of its
+    decision class in their order. So a crash between the two loses nothing, and several processes may share a store.
+    """
+
+    def __init__(
+        self,
+        store: RewardStore,
+        router: SharedLearner,
+        *,
+        corrections: SharedLearner | None = None,
+        encode: Callable[[Phase], tuple[float, ...] | None] = features,
+        credit: Literal["following", "formula"] = "following",
+        drift: DriftConfig = DriftConfig(),  # noqa: B008 - it cannot be changed
+        weights: RewardWeights = RewardWeights(),  # noqa: B008 - it cannot be changed
+        config: RewardConfig = RewardConfig(),  # noqa: B008 - it cannot be changed
+    ) -> None:
+        """Take up what the store says so far; the learners are of the store's own ledger.
+
+        `encode` says what the router sees of a phase. Without `corrections` drift is answered by rule. A correction is
+        credited with the reward of the phase that follows it or, as `credit` says, by a formula of its own.
+        """
+        for learner in filter(None, (router, corrections)):
+            if learner.ledger is not store.ledger:
+                raise DefinitionError("a learner of the loop must share the ledger of its store: store.ledger.")
+        if corrections is not None and corrections.decision_class != CORRECTIONS:
+            raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTIONS!r}.")
+        if credit not in ("following", "formula"):
+            raise DefinitionError(f"credit={credit!r} must be 'following' or 'formula'.")
+        self.store, self.router, self.corrections = store, router, corrections
+        self.encode, self.credit = encode, credit
+        self.drift, self.weights, self.config = drift, weights, config
+        self._check_one_reward()
+
+    def mission(self, mission_id: str) -> "Mission":
+        """Return a mission as far as it is on record, or a new one."""
+        return Mission(self, mission_id)
+
+    def catch_up(self) -> int:
+        """Learn from what is on record and not learnt from yet, whoever recorded it; return how many rewards."""
+        return sum(learner.catch_up() for learner in (self.router, self.corrections) if learner is not None)
+
+    def _check_one_reward(self) -> None:
+        """Refuse to go on learning from rewards that another formula made."""
+        mine = tuned(self.weights, self.config).fingerprint
+        for each in self.store.ledger.rewards():
+            if each.name == reward.name and each.fingerprint != mine:
+                chosen = {"decision_class": self.router.decision_class, "reward": each.name, "version": each.version}
+                if any(True for _ in self.store.ledger.history(**chosen)):
+                    raise InputError(
+                        f"the store holds rewards of {each.name}@{each.version}, and the loop would add others that "
+                        "are not comparable. Keep those of other weights or settings in a store of their own."
+                    )
+
+
+class Mission:
+    """One mission: its phases run one after the other, and each is recorded and learnt from once."""
+
+    def __init__(self, loop: Loop, mission_id: str) -> None:
+        """Read what is on record of the mission; `state.steps` says which phase is next."""
+        self.id = mission_id
+        self.state = MissionState()
+        self.steps: list[Step] = []
+        self._loop = loop
+        before = self.state
+        for record in loop.store.iter_history(loop.router.decision_class, mission_id=mission_id, mixed=True):
+            before = self.state
+            self._advance(record.id, record.phase, record.context, record.signal)
+        if self.steps:  # whoever recorded the last phase may have been stopped before this
+            self._credit(before, self.steps[-1])
+
+    def run(self, phase: Phase, execute: Callable[[Phase, Plan], Outcome]) -> Step:
+        """Choose, run the next phase, and learn from it; where `execute` raises, nothing is recorded."""
+        plan = self.plan(phase)
+        return self.finish(phase, plan, execute(phase, plan))
+
+    def plan(self, phase: Phase) -> Plan:
+        """Return how to run the next phase: for those who call `finish` in their own time, rather than `run`."""
+        decision = self._chosen(self._loop.router, self._loop.encode(phase))
+        return Plan(decision, self.state.begun_with[-1])
+
+    def finish(self, phase: Phase, plan: Plan, outcome: Outcome) -> Step:
+        """Record what a phase earned that was run by `plan`, and learn from it."""
+        loop, before, key = self._loop, self.state, self._key(self._loop.router)
+        if plan.decision.id != key:
+            raise InputError(f"the plan {plan.decision.id!r} is not for the next phase, {key!r}: each runs once.")
+        point = None
+        if outcome.similarity is not None:
+            _, point = observe(before.drift, outcome.similarity, loop.drift)
+        signal = outcome.signal(int(point is not None and point.event), loop.weights, loop.config)
+        loop.router.learner.update(loop.router.state, plan.decision, signal.reward)  # a record stays: refuse it before
+        context = context_of(before.steps, plan.decision, outcome, self._correction(point))
+        number = loop.store.add(
+            mission_id=self.id,
+            phase=phase.name,
+            decision_context={"decision_class": loop.router.decision_class, **context},
+            signal=signal,
+            key=key,
+        )
+        step = self._advance(number, phase.name, context, signal)
+        self._credit(before, step)
+        loop.catch_up()
+        return step
+
+    def _advance(self, number: int, phase: str, context: Mapping[str, Any], signal: RewardSignal) -> Step:
+        """Take note of a phase that is on record."""
+        decision = Decision.from_dict(context.get("decision", {}), f"record {number}")
+        self.state = after(self.state, context, signal, self._loop.drift, f"record {number}")
+        blocked = context.get("blocked")
+        self.steps.append(Step(number, phase, decision, signal, self.state.point, self.state.correction, blocked))
+        return self.steps[-1]
+
+    def _correction(self, point: DriftPoint | None) -> Decision | None:
+        """Return what to do about an event of drift: what the learner chooses or, without one, what the rule says."""
+        if point is None or not point.event:
+            return None
+        if self._loop.corrections is not None:
+            chosen = self._chosen(self._loop.corrections)
+        else:
+            chosen = Decision(ladder(point), None, None, None, 0, id=f"{self.id}/{self.state.steps}/{CORRECTIONS}")
+        return capped(chosen, self.state.used)
+
+    def _credit(self, before: MissionState, step: Step) -> None:
+        """Record what the correction before a phase is credited with; recording it again changes nothing."""
+        if before.correction is None:
+            return
+        loop, found = self._loop, parts(before, self.state)
+        context: dict[str, Any] = {"decision": before.correction.to_dict()}
+        if found is not None:
+            context["parts"] = found._asdict()
+        if step.blocked is not None:
+            context["blocked"] = step.blocked
+        key = before.correction.id
+        if loop.credit == "following":
+            decided = {"decision_class": CORRECTIONS, **context}
+            loop.store.add(mission_id=self.id, phase=step.phase, decision_context=decided, signal=step.signal, key=key)
+        elif found is not None:
+            loop.store.ledger.record(
+                found.signal(), run=self.id, phase=step.phase, decision_class=CORRECTIONS, context=context, key=key
+            )
+
+    def _chosen(self, learner: SharedLearner, context: tuple[float, ...] | None = None) -> Decision:
+        """Return a decision on all that is on record; a mission that is taken up again decides as it would have."""
+        learner.catch_up()
+        name = self._key(learner)
+        key = int.from_bytes(sha256(f"{learner.seed}/{name}".encode()).digest()[:6])
+        return learner.learner.choose(learner.state, key, context)._replace(id=name)
+
+    def _key(self, learner: SharedLearner) -> str:
+        """Return what names a decision of this learner in the next phase."""
+        return f"{self.id}/{self.state.steps}/{learner.decision_class}"

@@ -1,0 +1,146 @@
+"""A phase of a mission: what is known before it runs, and what was measured when it has run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from plaudit.errors import OutOfRange, UnknownCategory, WrongType
+from plaudit.learn.decision import number, numbers
+from plaudit.systems.deepthinker.config import RewardConfig
+from plaudit.systems.deepthinker.reward_signal import RewardSignal
+from plaudit.systems.deepthinker.reward_weights import RewardWeights
+
+PRESSURES = ("low", "medium", "high")
+"""How busy the machine is, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """What is known of a phase before it runs; everything but its name has a default.
+
+    >>> Phase(name="research", objective="Survey the literature", minutes_remaining=30, minutes_budget=60).ratio
+    0.5
+    """
+
+    name: str
+    objective: str = ""
+    """What the mission is asked for."""
+    text: str = ""
+    """What the phase is given to work on."""
+    minutes_remaining: float = 0.0
+    minutes_budget: float = 0.0
+    """Minutes of the whole mission; 0 where there is no limit."""
+    drift_risk: float = 0.0
+    """How far the mission seems to be from what was asked, from 0 to 1."""
+    corrections: int = 0
+    """Corrections of its course so far."""
+    retries: int = 0
+    difficulty: float | None = None
+    """How hard it is, from 0 to 1, where somebody knows."""
+    recent_scores: tuple[float, ...] = ()
+    """Quality scores of the phases before it, the newest last."""
+    models_used: int = 0
+    councils_used: int = 0
+    tokens_used: int = 0
+    gpu_pressure: str = "medium"
+
+    def __post_init__(self) -> None:
+        """Refuse what no phase can be."""
+        for name in ("name", "objective", "text"):
+            if not isinstance(getattr(self, name), str):
+                raise WrongType(f"a phase, {name}={getattr(self, name)!r:.60}: it must be a text.")
+        for name in ("minutes_remaining", "minutes_budget", "drift_risk"):
+            object.__setattr__(self, name, _from_0(name, getattr(self, name)))
+        for name in ("corrections", "retries", "models_used", "councils_used", "tokens_used"):
+            object.__setattr__(self, name, _count(name, getattr(self, name)))
+        if self.difficulty is not None:
+            object.__setattr__(self, "difficulty", _share("difficulty", self.difficulty))
+        _share("drift_risk", self.drift_risk)
+        object.__setattr__(self, "recent_scores", numbers(self.recent_scores, "a phase, recent_scores"))
+        if self.gpu_pressure not in PRESSURES:
+            raise UnknownCategory(f"a phase, gpu_pressure={self.gpu_pressure!r:.60}: it is none of {PRESSURES}.")
+
+    @property
+    def ratio(self) -> float:
+        """How much of the time is left, from 0 to 1; all of it where there is no limit."""
+        return min(1.0, self.minutes_remaining / self.minutes_budget) if self.minutes_budget else 1.0
+
+    @property
+    def trend(self) -> float:
+        """How the recent scores move: the last less the first, over how many there are."""
+        scores = self.recent_scores
+        return (scores[-1] - scores[0]) / len(scores) if scores else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was measured of a phase that has run."""
+
+    score_delta: float = 0.0
+    consistency_delta: float = 0.0
+    grounding_delta: float = 0.0
+    cost_tokens: int = 0
+    cost_latency_ms: float = 0.0
+    time_budget_used_pct: float = 0.0
+    similarity: float | None = None
+    """The cosine between what was asked and what came out, where it was measured: see `drift.cosine`."""
+    relevance: float | None = None
+    """How much of what came out bears on the question, from 0 to 1; the similarity where nobody says otherwise."""
+    blocked: str | None = None
+    """Why nothing may be learnt from this phase, where a rule says so."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be recorded; the measurements themselves are the reward's to check."""
+        if self.similarity is not None:
+            object.__setattr__(self, "similarity", _similarity(self.similarity))
+        if self.relevance is not None:
+            object.__setattr__(self, "relevance", _share("relevance", self.relevance))
+        _reason(self.blocked)
+
+    def measured(self, events: int) -> dict[str, float]:
+        """Return what the reward is computed from, with so many alignment events."""
+        return {
+            "score_delta": self.score_delta,
+            "consistency_delta": self.consistency_delta,
+            "grounding_delta": self.grounding_delta,
+            "cost_tokens": self.cost_tokens,
+            "cost_latency_ms": self.cost_latency_ms,
+            "alignment_events": events,
+            "time_budget_used_pct": self.time_budget_used_pct,
+        }
+
+    def signal(self, events: int, weights: RewardWeights, config: RewardConfig) -> RewardSignal:
+        """Return what the phase earned, with so many alignment events."""
+        return RewardSignal.from_phase_outcome(**self.measured(events), weights=weights, config=config)
+
+
+def _reason(blocked: Any) -> None:
+    if blocked is not None and (not isinstance(blocked, str) or not blocked):
+        raise WrongType(f"blocked={blocked!r:.60} must be the reason, as a text.")
+
+
+def _from_0(name: str, value: Any) -> float:
+    found = number(value, f"a phase, {name}")
+    if found < 0:
+        raise OutOfRange(f"a phase, {name}={found!r}: it is below 0.")
+    return found
+
+
+def _count(name: str, value: Any) -> int:
+    found = _from_0(name, value)
+    if found % 1:
+        raise OutOfRange(f"a phase, {name}={found!r}: it is not a whole number.")
+    return int(found)
+
+
+def _share(name: str, value: Any) -> float:
+    found = number(value, f"a phase, {name}")
+    if not 0 <= found <= 1:
+        raise OutOfRange(f"a phase, {name}={found!r}: it is not from 0 to 1.")
+    return found
+
+
+def _similarity(value: Any) -> float:
+    found = number(value, "a phase, similarity")
+    if not -1 - 1e-9 <= found <= 1 + 1e-9:
+        raise OutOfRange(f"a phase, similarity={found!r}: a cosine is from -1 to 1.")
+    return max(-1.0, min(1.0, found))

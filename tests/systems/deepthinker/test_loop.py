@@ -1,0 +1,364 @@
+"""The loop: a phase is chosen, run, rewarded, recorded and learnt from, once, whatever happens in between."""
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+
+import pytest
+
+from bandits import same
+from plaudit import errors
+from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb
+from plaudit.learn.alignment import ACTIONS, CAPS
+from plaudit.systems.deepthinker import RewardStore, RewardWeights
+from plaudit.systems.deepthinker.advisor import TIERS, weighted_tier
+from plaudit.systems.deepthinker.drift import DriftConfig
+from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, contextual, features
+from plaudit.systems.deepthinker.loop import CORRECTIONS, Loop
+from plaudit.systems.deepthinker.phase import Outcome, Phase
+from plaudit.systems.deepthinker.simulated.run import run_phase, simulate
+from plaudit.systems.deepthinker.simulated.world import PHASES, World
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+ROUTER = Router(linucb(TIERS, FEATURES), weighted_tier, minimum=4)
+CORRECTOR = epsilon_greedy(ACTIONS, start=1.0, end=1.0)
+PHASE = Phase(name="research", objective="Survey the field", difficulty=0.5)
+ALWAYS = DriftConfig(begin=0, low=0.99)
+"""Every phase is an event of drift."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    with RewardStore(tmp_path / "kb") as store:
+        yield store
+
+
+def looped(store, *, correct=True, **options):
+    router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
+    corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTIONS) if correct else None
+    return Loop(store, router, corrections=corrector, **options)
+
+
+def outcome(phase, plan):
+    return Outcome(score_delta=0.25, cost_tokens=1000, similarity=0.9, relevance=0.8)
+
+
+# -- one phase --------------------------------------------------------------------------------------------------------
+
+
+def test_a_phase_becomes_a_record_and_the_router_learns_from_it(store):
+    loop = looped(store)
+    seen = []
+    step = loop.mission("m1").run(PHASE, lambda phase, plan: seen.append((phase, plan)) or outcome(phase, plan))
+    [(phase, plan)] = seen
+    assert (phase, plan.correction) == (PHASE, None)
+    [record] = store.get_history(decision_class="model_tier")
+    assert (record.id, record.mission_id, record.phase) == (step.record, "m1", "research")
+    assert record.signal == step.signal
+    assert record.signal.score_delta == 0.25
+    assert record.key == step.decision.id == "m1/0/model_tier"
+    decision = record.context["decision"]
+    assert decision["action"] == plan.decision.action
+    assert decision["probability"] == plan.decision.probability
+    assert tuple(decision["x"]) == features(PHASE)
+    assert record.context["similarity"] == 0.9
+    expected = ROUTER.update(ROUTER.init(), plan.decision, step.signal.reward)
+    assert same(loop.router.state.ridge, expected.ridge)
+    assert loop.router.state.squares == expected.squares
+
+
+def test_an_event_of_drift_is_in_the_reward_and_brings_a_correction(store):
+    loop = looped(store, drift=ALWAYS)
+    mission = loop.mission("m1")
+    step = mission.run(PHASE, outcome)
+    assert step.point.event
+    assert step.signal.components_raw["alignment_events"] == 1
+    assert step.correction.action in ACTIONS
+    plan = mission.plan(PHASE)
+    assert plan.correction == step.correction.action
+
+
+def test_a_phase_whose_similarity_nobody_measured_is_no_event(store):
+    step = looped(store, drift=ALWAYS).mission("m1").run(PHASE, lambda phase, plan: Outcome(score_delta=0.1))
+    assert (step.point, step.correction) == (None, None)
+    assert step.signal.components_raw["alignment_events"] == 0
+
+
+def test_a_phase_that_fails_leaves_nothing_behind(store):
+    mission = looped(store).mission("m1")
+
+    def fails(phase, plan):
+        raise RuntimeError("the model is gone")
+
+    with pytest.raises(RuntimeError, match="the model is gone"):
+        mission.run(PHASE, fails)
+    assert store.get_history() == []
+    assert mission.run(PHASE, outcome).record == 1
+
+
+# -- once -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_carried_out_once(store):
+    mission = looped(store).mission("m1")
+    plan = mission.plan(PHASE)
+    mission.finish(PHASE, plan, outcome(PHASE, plan))
+    with pytest.raises(errors.InputError, match="each runs once"):
+        mission.finish(PHASE, plan, outcome(PHASE, plan))
+    assert len(store.get_history()) == 1
+
+
+def test_a_phase_that_two_run_at_once_is_recorded_once(store):
+    loop = looped(store)
+    one, other, third = (loop.mission("m1") for _ in range(3))
+    plan = one.plan(PHASE)
+    assert plan == other.plan(PHASE)
+    first = one.finish(PHASE, plan, outcome(PHASE, plan))
+    assert other.finish(PHASE, plan, outcome(PHASE, plan)).record == first.record
+    with pytest.raises(errors.KeyConflict):
+        third.finish(PHASE, plan, Outcome(score_delta=-1.0))
+    assert loop.router.state.decisions == 1
+
+
+def test_what_cannot_be_learnt_from_is_refused_before_it_is_recorded(store):
+    mission = looped(store).mission("m1")
+    plan = mission.plan(PHASE)
+    strange = plan._replace(decision=plan.decision.credited_to("HUGE"))
+    with pytest.raises(errors.UnknownCategory, match="HUGE"):
+        mission.finish(PHASE, strange, outcome(PHASE, plan))
+    with pytest.raises(errors.NotFinite):
+        mission.finish(PHASE, plan, Outcome(score_delta=float("nan")))
+    assert store.get_history() == []
+    assert mission.state.steps == 0
+
+
+def test_what_really_ran_is_credited(store):
+    loop = looped(store)
+    mission = loop.mission("m1")
+    plan = mission.plan(PHASE)
+    other = next(tier for tier in TIERS if tier != plan.decision.action)
+    mission.finish(PHASE, plan._replace(decision=plan.decision.credited_to(other)), outcome(PHASE, plan))
+    assert loop.router.state.pulls[TIERS.index(other)] == 1
+    assert "probability" not in store.get_history()[0].context["decision"]
+
+
+# -- nothing is learnt where a rule forbids it ------------------------------------------------------------------------
+
+
+def test_a_phase_that_is_blocked_is_recorded_with_the_reason_and_not_learnt_from(store):
+    loop = looped(store, drift=ALWAYS)
+    mission = loop.mission("m1")
+    mission.run(PHASE, outcome)
+    step = mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.5, blocked="the judge was down"))
+    assert step.blocked == "the judge was down"
+    assert [record.context.get("blocked") for record in store.get_history("model_tier")] == [None, "the judge was down"]
+    assert loop.router.state.decisions == 1
+    [credit] = store.get_history(CORRECTIONS)
+    assert credit.context["blocked"] == "the judge was down"
+    assert loop.corrections.state.decisions == 0
+    mission.run(PHASE, outcome)
+    assert (loop.router.state.decisions, loop.corrections.state.decisions) == (2, 1)
+
+
+# -- corrections ------------------------------------------------------------------------------------------------------
+
+
+def test_a_correction_is_credited_with_the_reward_of_the_phase_after_it(store):
+    loop = looped(store, drift=ALWAYS)
+    mission = loop.mission("m1")
+    first = mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.6, relevance=0.9))
+    second = mission.run(PHASE, lambda phase, plan: Outcome(score_delta=0.5, similarity=0.7, relevance=0.8))
+    [credit] = store.get_history(CORRECTIONS)
+    assert credit.signal == second.signal
+    assert credit.context["decision"] == first.correction.to_dict()
+    assert credit.context["parts"] == pytest.approx(
+        {"drift_before": 0.4, "drift_after": 0.3, "relevance_before": 0.9, "relevance_after": 0.8}
+    )
+    at = ACTIONS.index(first.correction.action)
+    assert loop.corrections.state.pulls[at] == 1
+    assert loop.corrections.state.totals[at] == second.signal.reward
+
+
+def test_a_correction_may_be_credited_by_its_own_formula(store):
+    loop = looped(store, drift=ALWAYS, credit="formula")
+    mission = loop.mission("m1")
+    mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.6, relevance=0.9))
+    mission.run(PHASE, lambda phase, plan: Outcome(score_delta=0.5, similarity=0.7, relevance=0.8))
+    [credit] = store.ledger.history(decision_class=CORRECTIONS)
+    assert credit.signal.reward == "alignment_correction"
+    assert credit.total == pytest.approx(0.1 + 0.5 * -0.1)
+    assert credit.context["parts"] == pytest.approx(credit.signal.inputs)
+    assert sum(loop.corrections.state.totals) == credit.total
+    assert len(store.get_history()) == 2
+    assert store.ledger.verify().ok
+
+
+def test_a_correction_that_no_phase_follows_is_credited_with_nothing(store):
+    loop = looped(store, drift=ALWAYS)
+    loop.mission("m1").run(PHASE, outcome)
+    assert store.get_history(CORRECTIONS) == []
+    assert loop.corrections.state.decisions == 0
+
+
+@pytest.mark.parametrize("correct", [True, False], ids=["learnt", "by rule"])
+def test_no_mission_goes_beyond_a_cap_and_the_next_begins_anew(store, correct):
+    loop = looped(store, correct=correct, drift=ALWAYS)
+    for name in ("m1", "m2"):
+        mission = loop.mission(name)
+        for _ in range(16):
+            mission.run(PHASE, outcome)
+        used = Counter(step.correction.action for step in mission.steps)
+        assert used == mission.state.used
+        assert all(used[action] <= cap for action, cap in CAPS.items())
+        assert used[ACTIONS[0]] > 0
+        assert used["trigger_user_event_drift_confirmation"] == 1
+
+
+def test_without_a_learner_drift_is_answered_by_rule_and_the_credit_is_kept_all_the_same(store):
+    mission = looped(store, correct=False, drift=ALWAYS).mission("m1")
+    steps = [mission.run(PHASE, outcome) for _ in range(4)]
+    assert [step.correction.action for step in steps] == list(ACTIONS[:4])
+    assert [record.context["decision"]["action"] for record in store.get_history(CORRECTIONS)] == list(ACTIONS[:3])
+
+
+def test_any_learner_can_choose_on_any_features(store):
+    bandit = linucb(TIERS, CONTEXT)
+    loop = Loop(store, SharedLearner(store.ledger, bandit, decision_class="model_tier"), encode=contextual)
+    step = loop.mission("m1").run(PHASE, outcome)
+    assert step.decision.context == contextual(PHASE)
+    plain = Loop(
+        store, SharedLearner(store.ledger, epsilon_greedy(TIERS), decision_class="depth"), encode=lambda phase: None
+    )
+    assert plain.mission("m1").run(PHASE, outcome).decision.context is None
+    assert loop.catch_up() == 0
+
+
+# -- a loop that is none ----------------------------------------------------------------------------------------------
+
+
+def test_the_learners_are_of_the_store(store, tmp_path):
+    with RewardStore(tmp_path / "other") as other:
+        with pytest.raises(errors.DefinitionError, match="share the ledger"):
+            Loop(store, SharedLearner(other.ledger, ROUTER, decision_class="model_tier"))
+        router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
+        with pytest.raises(errors.DefinitionError, match="alignment_action"):
+            Loop(store, router, corrections=router)
+        with pytest.raises(errors.DefinitionError, match="credit='both'"):
+            Loop(store, router, credit="both")
+
+
+def test_rewards_of_other_weights_are_not_learnt_from_together(store):
+    looped(store).mission("m1").run(PHASE, outcome)
+    with pytest.raises(errors.InputError, match="deepthinker@1.0.0, and the loop would add others"):
+        looped(store, weights=RewardWeights(score_weight=0.5))
+
+
+# -- a mission is taken up again --------------------------------------------------------------------------------------
+
+
+def story(store):
+    """Return all that is recorded, but for numbers, times and writers."""
+    return sorted((r.key, r.phase, r.decision_class, r.context, r.signal.to_dict()) for r in store.ledger.history())
+
+
+def test_a_mission_that_is_taken_up_again_stands_where_it_stood(store):
+    loop = looped(store, drift=ALWAYS)
+    mission = loop.mission("m1")
+    for _ in range(4):
+        mission.run(PHASE, outcome)
+    again = looped(store, drift=ALWAYS).mission("m1")
+    assert again.state == mission.state
+    assert again.steps == mission.steps
+
+
+def test_a_history_with_a_gap_is_no_mission(store):
+    loop = looped(store)
+    step = loop.mission("m1").run(PHASE, outcome)
+    context = {"decision_class": "model_tier", "step": 5, "decision": step.decision.to_dict()}
+    store.add(mission_id="m1", phase="research", decision_context=context, signal=step.signal)
+    with pytest.raises(errors.InputError, match="record 2 is phase 5 of its mission, where phase 1 should be"):
+        loop.mission("m1")
+
+
+MISSIONS = 3
+
+
+def killed(folder, where, after):
+    """Run simulated missions, and be killed before the `after`th time that a credit is recorded, or learnt from."""
+    owner, name = {"credit": (RewardStore, "add"), "learn": (Loop, "catch_up")}[where]
+    original, times = getattr(owner, name), iter(range(1, 10_000))
+
+    def deadly(self, **arguments):
+        counts = where == "learn" or arguments["decision_context"]["decision_class"] == CORRECTIONS
+        if counts and next(times) == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, **arguments)
+
+    setattr(owner, name, deadly)
+    with RewardStore(folder) as store:
+        simulate(store, missions=MISSIONS, seed=3)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What is recorded where nobody is killed."""
+    with RewardStore(tmp_path_factory.mktemp("whole")) as store:
+        simulate(store, missions=MISSIONS, seed=3)
+        return story(store)
+
+
+@posix
+@pytest.mark.parametrize(("where", "after"), [("learn", 1), ("learn", 8), ("learn", 13), ("credit", 1), ("credit", 3)])
+def test_a_run_that_is_killed_between_record_and_update_goes_on_as_if_nothing_had_happened(
+    tmp_path, whole, where, after
+):
+    process = multiprocessing.get_context("fork").Process(target=killed, args=(tmp_path, where, after))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    with RewardStore(tmp_path) as store:
+        before = len(story(store))
+        loop, _ = simulate(store, missions=MISSIONS, seed=3)
+        assert 0 < before < len(whole)
+        assert story(store) == whole
+        assert loop.router.state.decisions == MISSIONS * len(PHASES)
+        found = fit(store.ledger, loop.router.learner, decision_class="model_tier")
+        assert same(found.ridge, loop.router.state.ridge)
+
+
+# -- several processes ------------------------------------------------------------------------------------------------
+
+
+def missions_of(folder, seed, count):
+    with RewardStore(folder) as store:
+        simulate(store, missions=count, seed=seed)
+
+
+@posix
+def test_two_processes_that_share_a_store_lose_nothing(tmp_path):
+    RewardStore(tmp_path).close()
+    fork = multiprocessing.get_context("fork")
+    processes = [fork.Process(target=missions_of, args=(tmp_path, seed, 4)) for seed in (1, 2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    with RewardStore(tmp_path) as store:
+        records = list(store.ledger.history(decision_class="model_tier"))
+        assert len(records) == len({record.key for record in records}) == 2 * 4 * len(PHASES)
+        loop, _ = simulate(store, missions=4, seed=1)
+        assert loop.router.state.decisions == len(records)
+        assert loop.corrections.state.decisions == store.ledger.history(decision_class=CORRECTIONS).count()
+        assert same(fit(store.ledger, loop.router.learner, decision_class="model_tier").ridge, loop.router.state.ridge)
+        numbers = {record.context["decision"]["number"] for record in records}
+        assert max(numbers) > 4 * len(PHASES), "one of them saw what the other had learnt"
+
+
+def test_a_learner_hears_of_what_others_record(store):
+    one, other = looped(store), looped(store)
+    run_phase(World(1), 0, one.mission("m1"))
+    assert other.router.state.decisions == 0
+    assert other.catch_up() == 1
+    assert same(one.router.state.ridge, other.router.state.ridge)
