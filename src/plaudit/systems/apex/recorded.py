@@ -1,7 +1,8 @@
 """The logs of a run into a ledger, and out of it again, row for row.
 
 A reward becomes a record of `apex.logged`. The decision that earned it, taken in the state before, and how long that
-took travel in the record's context. What has no reward is kept too: as a record of a reward that is always 0.
+took travel in the record's context. The end of an episode belongs to its last decision, which is then there `again`.
+What has no reward is kept too: as a record of a reward that is always 0, and `blocked`, so that nobody learns from it.
 """
 
 import os
@@ -14,7 +15,6 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plaudit import Reward, Signal, term
 from plaudit.drafts import Draft
 from plaudit.errors import FileError, InputError, NotInLedger
 from plaudit.systems.apex.artifacts import (
@@ -26,6 +26,7 @@ from plaudit.systems.apex.artifacts import (
     read_latencies,
     read_rewards,
 )
+from plaudit.systems.apex.entries import rewarded, same, unrewarded, without_reward
 from plaudit.systems.apex.log_reward import logged, logged_signal
 from plaudit.systems.apex.records import put_row
 from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow, Row
@@ -39,22 +40,6 @@ TOLERANCE = 1e-9
 
 BATCH = 1000
 """Records in a transaction."""
-
-
-@term(weight=0.0)
-def nothing() -> float:
-    """Earn nothing: the log has no reward for this decision."""
-    return 0.0
-
-
-unrewarded = Reward(
-    "apex-unrewarded",
-    version="logged",
-    terms=[nothing],
-    fields=[],
-    doc="Carries a decision or a latency whose reward is not in the log.",
-)
-
 
 _COUNTS = {REWARDS: ("decision", "step"), DECISIONS: ("step", "step"), LATENCIES: ("decision", "i")}
 """Of each log: what says to which decision a row belongs, and which key counts."""
@@ -178,7 +163,7 @@ def _check_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> int:
     count = 0
     for row in rows:
         total = logged_signal(row).total
-        rounded += not _same(total, row.r_step)
+        rounded += not same(total, row.r_step)
         if abs(total - row.r_step) > TOLERANCE:
             count += 1
             if len(differing) < 5:
@@ -209,43 +194,23 @@ def _numbered(rows: Iterable[Row], at: str, count: str) -> Iterator[tuple[int, i
 
 def _entries(run: str, rows: Iterable[tuple[int, int, Row]], counts: Counter[str]) -> "Iterator[Entry]":
     """Yield a record for each reward, with the decision that earned it, and for what has no reward."""
-    from plaudit.ledger.record import Entry
-
-    for (episode, decision), group in groupby(rows, key=lambda each: each[:2]):
+    last: dict[int, Any] = {}
+    for (episode, _), group in groupby(rows, key=lambda each: each[:2]):
         parts = {type(row): row for _, _, row in group}
         counts.update(_COUNTED[kind] for kind in parts)
-        context = {
-            name: parts[kind].to_dict(extras=True)
-            for name, kind in (("decision", DecisionRow), ("latency", LatencyRow))
-            if kind in parts
-        }
-        about = {"run": run, "episode": episode, "decision_class": "topology"}
-        reward = parts.get(RewardRow)
+        decision, latency, reward = (parts.get(kind) for kind in (DecisionRow, LatencyRow, RewardRow))
+        assert decision is None or isinstance(decision, DecisionRow)
+        assert latency is None or isinstance(latency, LatencyRow)
         if isinstance(reward, RewardRow):
-            signal = logged_signal(reward)
-            context |= _beside(reward, signal)
-            key = f"{run}/{episode}/reward/{reward.step}"
-            yield Entry(signal=signal, key=key, step=reward.step, context=context or None, **about)
-            continue
-        for name, part in context.items():  # apart, so that each stays what it is when the other comes later
-            counts["unrewarded"] += 1
-            key = f"{run}/{episode}/{name}/{decision}"
-            yield Entry(signal=unrewarded.score(), key=key, step=decision, context={name: part}, **about)
-
-
-def _beside(row: RewardRow, signal: Signal) -> dict[str, Any]:
-    """Return what a row says beyond its signal."""
-    found: dict[str, Any] = {} if _same(signal.total, row.r_step) else {"r_step": row.r_step}
-    if row.detector is not None:
-        found["detector"] = row.detector
-    if row.more:
-        found["more"] = dict(row.more)
-    return found
-
-
-def _same(one: float, other: float) -> bool:
-    """Return whether two numbers are the same to the bit."""
-    return repr(one) == repr(other)
+            again = reward.terminal and decision is None and episode in last
+            earned = logged_signal(reward)
+            yield rewarded(run, episode, reward, earned, last[episode] if again else decision, latency, again=again)
+        else:
+            missing = [row for row in (decision, latency) if row is not None]
+            counts["unrewarded"] += len(missing)
+            yield from (without_reward(run, episode, row) for row in missing)
+        if decision is not None:
+            last = {episode: decision}
 
 
 # -- out of a ledger -------------------------------------------------------------------------------------------------
@@ -258,15 +223,15 @@ def _rows(ledger: "Ledger", run: str) -> Iterator[tuple[str, Row]]:
         if record.signal.reward not in (logged.name, unrewarded.name):
             continue
         context = record.context if isinstance(record.context, Mapping) else {}
-        rewarded = record.signal.reward == logged.name
-        if rewarded:
+        paid = record.signal.reward == logged.name
+        if paid:
             yield REWARDS, _reward_row(record, context)
         for key, name, kind in (("decision", DECISIONS, DecisionRow), ("latency", LATENCIES, LatencyRow)):
-            if key not in context:
+            if key not in context or (key == "decision" and context.get("again")):
                 continue
             row = kind.from_dict(context[key], f"record {record.id}, context[{key!r}]")
             which = (record.episode, name, row.step if isinstance(row, DecisionRow) else row.decision)
-            if not rewarded:
+            if not paid:
                 alone.add(which)
             elif which in alone:  # its reward was imported later than itself
                 continue

@@ -7,7 +7,19 @@ from typing import Any, ClassVar, Self
 
 from plaudit import Signal
 from plaudit.errors import InputError, MissingField, WrongType
-from plaudit.systems.apex.values import action, count, count_from_0, features, flag, from_0, number, share, text, whole
+from plaudit.systems.apex.values import (
+    action,
+    count,
+    count_from_0,
+    features,
+    flag,
+    from_0,
+    number,
+    share,
+    shares,
+    text,
+    whole,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,11 +159,13 @@ class DecisionRow(Row):
     """One decision of the controller; `step` is its tick, counted from 1.
 
     `ms` is what the choice took and `tick_ms` the whole tick; `requested` is the action that was chosen and `executed`
-    the one that took effect ("stay" where a switch was refused); `probability` is how likely the choice was.
+    the one that took effect ("stay" where a switch was refused). `probability` is how likely the choice was, and
+    `probabilities` how likely each action was, in the learner's order; `executed_probability` is how likely it was to
+    choose an action that leads to the one that took effect, by what was known beforehand.
     """
 
     OLDER: ClassVar = {"bandit_ms": "ms"}
-    EXTRAS: ClassVar = ("tick_ms", "requested", "executed", "probability")
+    EXTRAS: ClassVar = ("tick_ms", "requested", "executed", "probability", "executed_probability", "probabilities")
 
     step: int
     topology: str
@@ -165,6 +179,8 @@ class DecisionRow(Row):
     requested: str | None = None
     executed: str | None = None
     probability: float | None = None
+    executed_probability: float | None = None
+    probabilities: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no decision can be."""
@@ -183,11 +199,14 @@ class DecisionRow(Row):
             raise InputError(f"key 'topology_after': {self.topology_after!r}, but no switch was committed.")
         self._set(from_0, "tick_ms", optional=True)
         self._set(action, "requested", "executed", optional=True)
-        self._set(share, "probability", optional=True)
+        self._set(share, "probability", "executed_probability", optional=True)
+        self._set(shares, "probabilities", optional=True)
 
     def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
         """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
         row = super().to_dict(extras=extras)
+        if "probabilities" in row:
+            row["probabilities"] = list(row["probabilities"])
         return row | {"x": list(self.x), "switch": self.switch.to_dict(extras=extras)}
 
 

@@ -5,7 +5,10 @@ from typing import Any, TypeVar
 
 from plaudit.errors import NotFinite, OutOfRange, UnknownCategory, WrongType
 
-ACTIONS = ("stay", "star", "chain", "flat")
+STAY = "stay"
+"""The action that leaves the topology as it is; asking for the active topology by name is the same."""
+
+ACTIONS = (STAY, "star", "chain", "flat")
 """What a decision may ask for: leave the topology as it is, or change it."""
 
 FEATURES = 8
@@ -77,6 +80,13 @@ def action(key: str, value: Any) -> str:
     if value not in ACTIONS:
         raise UnknownCategory(f"key {key!r}: {value!r} is none of {', '.join(ACTIONS)}.")
     return str(value)
+
+
+def shares(key: str, value: Any) -> tuple[float, ...]:
+    """Return numbers from 0 to 1."""
+    if not isinstance(value, list | tuple):
+        raise WrongType(f"key {key!r}: {value!r} is not a list of numbers.")
+    return tuple(share(key, each) for each in value)
 
 
 def features(key: str, value: Any) -> tuple[float, ...]:

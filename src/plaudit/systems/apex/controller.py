@@ -1,0 +1,243 @@
+"""The controller: at every step it decides whether the agents talk in another way, and learns what that earned."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from plaudit import Signal
+from plaudit.errors import InputError, UnknownCategory
+from plaudit.systems.apex.artifacts import Artifacts
+from plaudit.systems.apex.chooser import Chooser
+from plaudit.systems.apex.features import FeatureSource
+from plaudit.systems.apex.logbook import Logbook
+from plaudit.systems.apex.outcome import Choice, Outcome, carried_out
+from plaudit.systems.apex.records import all_tests_pass
+from plaudit.systems.apex.reward import RewardAccumulator
+from plaudit.systems.apex.rows import DecisionRow, RewardRow
+from plaudit.systems.apex.switching import Coordinator
+from plaudit.systems.apex.values import ACTIONS
+
+if TYPE_CHECKING:
+    from plaudit.learn.bandits import Learner
+    from plaudit.learn.decision import Decision
+    from plaudit.ledger.store import Ledger
+
+Credit = Literal["executed", "requested"]
+
+
+class Stats(NamedTuple):
+    """How an episode went so far, as its controller saw it."""
+
+    decisions: int
+    requested: Mapping[str, int]
+    """How often each action was chosen."""
+    executed: Mapping[str, int]
+    """How often each took effect."""
+    switches: Mapping[str, int]
+    """What became of the switches that were attempted: committed, refused, aborted, failed or cancelled."""
+    credited: int
+    """Decisions whose reward is known."""
+    earned: float
+    """The sum of the rewards, the bonus included."""
+    epsilon: float | None
+    """The share of random choices at the last decision, where the learner has one."""
+    latencies: tuple[float, ...]
+    """How long each choice took, in milliseconds."""
+
+    def percentile(self, share: float) -> float:
+        """Return the latency that `share` of the choices stay below: the one at floor(share · n) when sorted."""
+        ordered = sorted(self.latencies)
+        return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else 0.0
+
+
+class Controller:
+    """Decides about the topology of one episode, step by step, and learns from what each step earned.
+
+    At each state of the task `tick` takes a decision and carries it out; when the agents have worked, `observe` is told
+    the states before and after and credits that decision; `finish` ends the episode. Each returns the row it logged.
+    The next episode has a controller of its own, which goes on with the same `Chooser` or with a saved one.
+
+    >>> from plaudit.systems.apex.switching import Router, SwitchEngine
+    >>> router = Router(["planner", "coder", "runner", "critic"])
+    >>> controller = Controller(Coordinator(SwitchEngine(router)), FeatureSource(), seed=7)
+    >>> asyncio.run(controller.tick()).executed
+    'stay'
+    >>> controller.observe({"phase": "planning"}, {"phase": "coding", "tokens_used": 50}).r_step
+    0.295
+    >>> controller.finish(success=True).r_step
+    1.0
+    """
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        features: FeatureSource,
+        *,
+        learner: "Chooser | Learner | None" = None,
+        reward: RewardAccumulator | None = None,
+        artifacts: Artifacts | None = None,
+        ledger: "Ledger | None" = None,
+        run: str = "apex",
+        episode: int = 1,
+        seed: int = 0,
+        clock: Callable[[], float] = time.perf_counter,
+        credit: Credit = "executed",
+        terminal_credit: bool = True,
+    ) -> None:
+        """Begin an episode.
+
+        `learner` is the bandit of the specification unless another is given; a `Chooser` brings what it has learnt, and
+        its own seed.
+        `credit` says which action a reward is learnt for: the one that took effect, or the one that was asked for.
+        `terminal_credit` says whether the bonus at the end is learnt too, by the last decision. `clock` is in seconds.
+        """
+        if credit not in ("executed", "requested"):
+            raise UnknownCategory(f"credit={credit!r} is neither 'executed' nor 'requested'.")
+        self.coordinator = coordinator
+        self.features = features
+        self.chooser = learner if isinstance(learner, Chooser) else Chooser(learner, seed=seed)
+        self.reward = RewardAccumulator() if reward is None else reward
+        self.logbook = Logbook(artifacts, ledger, run=run, episode=episode)
+        self.step = 0
+        """The number of the last tick."""
+        self._clock = clock
+        self._by = credit
+        self._terminal_credit = terminal_credit
+        self._turn = asyncio.Lock()
+        self._rows: list[DecisionRow] = []
+        self._taken: Decision | None = None  # the last decision, as it is to be credited
+        self._pending = False  # whether it waits for its reward
+        self._switched = False  # whether a switch was committed since the last state that was observed
+        self._ended = False
+        self._state: Mapping[str, Any] = {}
+        self._switches: Counter[str] = Counter()
+        self._credited = 0
+        self._earned = 0.0
+
+    async def tick(self) -> DecisionRow:
+        """Take the decision of the state that the task is in, carry it out, and return it.
+
+        A switch that is refused, called off or fails is a decision like any other: the row says what happened, and what
+        took effect is "stay". Ticks that come at the same time wait for each other. A tick that is cancelled logs what
+        it had decided, and the cancellation goes on.
+        """
+        async with self._turn:
+            self._check_open()
+            began = self._clock()
+            self._give_up()
+            self.coordinator.step()
+            choice = self._chosen()
+            engine = self.coordinator.engine
+            before = engine.epoch
+            try:
+                outcome = await carried_out(self.coordinator, choice.decision.action)
+            except BaseException as error:
+                seen = Outcome.seen(engine, choice.decision.action, before, "cancelled", type(error).__name__)
+                self._conclude(choice, seen, began)
+                raise
+            return self._conclude(choice, outcome, began)
+
+    def observe(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> RewardRow:
+        """Credit the last decision with what the step from `prev`, in which it was taken, to `curr` earned.
+
+        A switch that the controller committed is charged whether or not `curr` says so. What cannot be scored is an
+        InputError, after which nothing is learnt or logged and the step can be observed again.
+        """
+        self._check_open(idle=True)
+        if not self._pending:
+            raise InputError(
+                "there is no decision to credit: a step is observed once, after the tick of the state it comes from."
+            )
+        if self._switched:
+            curr = {**curr, "switch_committed": True}
+        row = self._credit(self.step + 1, self.reward.signal(prev, curr))
+        self._pending = self._switched = False
+        self._state = curr
+        return row
+
+    def finish(self, success: bool | None = None) -> RewardRow:
+        """End the episode: the bonus is credited to its last decision, beside what the step of that one earned.
+
+        Where `success` is not given, the last state decides: does every test pass?
+        """
+        self._check_open(idle=True)
+        signal = self.reward.reward.final(success=all_tests_pass(self._state) if success is None else success)
+        reached = self.step if self._pending else self.step + 1
+        if not self._terminal_credit:
+            self._give_up()
+        row = self._credit(reached + 1, signal, again=not self._pending)
+        self._pending, self._ended = False, True
+        return row
+
+    @property
+    def stats(self) -> Stats:
+        """How the episode went so far."""
+        return Stats(
+            len(self._rows),
+            _counts(row.requested for row in self._rows),
+            _counts(row.executed for row in self._rows),
+            dict(self._switches),
+            self._credited,
+            self._earned,
+            None if self._taken is None else self._taken.epsilon,
+            tuple(row.ms for row in self._rows),
+        )
+
+    def _chosen(self) -> Choice:
+        """Return what the learner chooses in the state that the runtime is in."""
+        coordinator = self.coordinator
+        topology = coordinator.engine.topology
+        x = self.features.vector(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
+        asked = self._clock()
+        decision = self.chooser.choose(x)
+        ms = 1e3 * (self._clock() - asked)
+        return Choice(self.step + 1, topology, x, decision, self.chooser.learner.actions, coordinator.can_switch(), ms)
+
+    def _conclude(self, choice: Choice, outcome: Outcome, began: float) -> DecisionRow:
+        """Keep and log a decision, now that it is known what became of it."""
+        row = choice.row(outcome, 1e3 * (self._clock() - began))
+        decision, ran = choice.decision, choice.executed(outcome)
+        if self._by == "requested" or ran == decision.action:
+            self._taken = decision
+        else:
+            self._taken = decision.credited_to(ran, row.executed_probability)
+        self.step, self._pending = choice.step, True
+        self._switched |= outcome.committed
+        self._rows.append(row)
+        if outcome.kind is not None:
+            self._switches[outcome.kind] += 1
+        self.features.step()
+        self.logbook.decision(row)
+        return row
+
+    def _credit(self, step: int, signal: Signal, *, again: bool = False) -> RewardRow:
+        """Learn and log what the last decision earned: both, or, where one of them fails, neither."""
+        row = RewardRow.from_signal(step, signal, detector=self.reward.reward.version)
+        taken = self._taken if not again or self._terminal_credit else None
+        again = again and taken is not None
+        learnt = None if taken is None else self.chooser.learnt(taken, signal.total, again=again)
+        self.logbook.reward(row, signal, None if taken is None else self._rows[-1], again=again)
+        if taken is not None:
+            self.chooser.keep(learnt, again=again)
+            self._credited += not again
+        self._earned += signal.total
+        return row
+
+    def _give_up(self) -> None:
+        """Let a decision that was never credited be one without a reward."""
+        if self._pending:
+            self.logbook.unrewarded(self._rows[-1])
+            self._pending = False
+
+    def _check_open(self, *, idle: bool = False) -> None:
+        if self._ended:
+            raise InputError("the episode has ended; the next one has a controller of its own.")
+        if idle and self._turn.locked():
+            raise InputError("a tick is under way; await it first.")
+
+
+def _counts(actions: Iterable[str | None]) -> dict[str, int]:
+    found = Counter(actions)
+    return {action: found[action] for action in ACTIONS if found[action]}

@@ -1,0 +1,121 @@
+"""The coordinator: when a switch may begin, counted in steps since the last one."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from plaudit.errors import OutOfRange, SwitchInFlight
+from plaudit.systems.apex.switching.engine import Phase, SwitchEngine
+from plaudit.systems.apex.switching.result import SwitchResult
+from plaudit.systems.apex.switching.topologies import TOPOLOGIES
+
+
+class Stats(NamedTuple):
+    """How a coordinator stands."""
+
+    steps: int
+    steps_since_switch: int
+    cooldown_remaining: int
+    switch_count: int
+    abort_count: int
+    refused: Mapping[str, int]
+    """How many requests were refused, by reason."""
+    recent: tuple[SwitchResult, ...]
+    """The last ten switches that began, the latest last."""
+
+
+class Coordinator:
+    """Lets a switch begin when `dwell` steps were spent in a topology and `cooldown` steps have passed since a switch.
+
+    The two run at the same time, so the next switch may come after the larger of them; with `additive` the dwell begins
+    when the cooldown ends. Before the first switch there is no cooldown. Only a switch that was committed counts.
+
+    >>> from plaudit.systems.apex.switching.router import Router
+    >>> coordinator = Coordinator(SwitchEngine(Router(["planner", "coder"])))
+    >>> asyncio.run(coordinator.request_switch("flat")).reason
+    'dwell'
+    >>> coordinator.step(), coordinator.step()
+    (None, None)
+    >>> asyncio.run(coordinator.request_switch("flat")).committed
+    True
+    """
+
+    def __init__(self, engine: SwitchEngine, *, dwell: int = 2, cooldown: int = 2, additive: bool = False) -> None:
+        """Begin at step 0, with the dwell before the first switch."""
+        if dwell < 0 or cooldown < 0:
+            raise OutOfRange(f"dwell={dwell!r} and cooldown={cooldown!r} are numbers of steps, from 0 up.")
+        self.engine = engine
+        self.dwell = dwell
+        self.cooldown = cooldown
+        self.additive = additive
+        self.steps = 0
+        self._switched_at: int | None = None
+        self._lock = asyncio.Lock()
+        self._refused: Counter[str] = Counter()
+
+    @property
+    def switched_at(self) -> int:
+        """The step of the last committed switch, 0 before the first."""
+        return self._switched_at or 0
+
+    @property
+    def steps_since_switch(self) -> int:
+        """How many steps were taken since the last committed switch, or since the start."""
+        return self.steps - self.switched_at
+
+    @property
+    def cooldown_remaining(self) -> int:
+        """How many steps the cooldown still takes."""
+        return 0 if self._switched_at is None else max(0, self.cooldown - self.steps_since_switch)
+
+    def step(self) -> None:
+        """Count a step; a controller does so once a tick."""
+        self.steps += 1
+
+    def can_switch(self) -> str | None:
+        """Return why no switch may begin now, "in_flight", "cooldown" or "dwell"; None where one may."""
+        if self.engine.phase is not Phase.IDLE:
+            return "in_flight"
+        if self.cooldown_remaining:
+            return "cooldown"
+        rest = self.cooldown if self.additive and self._switched_at is not None else 0
+        return "dwell" if self.steps_since_switch < rest + self.dwell else None
+
+    async def request_switch(self, target: str) -> SwitchResult:
+        """Switch to `target` where that is allowed, and return what became of it; a refusal is a result too.
+
+        Whether it is allowed is decided with the lock in hand. A request that finds the lock taken is refused at once.
+        """
+        if target not in TOPOLOGIES:
+            return self._refuse(target, "unknown_topology")
+        if self._lock.locked():
+            return self._refuse(target, "in_flight")
+        async with self._lock:
+            reason = self.can_switch()
+            if reason is not None:
+                return self._refuse(target, reason)
+            epoch = self.engine.epoch
+            try:
+                return await self.engine.switch(target)
+            except SwitchInFlight:  # of another engine on the same router
+                return self._refuse(target, "in_flight")
+            finally:
+                if self.engine.epoch != epoch:  # even where an error came after the commit
+                    self._switched_at = self.steps
+
+    def stats(self) -> Stats:
+        """Return the counts, the refusals by reason and the last ten switches."""
+        return Stats(
+            self.steps,
+            self.steps_since_switch,
+            self.cooldown_remaining,
+            self.engine.switch_count,
+            self.engine.abort_count,
+            dict(self._refused),
+            self.engine.recent,
+        )
+
+    def _refuse(self, target: str, reason: str) -> SwitchResult:
+        self._refused[reason] += 1
+        return self.engine.refused(target, reason)

@@ -1,0 +1,175 @@
+"""The switch engine: from one topology to another without losing, doubling or reordering a message."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+
+from plaudit.errors import OutOfRange, SwitchInFlight
+from plaudit.systems.apex.switching.result import SwitchResult
+from plaudit.systems.apex.switching.router import Router
+from plaudit.systems.apex.switching.topologies import TOPOLOGIES
+
+RECENT = 10
+"""How many switches are remembered."""
+
+
+class Phase(StrEnum):
+    """What a switch engine is doing."""
+
+    IDLE = "IDLE"
+    PREPARE = "PREPARE"
+    """New messages begin to wait for the next epoch."""
+    QUIESCE = "QUIESCE"
+    """The agents receive what is left of the active epoch."""
+    COMMIT = "COMMIT"
+    """All of it was received: the next epoch begins, with the new topology."""
+    ABORT = "ABORT"
+    """It was not, in time: what waited is put behind what is active, and nothing else changes."""
+
+
+class SwitchEngine:
+    """Switches the topology of a router, one switch at a time.
+
+    A switch waits only in QUIESCE, for at most `quiesce_timeout` seconds from its start, and looks every `poll` seconds
+    whether the agents have received what they had. However it ends, by time-out, by cancellation or by an error, the
+    router is in one epoch again and the engine is idle.
+
+    >>> router = Router(["planner", "coder", "runner", "critic"])
+    >>> result = asyncio.run(SwitchEngine(router).switch("chain"))
+    >>> result.committed, result.previous, router.topology, router.epoch
+    (True, 'star', 'chain', 1)
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        *,
+        quiesce_timeout: float = 0.05,
+        poll: float = 0.001,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Begin idle; `clock` and `sleep` are in seconds."""
+        if not quiesce_timeout >= 0 or not poll >= 0:
+            raise OutOfRange(f"quiesce_timeout={quiesce_timeout!r} and poll={poll!r} are seconds, from 0 up.")
+        self.router = router
+        self.switch_count = 0
+        self.abort_count = 0
+        self._timeout = quiesce_timeout
+        self._poll = poll
+        self._clock = clock
+        self._sleep = sleep
+        self._phase = Phase.IDLE
+        self._marks: list[tuple[Phase, float]] = []
+        self._recent: deque[SwitchResult] = deque(maxlen=RECENT)
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return self._phase
+
+    @property
+    def topology(self) -> str:
+        """The active topology."""
+        return self.router.topology
+
+    @property
+    def epoch(self) -> int:
+        """The active epoch."""
+        return self.router.epoch
+
+    @property
+    def recent(self) -> tuple[SwitchResult, ...]:
+        """The last ten switches that began, the latest last: also those that were cancelled."""
+        return tuple(self._recent)
+
+    async def switch(self, target: str) -> SwitchResult:
+        """Switch to `target` and return what became of it; a target that is already active begins an epoch too.
+
+        An unknown target is refused in the result. SwitchInFlight is raised while another switch runs. A cancellation,
+        or an error of the clock or of `sleep`, calls the switch off and goes on to the caller.
+        """
+        if self._phase is not Phase.IDLE:
+            raise SwitchInFlight(f"the engine is in {self._phase}; wait until the switch ends, then ask again.")
+        if target not in TOPOLOGIES:
+            return self.refused(target, "unknown_topology")
+        try:
+            return await self._run(target)
+        finally:
+            self._phase = Phase.IDLE
+
+    def refused(self, target: str, reason: str) -> SwitchResult:
+        """Return the result of a switch that did not begin."""
+        return SwitchResult(
+            requested=target,
+            previous=self.topology,
+            topology=self.topology,
+            epoch=self.epoch,
+            reason=reason,
+            switch_count=self.switch_count,
+            abort_count=self.abort_count,
+        )
+
+    async def _run(self, target: str) -> SwitchResult:
+        before, dropped, moved = self.topology, self.router.dropped, 0
+        self._marks = []
+        self._enter(Phase.PREPARE)
+        self.router.prepare()
+        reason: str | None = "error"
+        try:
+            reason = await self._attempt(target)
+        except asyncio.CancelledError:
+            reason = "cancelled"
+            raise
+        finally:
+            if reason is not None:
+                moved = self._call_off()
+            result = self._ended(target, before, reason, moved, self.router.dropped - dropped)
+            self._recent.append(result)
+        return result
+
+    async def _attempt(self, target: str) -> str | None:
+        """Wait until every agent has received what it had, then commit; return why that could not be, else None."""
+        self._enter(Phase.QUIESCE)
+        while not self.router.drained():
+            if self._clock() - self._marks[0][1] >= self._timeout:
+                return "quiesce_timeout"
+            await self._sleep(self._poll)
+        self._enter(Phase.COMMIT)
+        self.router.commit(target)
+        self.switch_count += 1
+        return None
+
+    def _call_off(self) -> int:
+        try:
+            self._enter(Phase.ABORT)
+        finally:  # whatever the clock does, the router comes back into one epoch
+            self.abort_count += 1
+            moved = self.router.abort()
+        return moved
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._marks.append((phase, self._clock()))
+
+    def _ended(
+        self, target: str, before: str, reason: str | None, moved: int, dropped: Mapping[str, int]
+    ) -> SwitchResult:
+        ends = [*(at for _, at in self._marks[1:]), self._clock()]
+        return SwitchResult(
+            requested=target,
+            previous=before,
+            topology=self.topology,
+            epoch=self.epoch,
+            accepted=True,
+            committed=reason is None,
+            reason=reason,
+            elapsed_ms=1e3 * (ends[-1] - self._marks[0][1]),
+            phase_ms={phase.lower(): 1e3 * (end - at) for (phase, at), end in zip(self._marks, ends, strict=True)},
+            migrated=moved,
+            dropped_by_reason=dict(dropped),
+            switch_count=self.switch_count,
+            abort_count=self.abort_count,
+        )

@@ -1,0 +1,240 @@
+"""The router: what it lets through it stamps, copies for each recipient, and delivers in order."""
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, overload
+from weakref import WeakValueDictionary
+
+from plaudit.errors import DefinitionError, DuplicateName, MessageRefused, OutOfRange, UnknownCategory, WrongType
+from plaudit.systems.apex.switching.message import BROADCAST, SYSTEM, Message, carried
+from plaudit.systems.apex.switching.queues import Queues
+from plaudit.systems.apex.switching.topologies import TOPOLOGIES, recipients
+
+DEAD_LETTERS = 100
+"""How many of the messages that were given up are kept to be looked at."""
+
+
+class Router:
+    """Carries messages between agents: each in order from its sender, none lost, none twice.
+
+    A message that was accepted is received once, unless it expires first; then it is counted in `dropped` and kept in
+    `dead_letters`. `capacity` bounds what waits for one agent, in both epochs together: where there is no room, the
+    sender is refused. All calls come from one thread, that of the event loop, and none of them waits.
+
+    >>> router = Router(["planner", "coder"])
+    >>> sent = router.send(sender="planner", recipient="coder", payload={"do": "write a test"})
+    >>> router.receive("coder") == sent[0]
+    True
+    """
+
+    def __init__(
+        self,
+        agents: Iterable[str],
+        *,
+        topology: str = "star",
+        capacity: int = 10_000,
+        ttl: float = 60.0,
+        max_attempts: int = 5,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin in epoch 0; `ttl` is in the clock's seconds."""
+        self.agents = _agents(agents)
+        if topology not in TOPOLOGIES:
+            raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(TOPOLOGIES)}.")
+        if capacity < 1 or max_attempts < 0 or not ttl > 0:
+            raise OutOfRange("a router needs a capacity from 1, max_attempts from 0 and a ttl above 0.")
+        self.max_attempts = max_attempts
+        self._topology = topology
+        self._ttl = ttl
+        self._clock = clock
+        self._queues = Queues(self.agents, capacity)
+        self._named = 0
+        self._dropped: Counter[str] = Counter()
+        self._dead: deque[Message] = deque(maxlen=DEAD_LETTERS)
+        # What agents hold and may put back, for as long as they hold it. By identity: payloads have no hash.
+        self._received: WeakValueDictionary[int, Message] = WeakValueDictionary()
+
+    @property
+    def topology(self) -> str:
+        """The topology whose rules hold."""
+        return self._topology
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose messages are delivered."""
+        return self._queues.epoch
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """How many messages were given up after they had been accepted, by reason: "expired" or "max_attempts"."""
+        return Counter(self._dropped)
+
+    @property
+    def dead_letters(self) -> tuple[Message, ...]:
+        """The last hundred messages that were given up, each with its `drop_reason`."""
+        return tuple(self._dead)
+
+    def pending(self, agent: str | None = None) -> int:
+        """Return how many messages wait for `agent`, or for all of them, in both epochs."""
+        return sum(map(self._queues.waiting, self.agents if agent is None else [self._known(agent)]))
+
+    @overload
+    def send(self, message: Message) -> tuple[Message, ...]: ...
+
+    @overload
+    def send(
+        self,
+        *,
+        sender: str,
+        recipient: str,
+        payload: Any,
+        episode_id: str = "",
+        msg_id: str = ...,
+        created_ts: float = 0.0,
+        expires_ts: float = 0.0,
+    ) -> tuple[Message, ...]: ...
+
+    def send(self, message: Message | None = None, **parts: Any) -> tuple[Message, ...]:
+        """Accept a message, or one made of the parts given, and return the copy of it that each recipient will get.
+
+        A copy has a payload of its own, as JSON carries it, and begins with attempt 0. Either every recipient gets one
+        or the message is refused: `reason` is one of those of `recipients`, "payload_too_large", "payload_not_json",
+        "expired" or "queue_full". While a switch runs, the rules of the topology that is still active hold.
+        """
+        if (message is None) is (not parts):
+            raise WrongType("send takes a message, or the parts of one by name; dataclasses.replace changes a message.")
+        if message is None:
+            message = Message(**{"episode_id": "", "msg_id": self._name(), **parts})
+        reached = recipients(self._topology, message.sender, message.recipient, self.agents)
+        text = carried(message.payload)
+        now = self._clock()
+        expires = _not_past(message, now) or now + self._ttl
+        copies = tuple(self._copy(message, agent, json.loads(text), now, expires) for agent in reached)
+        for agent in reached:
+            self._make_room(agent, now)
+        for copy in copies:
+            self._queues.put(copy)
+        return copies
+
+    def receive(self, agent: str) -> Message | None:
+        """Return the oldest message of the active epoch for `agent`, or None where there is none."""
+        self._give_up("expired", self._queues.expire(self._known(agent), self._clock()))
+        message = self._queues.take(agent)
+        if message is not None:
+            self._received[id(message)] = message
+        return message
+
+    def retry(self, message: Message) -> Message:
+        """Put back a message that could not be dealt with, behind all others, and return it as it now stands.
+
+        It may be put back once each time it is received, and `max_attempts` times in all; its time to live goes on. The
+        `reason` of a refusal is "not_received" or "queue_full", or else "max_attempts" or "expired": then the message
+        is given up. This is the one way in which messages of a sender change their order.
+        """
+        if self._received.get(id(message)) is not message:
+            raise MessageRefused(
+                f"message {message.msg_id!r} is not in hand: only what receive() returned can be put back, and once.",
+                reason="not_received",
+            )
+        now = self._clock()
+        reason = _spent(message, now, self.max_attempts)
+        if reason is None:
+            self._make_room(message.recipient, now)
+        del self._received[id(message)]
+        if reason is not None:
+            self._give_up(reason, [message])
+            raise MessageRefused(
+                f"message {message.msg_id!r} for {message.recipient!r} is given up after {message.attempt} retries: "
+                f"{'it has expired' if reason == 'expired' else 'there may be no more'}.",
+                reason=reason,
+            )
+        again = replace(message, topo_epoch=self._queues.ingress, attempt=message.attempt + 1, redelivered=True)
+        self._queues.put(again)
+        return again
+
+    def prepare(self) -> None:
+        """Let what is sent from now on wait for the next epoch; SwitchInFlight where it already does."""
+        self._queues.prepare()
+
+    def drained(self) -> bool:
+        """Return whether no agent has a message of the active epoch left; what has expired is given up."""
+        now = self._clock()
+        for agent in self.agents:
+            self._give_up("expired", self._queues.expire(agent, now))
+        return self._queues.drained
+
+    def commit(self, topology: str) -> None:
+        """Begin the next epoch with the rules of `topology`; every queue of the active one must be empty."""
+        self._queues.commit()
+        self._topology = topology
+
+    def abort(self) -> int:
+        """Stay in the active epoch: move what waited for the next behind it and return how many messages that were."""
+        return self._queues.abort()
+
+    def _copy(self, message: Message, agent: str, payload: Any, now: float, expires: float) -> Message:
+        return replace(
+            message,
+            recipient=agent,
+            payload=payload,
+            topo_epoch=self._queues.ingress,
+            attempt=0,
+            created_ts=message.created_ts or now,
+            expires_ts=expires,
+            redelivered=False,
+            drop_reason=None,
+        )
+
+    def _name(self) -> str:
+        self._named += 1
+        return f"m{self._named}"
+
+    def _known(self, agent: str) -> str:
+        if agent not in self.agents:
+            raise MessageRefused(
+                f"there is no agent {agent!r}, but {', '.join(self.agents)}.", reason="unknown_recipient"
+            )
+        return agent
+
+    def _make_room(self, agent: str, now: float) -> None:
+        """Refuse a message that does not fit, even when all that has expired is given up."""
+        if self._queues.waiting(agent) < self._queues.capacity:
+            return
+        self._give_up("expired", self._queues.sweep(agent, now))
+        if self._queues.waiting(agent) >= self._queues.capacity:
+            raise MessageRefused(
+                f"{self._queues.capacity:,} messages wait for {agent!r}, and no more fit. Let it receive, then send.",
+                reason="queue_full",
+            )
+
+    def _give_up(self, reason: str, messages: list[Message]) -> None:
+        self._dropped.update([reason] * len(messages))
+        self._dead.extend(replace(message, drop_reason=reason) for message in messages)
+
+
+def _agents(names: Iterable[str]) -> tuple[str, ...]:
+    agents = tuple(names)
+    if not agents or {BROADCAST, SYSTEM, ""} & {*agents}:
+        raise DefinitionError(f"a router needs agents, and none called {BROADCAST!r}, {SYSTEM!r} or '': {agents}.")
+    if len({*agents}) < len(agents):
+        raise DuplicateName(f"two agents share a name: {', '.join(agents)}.")
+    return agents
+
+
+def _not_past(message: Message, now: float) -> float:
+    """Return when `message` expires, 0 where it does not say."""
+    if not message.expires_ts >= 0:
+        raise OutOfRange(f"message {message.msg_id!r}: expires_ts is {message.expires_ts!r}, not a time from 0 up.")
+    if 0 < message.expires_ts <= now:
+        raise MessageRefused(f"message {message.msg_id!r} expired before it was sent.", reason="expired")
+    return message.expires_ts
+
+
+def _spent(message: Message, now: float, max_attempts: int) -> str | None:
+    """Return why `message` is not delivered again, None where it is."""
+    if message.attempt >= max_attempts:
+        return "max_attempts"
+    return "expired" if message.expires_ts <= now else None
