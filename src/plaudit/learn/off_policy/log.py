@@ -1,0 +1,168 @@
+"""Logged decisions as columns: what a policy was, chose and earned, checked once at the door."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.errors import (
+    DefinitionError,
+    NotEvaluable,
+    NotFinite,
+    OutOfRange,
+    ShapeMismatch,
+    UnknownCategory,
+    WrongType,
+    did_you_mean,
+)
+
+Numbers = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+_UNEXPLORED = (
+    "every decision was logged with probability 1, so nothing tells what another action would have earned. "
+    "Log the decisions of a policy that explores: linucb, epsilon_ridge and the like always do."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedDecisions:
+    """Decisions in the order in which they were made, a row each.
+
+    >>> log = LoggedDecisions(("stay", "star"), ["star", "stay", "star"], [0.5, 0.5, 0.25], [1.0, 0.0, 2.0])
+    >>> len(log), log.chosen.tolist(), log.features
+    (3, [1, 0, 1], 0)
+    """
+
+    actions: tuple[str, ...]
+    """What could be chosen."""
+    chosen: Codes
+    """What was: positions in `actions`, or the names themselves."""
+    probabilities: Numbers
+    """How likely that was when it was chosen."""
+    rewards: Numbers
+    contexts: Numbers | None = None
+    """What was seen before, a row of features each; None where nothing is."""
+    episodes: Codes | None = None
+    """To which episode a decision belongs, as a number or a text; None where each stands for itself."""
+
+    def __post_init__(self) -> None:
+        """Turn the columns into arrays and refuse what can carry no estimate."""
+        keep = object.__setattr__
+        keep(self, "actions", _names(self.actions))
+        keep(self, "chosen", _codes(self.chosen, self.actions))
+        if not len(self.chosen):
+            raise NotEvaluable("there is no decision in the log.")
+        keep(self, "probabilities", _column("probabilities", self.probabilities, len(self)))
+        keep(self, "rewards", _column("rewards", self.rewards, len(self)))
+        if self.contexts is not None:
+            keep(self, "contexts", _contexts(self.contexts, len(self)))
+        if self.episodes is not None:
+            keep(self, "episodes", _episodes(self.episodes, len(self)))
+        _check_probabilities(self.probabilities)
+        _check_finite("rewards", self.rewards)
+
+    def __len__(self) -> int:
+        """Return how many decisions there are."""
+        return len(self.chosen)
+
+    @property
+    def features(self) -> int:
+        """How many features a decision was made on."""
+        return 0 if self.contexts is None else self.contexts.shape[1]
+
+
+def _names(actions: Any) -> tuple[str, ...]:
+    names = (actions,) if isinstance(actions, str) else tuple(actions)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise DefinitionError(f"actions={actions!r:.80} must be names.")
+    if len(set(names)) != len(names):
+        raise DefinitionError(f"actions={actions!r:.80} has a name twice.")
+    return names
+
+
+def _codes(chosen: Any, actions: Sequence[str]) -> Codes:
+    """Return positions in `actions` for positions or names."""
+    given = np.asarray(chosen)
+    if given.ndim != 1:
+        raise ShapeMismatch(f"chosen has the shape {given.shape}; one action a decision is a single column.")
+    if not given.size:
+        return np.empty(0, np.intp)
+    if given.dtype.kind in "UO":
+        known = {name: at for at, name in enumerate(actions)}
+        for row, name in enumerate(given.tolist()):
+            if name not in known:
+                raise unknown(row, name, actions)
+        return np.fromiter((known[name] for name in given.tolist()), np.intp, len(given))
+    if given.dtype.kind not in "iu":
+        raise WrongType(f"chosen holds {given.dtype} numbers; it takes the names of actions or their positions.")
+    if given.min() < 0 or given.max() >= len(actions):
+        row = int(np.flatnonzero((given < 0) | (given >= len(actions)))[0])
+        raise UnknownCategory(f"decision {row}: there is no action {given[row]}, only 0 to {len(actions) - 1}.")
+    return given.astype(np.intp, copy=False)
+
+
+def unknown(row: int, name: object, actions: Sequence[str]) -> UnknownCategory:
+    """Return the error for a decision whose action is none of those that there are."""
+    near = did_you_mean(name, actions) if isinstance(name, str) else ""
+    return UnknownCategory(f"decision {row}: action {name!r:.60} is none of {', '.join(actions)}.{near}")
+
+
+def _column(name: str, values: Any, count: int) -> Numbers:
+    if isinstance(values, Sequence) and any(value is None for value in values):
+        values = [np.nan if value is None else value for value in values]
+    try:
+        column = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise WrongType(f"{name} must be numbers.") from None
+    if column.shape != (count,):
+        raise ShapeMismatch(f"{name} has the shape {column.shape}, and there are {count} decisions.")
+    return column
+
+
+def _contexts(values: Any, count: int) -> Numbers:
+    try:
+        rows = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise ShapeMismatch("contexts must be rows of numbers, as many in each row.") from None
+    if rows.ndim != 2 or len(rows) != count:
+        raise ShapeMismatch(f"contexts have the shape {rows.shape}; {count} decisions have as many rows of features.")
+    _check_finite("contexts", rows)
+    return rows
+
+
+def _episodes(values: Any, count: int) -> Codes:
+    given = np.asarray(values)
+    if given.shape != (count,):
+        raise ShapeMismatch(f"episodes has the shape {given.shape}, and there are {count} decisions.")
+    if given.dtype.kind == "O":
+        given = given.astype(str)
+    return np.unique(given, return_inverse=True)[1].astype(np.intp, copy=False)
+
+
+def _check_finite(name: str, values: Numbers) -> None:
+    fine = np.isfinite(values)
+    if not fine.all():
+        row = int(np.argwhere(~fine)[0][0])
+        raise NotFinite(f"decision {row}: {name} has {values[row].tolist()!r:.80}, which is no finite number.")
+
+
+def _check_probabilities(probabilities: Numbers) -> None:
+    missing = np.isnan(probabilities)
+    if missing.any():
+        raise NotEvaluable(
+            f"{missing.sum():,} of {len(missing):,} decisions have no probability, the first is decision "
+            f"{int(missing.argmax())}. Without it nobody knows what they stand for: log decisions whose learner "
+            "reports it (Decision.probability)."
+        )
+    outside = (probabilities <= 0) | (probabilities > 1)
+    if outside.any():
+        row = int(outside.argmax())
+        raise OutOfRange(
+            f"decision {row}: its probability is {probabilities[row].item()!r}; what was chosen had one above 0 and "
+            "up to 1."
+        )
+    if (probabilities == 1).all():
+        raise NotEvaluable(_UNEXPLORED)

@@ -1,0 +1,172 @@
+"""Policies to be evaluated: functions from rows of features to rows of probabilities, whose columns have names."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, ShapeMismatch, did_you_mean
+from plaudit.learn.bandits import Learner
+from plaudit.learn.off_policy.log import LoggedDecisions
+from plaudit.learn.router import Router
+
+Numbers = NDArray[np.float64]
+Policy = Callable[[Numbers], Any]
+"""From (n, d) contexts to (n, K) probabilities; (n, 0) contexts where the log has none."""
+
+_ROUNDING = 1e-6
+"""By how much probabilities may miss their sum of 1."""
+UNSUPPORTED = 0.01
+"""How often, at most, a policy may take actions that nobody logged: so much hardly moves an estimate."""
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy that says what its columns are, and what it is called."""
+
+    name: str
+    actions: tuple[str, ...]
+    """The action of each column; what a log has beyond them is never taken."""
+    function: Policy
+    features: int | None = None
+    """How many features it reads; None if any number will do."""
+
+    def __call__(self, contexts: Numbers) -> Numbers:
+        """Return how likely each action is in each context."""
+        if self.features is not None and contexts.shape[1] != self.features:
+            raise ShapeMismatch(
+                f"policy {self.name} reads {self.features} features, and the log has {contexts.shape[1]}: it was made "
+                "for other decisions."
+            )
+        return np.asarray(self.function(contexts), np.float64)
+
+
+def named(function: Policy, actions: Sequence[str], name: str | None = None) -> NamedPolicy:
+    """Return a function as a policy whose columns are `actions`.
+
+    >>> named(lambda contexts: np.full((len(contexts), 2), 0.5), ("stay", "star"), "a coin").name
+    'a coin'
+    """
+    return NamedPolicy(name or called(function), tuple(actions), function)
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """The policy that takes every action equally often: those named, or all that were logged."""
+
+    actions: tuple[str, ...] | None = None
+    name: str = "uniform"
+
+    def among(self, logged: tuple[str, ...]) -> "Uniform":
+        """Return it with the actions to choose from."""
+        return self if self.actions else Uniform(logged)
+
+    def __call__(self, contexts: Numbers) -> Numbers:
+        """Return how likely each action is in each context."""
+        if not self.actions:
+            raise DefinitionError("uniform() does not know yet what it chooses from: name the actions.")
+        return np.full((len(contexts), len(self.actions)), 1.0 / len(self.actions))
+
+
+def uniform(actions: Sequence[str] | None = None) -> Uniform:
+    """Return the policy that takes every action equally often: those named, or all that were logged.
+
+    >>> uniform(("stay", "star"))(np.empty((1, 0)))
+    array([[0.5, 0.5]])
+    """
+    return Uniform(None if actions is None else tuple(actions))
+
+
+def always(action: str) -> NamedPolicy:
+    """Return the policy that takes one action, whatever it sees.
+
+    >>> always("stay").actions
+    ('stay',)
+    """
+    return named(lambda contexts: np.ones((len(contexts), 1)), (action,), f"always {action}")
+
+
+def learnt(learner: Learner, state: Any, name: str = "learner") -> NamedPolicy:
+    """Return what a learner would choose from now on, if it learnt nothing more."""
+    features = len(learner.features) or None
+    return NamedPolicy(name, learner.actions, lambda contexts: learner.probabilities(state, contexts), features)
+
+
+def saved(path: str | os.PathLike[str]) -> NamedPolicy:
+    """Return what a learner or a router that was saved would choose."""
+    from plaudit.learn.saving import load
+
+    found = load(path)
+    if isinstance(found.learner, Router) and not found.learner.ready(found.state):
+        raise NotEvaluable(
+            f"the router in {os.fspath(path)} goes by its rule until it has {found.learner.minimum} records, and it "
+            f"has {sum(found.state.pulls)}. The rule is not in the file: evaluate learnt(router, state) instead."
+        )
+    return learnt(found.learner, found.state, os.fspath(path))
+
+
+def called(policy: Policy) -> str:
+    """Return what to call a policy."""
+    name = getattr(policy, "name", None) or getattr(policy, "__name__", None)
+    return str(name) if name and name != "<lambda>" else "the policy"
+
+
+def target(policy: Policy, log: LoggedDecisions, actions: Sequence[str] | None) -> Numbers:
+    """Return how likely `policy` makes each of the log's actions, a row for each decision."""
+    if not callable(policy):
+        raise DefinitionError(f"{policy!r:.60} is no policy: it takes a function from contexts to probabilities.")
+    if isinstance(policy, Uniform):
+        policy = policy.among(log.actions)
+    names = getattr(policy, "actions", None) or actions
+    if names is None:
+        raise DefinitionError(
+            f"{called(policy)} does not say which action each of its columns is: give actions=(…) in their order, or "
+            "name them with named(function, actions)."
+        )
+    contexts = np.empty((len(log), 0)) if log.contexts is None else log.contexts
+    likely = np.asarray(policy(contexts), np.float64)
+    _check(likely, (len(log), len(names)), policy)
+    return _aligned(likely, tuple(names), log, policy)
+
+
+def _check(likely: Numbers, shape: tuple[int, int], policy: Policy) -> None:
+    if likely.shape != shape:
+        raise ShapeMismatch(
+            f"{called(policy)} gives probabilities of the shape {likely.shape}; {shape[0]} decisions among {shape[1]} "
+            f"actions have {shape}."
+        )
+    sums = likely.sum(axis=1)
+    fine = np.abs(sums - 1.0) <= _ROUNDING
+    if fine.all() and likely.min() >= 0:
+        return
+    if not np.isfinite(sums).all():
+        row = int((~np.isfinite(sums)).argmax())
+        raise NotFinite(f"{called(policy)} gives {likely[row].tolist()!r:.80} for decision {row}: no finite numbers.")
+    row = int((~fine | (likely < 0).any(axis=1)).argmax())
+    raise OutOfRange(
+        f"{called(policy)} gives {likely[row].tolist()!r:.80} for decision {row}; probabilities are from 0 to 1 and "
+        "their sum is 1."
+    )
+
+
+def _aligned(likely: Numbers, names: tuple[str, ...], log: LoggedDecisions, policy: Policy) -> Numbers:
+    """Return the columns in the log's order; what nobody logged must hardly ever be taken."""
+    counts = np.bincount(log.chosen, minlength=len(log.actions))
+    logged = {name for name, count in zip(log.actions, counts.tolist(), strict=True) if count}
+    unseen = {name: float(likely[:, at].mean()) for at, name in enumerate(names) if name not in logged}
+    if sum(unseen.values()) > UNSUPPORTED:
+        worst = max(unseen, key=lambda name: unseen[name])
+        raise NotEvaluable(
+            f"{called(policy)} takes {worst!r} in {unseen[worst]:.1%} of the decisions, and the log has none that did: "
+            f"nothing tells what it earns.{did_you_mean(worst, sorted(logged))} Logged: {', '.join(sorted(logged))}."
+        )
+    if names == log.actions:
+        return likely
+    found = np.zeros((len(log), len(log.actions)))
+    for at, name in enumerate(names):
+        if name in log.actions:
+            found[:, log.actions.index(name)] = likely[:, at]
+    return found
