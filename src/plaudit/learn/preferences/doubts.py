@@ -1,0 +1,104 @@
+"""Doubts: what a table of estimates and intervals does not show by itself."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from plaudit.learn.preferences.choices import Array
+from plaudit.learn.preferences.posterior import Prior, Top
+
+_LITTLE = 1.0
+"""Information, in units of the prior's, below which an interval is more the prior's than the choices'."""
+_NOTICEABLE = 0.3
+"""The share of a direction from which on a parameter is named as a part of it."""
+_NOT_NEGLIGIBLE = 0.5
+"""Standard errors from which on the prior moves an estimate."""
+_SURPRISING = 3.0
+"""Standard errors from which on the held rationality does not fit."""
+
+
+def doubts(names: tuple[str, ...], found: Top, prior: Prior, *, scale_fits: bool, separated: bool) -> Iterator[str]:
+    """Yield what a reader must know; the last of `names` is the rationality."""
+    if found.free.size and np.isnan(found.covariance).any():
+        yield "the log-likelihood curves upwards where the search ended, so that there are no standard errors"
+    for at in found.bound:
+        side = "above" if found.theta[at] >= prior.high[at] else "below"
+        yield (
+            f"{names[at]} ends at its bound {found.theta[at]:g}: the choices would put it {side}, "
+            f"and bounds={{{names[at]!r}: (None, None)}} lets it go there"
+        )
+    yield from _undetermined(names, found, prior)
+    if separated:
+        yield (
+            "a reward within reach decides every choice as people did, so they set no upper limit to its scale: "
+            "how large the numbers are is the prior's doing"
+        )
+    else:
+        yield from _pulled(names, found, prior)
+    if not scale_fits and not found.bound.size:
+        yield from _scale(found)
+
+
+def _undetermined(names: tuple[str, ...], found: Top, prior: Prior) -> Iterator[str]:
+    """Yield the directions about which the choices say less than the prior."""
+    free, unit = found.free, prior.deviation[found.free]
+    known = found.information[np.ix_(free, free)] * np.outer(unit, unit)
+    if not len(free) or not np.isfinite(known).all():
+        return
+    silent = [names[at] for at, row in zip(free, known, strict=True) if not np.any(np.abs(row) > 1e-12)]
+    if silent:
+        yield (
+            f"no choice depends on {' or '.join(silent)}: both sides change alike, or every step lies where a branch "
+            "or a clamp hides it; the interval is the prior's"
+        )
+    told, directions = np.linalg.eigh(known)
+    for amount, direction in zip(told, directions.T, strict=True):
+        parts = [names[free[at]] for at in np.flatnonzero(np.abs(direction) > _NOTICEABLE)]
+        if amount >= _LITTLE or set(parts) & set(silent):
+            continue
+        if len(parts) == 1:
+            yield f"the choices say little about {parts[0]}: its interval is mostly the prior's"
+        else:
+            yield (
+                f"the choices do not tell {', '.join(parts[:-1])} and {parts[-1]} apart: along "
+                f"{_shown(direction, names, free)} the intervals are mostly the prior's; hold one of them"
+            )
+
+
+def _pulled(names: tuple[str, ...], found: Top, prior: Prior) -> Iterator[str]:
+    """Yield which estimates the prior has moved, to first order, by a good part of their error."""
+    free = found.free
+    moved = found.covariance @ ((found.theta - prior.mean) / prior.deviation**2)[free]
+    for at, by, error in zip(free, moved, np.sqrt(np.diag(found.covariance)), strict=True):
+        if abs(by) > _NOT_NEGLIGIBLE * error:
+            yield (
+                f"the prior holds {names[at]} back by {abs(by) / error:.1f} standard errors; "
+                "a wider prior= leaves it to the choices"
+            )
+
+
+def _shown(direction: Array, names: tuple[str, ...], free: Array) -> str:
+    """Return a direction as text, each part in units of its prior's deviation."""
+    sign = 1.0 if direction[np.argmax(np.abs(direction))] > 0 else -1.0
+    parts = [f"{sign * part:+.2g} {names[at]}" for at, part in zip(free, direction, strict=True) if abs(part) > 0.05]
+    return f"({' '.join(parts)})"
+
+
+def _scale(found: Top) -> Iterator[str]:
+    """Yield whether the choices follow the reward much more, or less, sharply than the held rationality says.
+
+    A score test: the slope of the log-likelihood along the rationality, in units of its own deviation.
+    """
+    last, free = len(found.theta) - 1, found.free
+    shared = found.information[last, free]
+    own = float(found.information[last, last])
+    left = own - float(shared @ found.covariance @ shared)
+    if not left > 1e-6 * abs(own):  # the fitted weights can scale the reward themselves
+        return
+    slope = -float(found.slope[last])
+    if abs(slope) > _SURPRISING * left**0.5:
+        more = "more" if slope > 0 else "less"
+        yield (
+            f"people follow the reward {more} sharply than its scale says ({abs(slope) / left**0.5:.1f} standard "
+            "errors): fit the scale too, with rationality='fit'"
+        )
