@@ -1,0 +1,80 @@
+"""OpenEnv and NeMo Gym: a reward as a dictionary of its components, and as an OpenEnv `Rubric` with a child a term."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from plaudit.adapters.samples import Features, Scorer, added
+from plaudit.errors import MissingExtra, SpecError
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+
+def components(signal: Signal) -> dict[str, Any]:
+    """Return a signal as the fields of a NeMo Gym verify response, or the metadata of an OpenEnv observation.
+
+    `reward` is the total and `reward_components` what each term adds to it, the same keys for every sample of a
+    reward; the values add up to the total. Which reward it was is said too.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term(weight=2.0)
+    ... def correct(right):
+    ...     return 1 if right else 0
+    >>> signal = Reward("sums", version="1", terms=[correct], fields=[Field("right", flag=True)]).score(right=True)
+    >>> told = components(signal)
+    >>> told["reward"], told["reward_components"], told["reward_version"]
+    (2.0, {'correct': 2.0}, 'sums@1')
+    """
+    return {
+        "reward": signal.total,
+        "reward_components": added(signal),
+        "reward_version": f"{signal.reward}@{signal.version}",
+        "reward_fingerprint": signal.fingerprint,
+    }
+
+
+def rubric(reward: Reward, features: Features) -> Any:
+    """Return `reward` as an OpenEnv `Rubric`: `features` reads its inputs off `action` and `observation`.
+
+    `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is what it added. `signal` is the
+    signal of the last step, and `state_dict()` says which reward it was; another one's state is refused.
+    """
+    library = _library()
+    scorer = Scorer(reward, features)
+    identity = {"reward": reward.name, "version": reward.version, "fingerprint": reward.fingerprint}
+
+    class TermRubric(library.Rubric):  # type: ignore[name-defined, misc]
+        def __init__(self, term: str) -> None:
+            super().__init__()
+            self.term = term
+
+        def forward(self, action: Any, observation: Any) -> float:
+            return scorer({"action": action, "observation": observation}).values[self.term]
+
+    class RewardRubric(library.Rubric):  # type: ignore[name-defined, misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.terms = library.RubricDict({term.name: TermRubric(term.name) for term in reward.terms})
+            self.signal: Signal | None = None
+
+        def forward(self, action: Any, observation: Any) -> float:
+            self.signal = scorer({"action": action, "observation": observation})
+            for name, value in self.signal.values.items():
+                self.terms[name].last_score = value
+            return self.signal.total
+
+        def state_dict(self) -> dict[str, Any]:
+            return dict(identity)
+
+        def load_state_dict(self, state: Mapping[str, Any]) -> None:
+            if dict(state) != identity:
+                raise SpecError(f"this state is of another reward: {dict(state)}; this one is {identity}.")
+
+    return RewardRubric()
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("openenv.core.rubrics")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"an OpenEnv rubric needs {error.name}. Install it: pip install openenv") from None

@@ -1,0 +1,103 @@
+"""Samples of text: a function of yours reads the reward's fields off one sample, and the reward scores them.
+
+The function names what it needs of a sample — prompt, completion, a column of the data set — by its parameters.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from plaudit.errors import DefinitionError, MissingField, WrongType, did_you_mean
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+Features = Callable[..., Any]
+"""From parts of a sample, by their names, to a mapping from the reward's inputs to values."""
+
+CLAMP = "total.clamp"
+"""What the clamp of a total adds to the sum of the terms; no term can be called this."""
+
+
+class ByName:
+    """A function that is given, of everything known about a sample, what its parameters name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        """Read the signature, once."""
+        if not callable(function):
+            raise DefinitionError(f"{function!r:.60} is not a function.")
+        self.function = function
+        self.signature = inspect.signature(function)
+        parameters = self.signature.parameters.values()
+        named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+        self._everything = any(each.kind is each.VAR_KEYWORD for each in parameters)
+        self._needed = [each.name for each in named if each.default is each.empty]
+        self._known = frozenset(each.name for each in named)
+
+    def __call__(self, sample: Mapping[str, Any]) -> Any:
+        """Return what the function makes of a sample; MissingField where it asks for what is not there."""
+        for name in self._needed:
+            if name not in sample:
+                asks = getattr(self.function, "__name__", type(self.function).__name__)
+                raise MissingField(
+                    f"{asks} asks for {name!r}, which a sample does not have.{did_you_mean(name, sample)}\n"
+                    f"It has: {', '.join(sample)}."
+                )
+        if self._everything:
+            return self.function(**sample)
+        return self.function(**{name: sample[name] for name in self._known & sample.keys()})
+
+
+class Scorer:
+    """A reward, and the function that reads its fields off one sample."""
+
+    def __init__(self, reward: Reward, features: Features) -> None:
+        """Keep both."""
+        if not isinstance(reward, Reward):
+            raise DefinitionError(f"{reward!r:.60} is not a Reward.")
+        self.reward = reward
+        self.features = ByName(features)
+
+    def __call__(self, sample: Mapping[str, Any]) -> Signal:
+        """Return the signal of one sample."""
+        return self.signal(self.features(sample))
+
+    def signal(self, fields: Any) -> Signal:
+        """Return the signal of what `features` gave."""
+        if not isinstance(fields, Mapping):
+            raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
+        return self.reward.score(**fields)
+
+
+def has_clamp(reward: Reward) -> bool:
+    """Return whether the total is held within limits, so that the terms may add up to something else."""
+    return reward.low is not None or reward.high is not None
+
+
+def added(signal: Signal) -> dict[str, float]:
+    """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
+
+    The keys are the same for all signals of a reward, and the values add up to the total.
+    """
+    values, reward = signal.values, signal.frame.source
+    rest = signal.total - sum(values.values())
+    if has_clamp(reward) if reward is not None else rest != 0:
+        values[CLAMP] = rest
+    return values
+
+
+def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
+    """Return what the model said: a text as it is, and of a conversation what the assistant wrote, a line a message.
+
+    >>> text_of([{"role": "assistant", "content": [{"type": "text", "text": "Four."}]}])
+    'Four.'
+    """
+    if isinstance(completion, str):
+        return completion
+    said = (message.get("content") for message in completion if message.get("role") == "assistant")
+    return "\n".join(text for content in said if (text := _plain(content)))
+
+
+def _plain(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(str(part["text"]) for part in content if part.get("type") == "text")

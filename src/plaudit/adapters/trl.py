@@ -1,0 +1,137 @@
+"""TRL: a reward as the functions that `GRPOTrainer(reward_funcs=...)` calls, whole or a term each.
+
+TRL hands over a batch — `prompts`, `completions`, every other column of the data set — and takes a list of rewards
+in which None means "not this one". Nothing of TRL is imported.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from plaudit.adapters.samples import CLAMP, ByName, Features, Scorer, added, has_clamp
+from plaudit.errors import InputError, ShapeMismatch
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+Rewards = list[float | None]
+_HOOKS = ("log_extra", "log_metric")
+"""What the trainer passes for logging: no part of a sample."""
+
+
+class RewardFuncs(NamedTuple):
+    """One function a term, for `GRPOTrainer(reward_funcs=)`, and their weights, for `GRPOConfig(reward_weights=)`."""
+
+    funcs: list["TermFunc"]
+    weights: list[float]
+
+
+def reward_func(
+    reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None, name: str | None = None
+) -> "RewardFunc":
+    """Return `reward` as one function for TRL, which logs it under `name`, the reward's own unless given.
+
+    `features` gives the reward's inputs for one sample, `applies` whether the reward is about it at all: where not,
+    TRL gets None. Both name what they need: `prompt`, `completion`, `completion_ids`, a column. What each term adds
+    is logged beside the total, as `<name>/<term>`, where the trainer passes `log_extra` and `log_metric`.
+    """
+    return RewardFunc(_Batches(Scorer(reward, features), applies), name or reward.name)
+
+
+def reward_funcs(reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None) -> RewardFuncs:
+    """Return a function for each term, with the weights under which they add up to the reward.
+
+    Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
+    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it.
+    """
+    weights = {term.name: term.weight for term in reward.terms} | ({CLAMP: 1.0} if has_clamp(reward) else {})
+    batches = _Batches(Scorer(reward, features), applies, readers=frozenset(weights))
+    return RewardFuncs([TermFunc(batches, name) for name in weights], list(weights.values()))
+
+
+class RewardFunc:
+    """A whole reward: prompts and completions in, totals out."""
+
+    def __init__(self, batches: "_Batches", name: str) -> None:
+        """Keep what scores a batch, and the name to log under."""
+        self.__name__ = name
+        self._batches = batches
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
+        """Return the reward of each completion, None where it does not apply; an InputError names the sample."""
+        signals = self._batches.scored(prompts, completions, columns)
+        if columns.keys() & set(_HOOKS):
+            self._log([None if signal is None else added(signal) for signal in signals], columns)
+        return [None if signal is None else signal.total for signal in signals]
+
+    def _log(self, parts: list[dict[str, float] | None], hooks: Mapping[str, Any]) -> None:
+        """Hand over what each term added: every value to the table of completions, the mean to the metrics."""
+        for term in next(filter(None, parts), ()):
+            values = [None if part is None else part[term] for part in parts]
+            known = [value for value in values if value is not None]
+            if "log_extra" in hooks:
+                hooks["log_extra"](f"{self.__name__}/{term}", values)
+            if "log_metric" in hooks:
+                hooks["log_metric"](f"{self.__name__}/{term}", sum(known) / len(known))
+
+
+class TermFunc:
+    """One term: prompts and completions in, its clamped scores out."""
+
+    def __init__(self, batches: "_Batches", name: str) -> None:
+        """Keep what scores a batch for every term, and the term's name."""
+        self.__name__ = name
+        self._batches = batches
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
+        """Return the term's score of each completion, None where the reward does not apply."""
+        name = self.__name__
+        signals = self._batches.shared(name, prompts, completions, columns)
+        if name == CLAMP:
+            return [None if signal is None else added(signal)[CLAMP] for signal in signals]
+        return [None if signal is None else signal[name].clamped for signal in signals]
+
+
+class _Batches:
+    """Scores batches; one that several functions read is kept until each has read it once."""
+
+    def __init__(
+        self, scorer: Scorer, applies: Callable[..., bool] | None, *, readers: frozenset[str] = frozenset()
+    ) -> None:
+        self._scorer = scorer
+        self._readers = readers
+        self._applies = None if applies is None else ByName(applies)
+        self._kept: tuple[Any, Any, list[Signal | None], set[str]] | None = None
+
+    def scored(
+        self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
+    ) -> list[Signal | None]:
+        samples = _samples(prompts, completions, columns)
+        return [self._signal(at, sample) for at, sample in enumerate(samples)]
+
+    def shared(
+        self, reader: str, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
+    ) -> list[Signal | None]:
+        """Return the signals of a batch, those kept if it is the one that another reader asked for just now."""
+        kept = self._kept
+        if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[3]:
+            kept = (prompts, completions, self.scored(prompts, completions, columns), set(self._readers))
+        kept[3].remove(reader)
+        self._kept = kept if kept[3] else None
+        return kept[2]
+
+    def _signal(self, at: int, sample: Mapping[str, Any]) -> Signal | None:
+        try:
+            applies = self._applies is None or self._applies(sample)
+            return self._scorer(sample) if applies else None
+        except InputError as error:
+            raise type(error)(f"sample {at}: {error}") from None
+
+
+def _samples(prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each sample by the names of its parts; what is no list, such as the trainer's state, is in all of them."""
+    lists = {"prompt": prompts, "completion": completions}
+    lists |= {name: column for name, column in columns.items() if isinstance(column, list | tuple)}
+    for name, column in lists.items():
+        if len(column) != len(completions):
+            raise ShapeMismatch(f"{name!r} has {len(column)} entries for {len(completions)} completions.")
+    whole = {name: part for name, part in columns.items() if name not in lists and name not in _HOOKS}
+    return [{**whole, **dict(zip(lists, parts, strict=True))} for parts in zip(*lists.values(), strict=True)]

@@ -1,0 +1,91 @@
+"""verifiers: a reward as rubric functions, or as the reward of a task; whole, or a term each.
+
+verifiers looks at the names of a function's parameters and passes what they name: `prompt`, `completion`, `answer`,
+`state`, `info` in a `Rubric`; `task`, `trace`, `runtime` in a `Task`. Nothing of verifiers is imported.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from plaudit.adapters.samples import CLAMP, Features, Scorer, added, has_clamp
+from plaudit.errors import DefinitionError, InputError
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+
+class RubricFuncs(NamedTuple):
+    """One function a term, and their weights: `Rubric(funcs=funcs, weights=weights)`."""
+
+    funcs: list["RubricFunc"]
+    weights: list[float]
+
+
+def rubric_func(reward: Reward, features: Features, *, name: str | None = None, on_bad: str = "raise") -> "RubricFunc":
+    """Return `reward` as one function for a `Rubric`, which records it under `name`, the reward's own unless given.
+
+    `features`, plain or async, gives the reward's inputs and names what it needs of a rollout. A `Rubric` logs an
+    exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where the inputs cannot be scored, so that
+    it looks like no reward that was earned.
+    """
+    return RubricFunc(Scorer(reward, features), name or reward.name, attrgetter("total"), on_bad)
+
+
+def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -> RubricFuncs:
+    """Return a function for each term, with the weights under which they add up to the reward.
+
+    Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
+    `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
+    """
+    scorer = Scorer(reward, features)
+    funcs = [RubricFunc(scorer, term.name, partial(_clamped, term.name), on_bad) for term in reward.terms]
+    weights = [term.weight for term in reward.terms]
+    if has_clamp(reward):
+        funcs.append(RubricFunc(scorer, CLAMP, _clamp, on_bad))
+        weights.append(1.0)
+    return RubricFuncs(funcs, weights)
+
+
+def task_reward(reward: Reward, features: Features, *, name: str | None = None) -> "RubricFunc":
+    """Return `reward` as the reward of a `Task`: what each term adds, by its name, which verifiers records and sums.
+
+    `class Sums(vf.Task): quality = vf.reward(task_reward(reward, features))`; `features` names `task`, `trace`.
+    """
+    return RubricFunc(Scorer(reward, features), name or reward.name, added, "raise")
+
+
+class RubricFunc:
+    """What verifiers calls: async, named, with the parameters of `features`."""
+
+    def __init__(self, scorer: Scorer, name: str, read: Callable[[Signal], Any], on_bad: str) -> None:
+        """Keep what scores a rollout, and what is read off its signal."""
+        if on_bad not in ("raise", "mask"):
+            raise DefinitionError(f"on_bad={on_bad!r} is not one of raise, mask.")
+        self.__name__ = name
+        self.__signature__ = scorer.features.signature.replace(return_annotation=inspect.Signature.empty)
+        self._scorer = scorer
+        self._read = read
+        self._masks = on_bad == "mask"
+
+    async def __call__(self, **sample: Any) -> Any:
+        """Return the reward of a rollout, or its part."""
+        fields = self._scorer.features(sample)
+        if inspect.isawaitable(fields):
+            fields = await fields
+        try:
+            return self._read(self._scorer.signal(fields))
+        except InputError:
+            if not self._masks:
+                raise
+            return math.nan
+
+
+def _clamped(term: str, signal: Signal) -> float:
+    return signal[term].clamped
+
+
+def _clamp(signal: Signal) -> float:
+    return added(signal)[CLAMP]

@@ -1,0 +1,97 @@
+"""A reward as a dictionary of components, and as an OpenEnv rubric whose children are its terms.
+
+OpenEnv's own `Rubric` is stood in for by what of it is used here; `recorded/openenv.json` is what the real one gave.
+"""
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sums
+from plaudit import MissingExtra, Signal, SpecError
+from plaudit.adapters.openenv import components, rubric
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
+REWARD, CLAMPED = sums.reward(), sums.reward(low=-0.25, high=1.0)
+
+
+class Rubric:
+    """Children are the rubrics among its attributes; a call keeps the score."""
+
+    def __init__(self):
+        self.last_score = None
+
+    def __call__(self, action, observation):
+        self.last_score = self.forward(action, observation)
+        return self.last_score
+
+    def named_rubrics(self, prefix=""):
+        for name, child in vars(self).items():
+            if isinstance(child, Rubric):
+                yield f"{prefix}{name}", child
+                yield from child.named_rubrics(f"{prefix}{name}.")
+
+
+class RubricDict(Rubric):
+    def __init__(self, rubrics):
+        super().__init__()
+        vars(self).update(rubrics)
+
+    def __getitem__(self, name):
+        return vars(self)[name]
+
+
+@pytest.fixture
+def openenv(monkeypatch):
+    library = ModuleType("openenv.core.rubrics")
+    library.Rubric, library.RubricDict = Rubric, RubricDict
+    for name in ("openenv", "openenv.core"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "openenv.core.rubrics", library)
+
+
+def features(action, observation):
+    return sums.features(action.text, observation.metadata["answer"])
+
+
+STEP = SimpleNamespace(text="2 + 3 = 5"), SimpleNamespace(metadata={"answer": "5"})
+
+
+@given(text=st.lists(st.sampled_from(["2", "5", "=", "roses"]), max_size=8).map(" ".join), clamp=st.booleans())
+def test_the_components_add_up_to_the_reward_under_the_same_keys(text, clamp):
+    reward = CLAMPED if clamp else REWARD
+    signal = reward.score(**sums.features(text, "5"))
+    told = components(signal)
+    assert told["reward"] == signal.total
+    assert list(told["reward_components"]) == ["correct", "length", "form", *(["total.clamp"] if clamp else [])]
+    assert sum(told["reward_components"].values()) == pytest.approx(told["reward"])
+    assert json.loads(json.dumps(told)) == told
+    read = components(Signal.from_dict(signal.to_dict()))  # of a signal that was read back, no clamp is known
+    assert sum(read["reward_components"].values()) == pytest.approx(told["reward"])
+
+
+def test_a_step_gives_what_the_real_package_gave(openenv):
+    made = rubric(REWARD, features)
+    assert made(*STEP) == RECORDED["observation"]["reward"]
+    assert {"answer": "5", **components(made.signal)} == RECORDED["observation"]["metadata"]
+    assert {name: child.last_score for name, child in made.named_rubrics()} == RECORDED["named_rubrics"]
+    assert dict(made.named_rubrics())["terms.form"](*STEP) == 0.25
+
+
+def test_its_state_says_which_reward_it_is(openenv):
+    made = rubric(REWARD, features)
+    made.load_state_dict(made.state_dict())
+    assert made.state_dict()["fingerprint"] == REWARD.fingerprint
+    with pytest.raises(SpecError, match="this state is of another reward"):
+        made.load_state_dict(rubric(REWARD.with_weights(form=1.0), features).state_dict())
+
+
+def test_without_openenv_the_rubric_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "openenv", None)
+    with pytest.raises(MissingExtra, match="pip install openenv"):
+        rubric(REWARD, features)

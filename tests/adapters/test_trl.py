@@ -1,0 +1,159 @@
+"""A reward as TRL calls it: real names, None where it does not apply, and terms that add up to the total.
+
+The calls in `recorded/trl.json` are those of a real trainer; `real_packages.py` made them.
+"""
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sums
+from plaudit import DefinitionError, MissingField, OutOfRange, ShapeMismatch, WrongType
+from plaudit.adapters.trl import reward_func, reward_funcs
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "trl.json").read_text(encoding="utf-8"))
+REWARD, CLAMPED = sums.reward(), sums.reward(low=-0.25, high=1.0)
+BATCH = {"prompts": sums.PROMPTS, "completions": sums.COMPLETIONS, **sums.COLUMNS}
+
+
+def expected(reward, call):
+    """Return the totals of a call, one sample at a time."""
+    rows = zip(call["completions"], call["answer"], call["kind"], strict=True)
+    return [reward.score(**sums.features(c, a)).total if kind == "sum" else None for c, a, kind in rows]
+
+
+def weighted(funcs, call):
+    """Return the rewards as TRL adds them up: None is left out, and a row of None alone has no reward."""
+    rows = zip(*(func(**call) for func in funcs.funcs), strict=True)
+    return [
+        None if all(score is None for score in row) else sum(w * s for w, s in zip(funcs.weights, row, strict=True))
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize("reward", [REWARD, CLAMPED], ids=["plain", "clamped"])
+@pytest.mark.parametrize("call", RECORDED["calls"], ids=["texts", "conversations"])
+def test_recorded_calls_of_the_trainer_are_scored(reward, call):
+    logged = {"log_extra": {}, "log_metric": {}}
+    hooks = {name: logged[name].__setitem__ for name in logged}
+    totals = reward_func(reward, sums.features, applies=sums.is_sum)(**{**call, **hooks})
+    assert totals == expected(reward, call)
+    assert None in totals
+    assert weighted(reward_funcs(reward, sums.features, applies=sums.is_sum), call) == pytest.approx(totals)
+    names = ["correct", "length", "form", *(["total.clamp"] if reward is CLAMPED else [])]
+    assert list(logged["log_extra"]) == list(logged["log_metric"]) == [f"sums/{name}" for name in names]
+    columns = list(zip(*logged["log_extra"].values(), strict=True))
+    assert [None if row[0] is None else sum(row) for row in columns] == pytest.approx(totals)
+    known = [total for total in totals if total is not None]
+    assert sum(logged["log_metric"].values()) == pytest.approx(sum(known) / len(known))
+
+
+def test_a_batch_gives_what_was_worked_out_by_hand():
+    assert reward_func(REWARD, sums.features, applies=sums.is_sum)(**BATCH) == sums.TOTALS
+
+
+def test_names_are_those_that_trl_logs():
+    assert reward_func(REWARD, sums.features).__name__ == "sums"
+    assert reward_func(REWARD, sums.features, name="quality").__name__ == "quality"
+    plain, clamped = (reward_funcs(reward, sums.features) for reward in (REWARD, CLAMPED))
+    assert [func.__name__ for func in plain.funcs] == ["correct", "length", "form"]
+    assert plain.weights == [1.0, -0.5, 0.25]
+    assert [func.__name__ for func in clamped.funcs] == ["correct", "length", "form", "total.clamp"]
+    assert clamped.weights == [1.0, -0.5, 0.25, 1.0]
+
+
+@given(st.lists(st.lists(st.sampled_from(["2", "5", "=", "roses"]), max_size=8).map(" ".join), max_size=6))
+def test_the_terms_add_up_to_the_total(completions):
+    call = {"prompts": [""] * len(completions), "completions": completions, "answer": ["5"] * len(completions)}
+    for reward in (REWARD, CLAMPED):
+        totals = reward_func(reward, sums.features)(**call)
+        assert weighted(reward_funcs(reward, sums.features), call) == pytest.approx(totals)
+        assert all(isinstance(total, float) for total in totals)
+
+
+def test_a_batch_is_scored_once_for_all_terms_and_anew_when_it_comes_again():
+    asked = []
+
+    def features(completion, answer):
+        asked.append(completion)
+        return sums.features(completion, answer)
+
+    funcs = reward_funcs(REWARD, features, applies=sums.is_sum)
+    first = weighted(funcs, BATCH)
+    assert len(asked) == 3
+    assert weighted(funcs, BATCH) == first
+    assert len(asked) == 6
+    funcs.funcs[0](**BATCH)
+    assert funcs.funcs[1](**{**BATCH, "completions": ["2"] * 4})[0] == 0.25
+    assert funcs.funcs[1](**BATCH)[2] == 1.0
+    funcs.funcs[0](**BATCH)
+    funcs.funcs[0](**BATCH)
+    assert len(asked) == 6 + 5 * 3 - 3
+
+
+def test_what_is_no_column_is_handed_to_every_sample():
+    def features(completion, trainer_state, *, answer="2"):
+        return {"right": trainer_state["step"] > 3, "words": 0, "style": "bare"}
+
+    func = reward_func(REWARD, features)
+    assert func(["a", "b"], ["c", "d"], trainer_state={"step": 4}, log_metric=lambda *_: None) == [1.0, 1.0]
+    everything = reward_func(REWARD, lambda **sample: {"right": "log_extra" in sample, "words": 0, "style": "bare"})
+    assert everything(["a"], ["c"], log_extra=lambda *_: None) == [0.0]
+
+
+def test_where_it_applies_to_nothing_there_is_nothing_to_log():
+    logged = []
+    func = reward_func(REWARD, sums.features, applies=lambda completion: False)
+    assert func(**BATCH, log_metric=lambda *entry: logged.append(entry)) == [None] * 4
+    assert reward_func(REWARD, sums.features)([], [], answer=[]) == []
+    assert logged == []
+
+
+def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
+    def features(completion):
+        return {"right": True, "words": -1 if completion == "roses" else 1, "style": "bare"}
+
+    for func in (reward_func(REWARD, features), *reward_funcs(REWARD, features).funcs):
+        with pytest.raises(OutOfRange, match="sample 3: reward 'sums', field 'words': -1"):
+            func(**BATCH)
+    with pytest.raises(MissingField, match="sample 0: features asks for 'anwser'.*Did you mean 'answer'") as raised:
+        reward_func(REWARD, _misspelt)(**BATCH)
+    assert "It has: prompt, completion, answer, kind." in str(raised.value)
+    with pytest.raises(WrongType, match="the features of reward 'sums' must be a mapping, not 3"):
+        reward_func(REWARD, lambda completion: 3)(**BATCH)
+    with pytest.raises(ShapeMismatch, match="'answer' has 1 entries for 4 completions"):
+        reward_func(REWARD, sums.features)(**{**BATCH, "answer": ["2"]})
+    with pytest.raises(ShapeMismatch, match="'prompt' has 0 entries for 4 completions"):
+        reward_func(REWARD, sums.features)([], sums.COMPLETIONS)
+    with pytest.raises(DefinitionError, match="is not a Reward"):
+        reward_func(sums.features, REWARD)
+    with pytest.raises(DefinitionError, match="'features' is not a function"):
+        reward_func(REWARD, "features")
+
+
+def _misspelt(anwser):
+    return {}
+
+
+_misspelt.__name__ = "features"
+
+
+def test_the_functions_travel_to_another_process():
+    for func in (reward_func(REWARD, sums.features), reward_funcs(REWARD, sums.features).funcs[0]):
+        again = pickle.loads(pickle.dumps(func))
+        assert again.__name__ == func.__name__
+        assert again(**BATCH) == func(**BATCH)
+
+
+def test_the_adapters_import_no_framework():
+    names = ("trl", "verifiers", "openenv")
+    script = f"import sys, {', '.join(f'plaudit.adapters.{name}' for name in names)}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert loaded & {*names, "torch", "transformers", "jax", "pydantic"} == set()
