@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli import check, demo, ledger, listing, parity, play, prove, rescore, score, show, train
+from plaudit.cli import check, demo, evaluate, ledger, listing, parity, play, prove, rescore, run, score, show, train
 from plaudit.cli.errors import told
 from plaudit.cli.texts import accept_any_text
 
@@ -65,11 +65,13 @@ for _command in (
     show.show,
     score.score,
     rescore.rescore,
+    evaluate.evaluate,
     check.check,
     prove.prove,
     parity.parity,
     ledger.ledger,
     play.play,
     train.train,
+    run.run,
 ):
     main.add_command(_command)

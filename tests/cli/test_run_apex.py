@@ -1,0 +1,73 @@
+"""`plaudit run apex`: the example at the terminal."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from plaudit.cli.errors import FAILED, TERMINATED
+from plaudit.ledger.store import Ledger
+
+
+def test_an_episode_is_shown_step_by_step_and_the_same_seed_shows_the_same(plaudit):
+    done = plaudit("run", "apex", "--seed", 7)
+    assert done.exit_code == 0, done.stderr
+    for text in (
+        "apex@explicit, seed 7",
+        "switched",
+        "refused: cooldown",
+        "10/10",
+        "all tests pass",
+        "for 10 advances",
+    ):
+        assert text in done.stdout
+    assert plaudit("run", "apex").stdout == done.stdout  # 7 is the default
+
+
+def test_json_has_everything_but_times(plaudit):
+    first, second = (plaudit("run", "apex", "--json", "--steps", 4, "--seed", 2) for _ in range(2))
+    assert first.stdout == second.stdout
+    data = json.loads(first.stdout)
+    (episode,) = data["episodes"]
+    assert data["seed"] == 2
+    assert [step["decision"]["step"] for step in episode["steps"]] == [1, 2, 3, 4]
+    assert not {"ms", "tick_ms"} & set(episode["steps"][0]["decision"])
+    assert episode["steps"][0]["decision"]["probability"] > 0
+    assert episode["earned"] == pytest.approx(
+        sum(step["reward"]["r_step"] for step in episode["steps"]) + episode["end"]["r_step"]
+    )
+    assert episode["messages"][0]["sender"] == "system"
+
+
+def test_a_folder_keeps_the_run_and_the_next_goes_on(plaudit, tmp_path):
+    first = plaudit("run", "apex", "--steps", 3, "--out", "runs/a", "--messages")
+    assert "learner.json with what 3 decisions have taught" in first.stdout
+    assert "Make the tests pass" in first.stdout
+    second = plaudit("run", "apex", "--steps", 3, "--out", "runs/a", "--episodes", 2)
+    assert [line.split()[0] for line in second.stdout.splitlines()[4:6]] == ["2", "3"]
+    assert "9 decisions" in second.stdout
+    with Ledger(tmp_path / "runs" / "a" / "rewards.db") as ledger:
+        assert {record.episode for record in ledger.history(run="coding")} == {"1", "2", "3"}
+    wrong = plaudit("run", "apex", "--out", "runs/a", "--seed", 8)
+    assert wrong.exit_code == FAILED
+    assert wrong.stderr.startswith("Error: runs/a holds a run that began with seed 7, not 8.")
+
+
+def test_denials_are_told(plaudit):
+    shown = plaudit("run", "apex", "--budget", 300, "--steps", 5).stdout
+    assert "denied for want of tokens" in shown
+    assert "not done" in shown
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
+    running = process("run", "apex", "--episodes", 50, "--out", "run", TMPDIR=str(tmp_path))
+    until = time.monotonic() + 60
+    while not (tmp_path / "run" / "artifacts" / "rewards.jsonl").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGTERM)
+    printed, told = running.communicate(timeout=30)
+    assert (running.returncode, printed, told) == (TERMINATED, b"", b"")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
