@@ -1,10 +1,8 @@
 """Bandits behind one face: ours, the reference written by hand, and those of other libraries that are installed."""
 
 import random
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -49,27 +47,15 @@ def ours(make: Callable[..., LinearBandit], **options: Any) -> Make:
     return lambda seed: Ours(make(NAMES, FEATURES, **options), seed)
 
 
-def interpreted(make: Make) -> Make:
-    """Return the contender as it is for those who did not install Numba."""
+def interpreted(make: Callable[..., LinearBandit], **options: Any) -> Make:
+    """Return one of our bandits as it is for those who did not install Numba."""
 
     def made(seed: int) -> Contender:
-        with without("numba"):
-            return make(seed)
+        bandit = make(NAMES, FEATURES, **options)
+        bandit.__dict__["_compiled"] = None  # what it finds where there is none
+        return Ours(bandit, seed)
 
     return made
-
-
-@contextmanager
-def without(package: str) -> Iterator[None]:
-    """Make a package look as if it were not installed."""
-    kept = sys.modules.get(package)
-    sys.modules[package] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules[package]
-        if kept is not None:
-            sys.modules[package] = kept
 
 
 class Ours:

@@ -64,7 +64,7 @@ def latency(others: dict[str, Make], *, rounds: int, steps: int) -> None:
     makes: dict[str, Make] = {REFERENCE: Reference}
     if find_spec("numba") is not None:
         makes |= {FAST: ours(epsilon_ridge), "linucb, Numba": ours(linucb)}
-    makes |= {PLAIN: interpreted(ours(epsilon_ridge)), "linucb, no Numba": interpreted(ours(linucb)), **others}
+    makes |= {PLAIN: interpreted(epsilon_ridge), "linucb, no Numba": interpreted(linucb), **others}
     taken = interleaved({name: make(0) for name, make in makes.items()}, task(0, steps * (rounds + 1)), rounds, steps)
     print(f"Decide and learn, {ACTIONS} actions × {FEATURES} features, median of {rounds} rounds of {steps} in turns")
     rows: list[tuple[str, ...]] = [("what", "p50", "p95", "p99", "p50 against the reference", "p95")]

@@ -61,6 +61,19 @@ def test_a_folder_keeps_rewards_router_and_report_and_is_gone_on_with(plaudit, t
     assert longer == at_once
 
 
+@pytest.mark.parametrize(("missions", "seed"), [(5, 4), (4, 3)], ids=["another seed", "fewer missions"])
+def test_a_folder_holds_one_run(plaudit, tmp_path, missions, seed):
+    plaudit(*SMALL, "--out", "kb")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "kb").iterdir() if file.suffix == ".json"}
+    done = plaudit("run", "deepthinker", "--missions", missions, "--seed", seed, "--out", "kb")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'seed 3, mission " in done.stderr
+    assert f"none of the {missions} missions of seed {seed}" in done.stderr
+    assert {name: (tmp_path / "kb" / name).read_bytes() for name in before} == before
+    with RewardStore(tmp_path / "kb", read_only=True) as store:
+        assert len(store.get_history("model_tier")) == 30
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

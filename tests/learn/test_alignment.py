@@ -76,6 +76,8 @@ def test_actions_that_nobody_knows_are_refused():
         capped(decision._replace(action=REANCHOR), {}, caps={"hop": 1})
     with pytest.raises(errors.DefinitionError, match="no cap"):
         capped(decision._replace(action=REANCHOR), {}, caps={REANCHOR: 1})
+    with pytest.raises(errors.ShapeMismatch, match="3 probabilities"):
+        capped(learn.ucb1(ACTIONS[:3]).choose(learn.ucb1(ACTIONS[:3]).init(), 1), {ACTIONS[4]: 1})
 
 
 # -- the formula ------------------------------------------------------------------------------------------------------
@@ -153,6 +155,18 @@ def test_the_true_penalty_is_found_and_nearly_always_within_the_interval():
         inside += found.low <= 0.12 <= found.high
         assert found.value == pytest.approx(0.12, abs=0.08)
     assert 180 <= inside <= 198
+
+
+@pytest.mark.parametrize("size", [4, 6, 10])
+def test_the_interval_holds_the_truth_as_often_as_it_says_with_few_records_too(size):
+    rng = np.random.default_rng(12)
+    events = np.arange(size) % 4
+    inside = 0
+    for _ in range(400):
+        outcomes = 0.3 - 0.1 * 0.05 * events + 0.001 * rng.normal(size=size)
+        found = fit_per_event(events, outcomes)
+        inside += found.low <= 0.05 <= found.high
+    assert 0.93 <= inside / 400 <= 0.98
 
 
 def test_a_bound_that_stops_the_fit_is_told():

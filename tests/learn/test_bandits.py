@@ -1,6 +1,9 @@
 """What every bandit keeps to, and what each is known for."""
 
+import copy
 import math
+import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from bandits import ACTIONS, ARMS, FEATURES, LEARNERS, LINEAR, context_of, conte
 from plaudit import learn
 from plaudit.errors import DefinitionError, InputError, NotFinite, OutOfRange, ShapeMismatch, UnknownCategory, WrongType
 from plaudit.learn import Decision
+from plaudit.learn.linear import machine_code
 
 steps = st.lists(st.tuples(contexts, rewards), max_size=20)
 every = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -194,3 +198,110 @@ def test_an_error_of_a_learner_is_an_input_error_that_callers_catch():
         bandit.probabilities(bandit.init(), np.zeros((3, 2)))
     with pytest.raises(NotFinite, match="row 1"):
         bandit.probabilities(bandit.init(), np.array([[0, 0, 0], [0, np.nan, 0]]))
+
+
+@every
+def test_a_state_of_another_learner_is_refused(learner):
+    others = (learn.linucb(ACTIONS, 5), learn.linucb(("a", "b"), FEATURES), learn.ucb1(("a", "b")))
+    decision = Decision("star", None, None, context_of(learner, (1.0, 0.0, 0.0)), 0)
+    for other in others:
+        with pytest.raises(ShapeMismatch, match="the state is not that of"):
+            learner.choose(other.init(), 0, decision.context)
+        with pytest.raises(ShapeMismatch, match="the state is not that of"):
+            learner.update(other.init(), decision, 0.5)
+        with pytest.raises(ShapeMismatch, match="the state is not that of"):
+            learner.probabilities(other.init(), [(1.0, 0.0, 0.0)])
+
+
+@every
+def test_a_learner_that_was_used_travels_to_another_process(learner):
+    state = lived(learner, [((1.0, 0.5, 0.2), 0.3)] * 3)
+    for twin in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
+        assert twin == learner
+        assert hash(twin) == hash(learner)
+        context = context_of(learner, (1.0, 0.0, 0.0))
+        assert twin.choose(state, 3, context) == learner.choose(state, 3, context)
+
+
+@every
+def test_a_key_is_any_whole_number_and_nothing_else(learner):
+    state, context = learner.init(), context_of(learner, (1.0, 0.0, 0.0))
+    for key in (np.int64(7), np.uint64(7), np.int8(7)):
+        assert learner.choose(state, key, context) == learner.choose(state, 7, context)
+    assert learner.choose(state, np.int64(-1), context) == learner.choose(state, -1, context)
+    for key in (7.0, "7", None):
+        with pytest.raises(WrongType, match="key="):
+            learner.choose(state, key, context)
+
+
+@pytest.mark.parametrize("made", [plain, lambda learner: learner], ids=["numpy", "numba"])
+@pytest.mark.parametrize("learner", LINEAR.values(), ids=LINEAR)
+def test_what_can_be_chosen_on_can_be_learnt_from(made, learner):
+    bandit = made(learner)
+    longest = math.sqrt(1e10 * bandit.ridge)
+    for length in (0.99 * longest, 1.01 * longest, 1e200):
+        context = (length, 0.0, 0.0)
+        try:
+            decision = bandit.choose(bandit.init(), 0, context)
+        except OutOfRange:
+            assert length > longest
+            with pytest.raises(OutOfRange, match="too large"):
+                bandit.update(bandit.init(), Decision("star", None, None, context, 0), 0.5)
+        else:
+            assert length < longest
+            bandit.update(bandit.init(), decision, 0.5)
+
+
+@pytest.mark.parametrize("learner", LINEAR.values(), ids=LINEAR)
+@pytest.mark.parametrize(
+    "context", [["0.5", "1", "2"], [True, False, True], np.array([1j, 0, 0]), [10**400, 1, 1], [[1], [1, 2]]]
+)
+def test_only_numbers_are_features(learner, context):
+    with pytest.raises(WrongType, match="not a list of numbers"):
+        learner.choose(learner.init(), 0, context)
+
+
+def test_whole_numbers_and_single_precision_are_numbers():
+    bandit = LINEAR["linucb"]
+    expected = bandit.choose(bandit.init(), 0, (1.0, 0.0, 2.0))
+    for context in ([1, 0, 2], np.array([1, 0, 2], np.float32), np.array([1, 9, 0, 9, 2.0])[::2]):
+        assert bandit.choose(bandit.init(), 0, context) == expected
+
+
+def test_with_many_actions_a_fifth_of_the_choices_is_random_at_most():
+    for made in (learn.linucb, learn.squarecb):
+        bandit = made([f"a{at}" for at in range(100)], 2)
+        state = bandit.update(bandit.init(), Decision("a7", None, None, (1.0, 0.0), 0), 1.0)
+        assert bandit.probabilities(state._replace(decisions=10**9), [(1.0, 0.0)])[0, 7] == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda: learn.linucb("ab", 2), "must be names"),
+        (lambda: learn.linucb(("a", "b"), "xy"), "must be names"),
+        (lambda: learn.linucb(("a", "b"), 2, mix="epsilonn"), "mix='epsilonn'"),
+        (lambda: learn.epsilon_greedy(("a", "b"), over=math.nan), "over=nan"),
+        (lambda: learn.epsilon_greedy(("a", "b"), start="much"), "start='much'"),
+    ],
+)
+def test_a_definition_that_is_not_meant_is_refused(made, says):
+    with pytest.raises(DefinitionError, match=says):
+        made()
+
+
+def test_settings_of_numpy_are_settings():
+    assert learn.epsilon_greedy(("a", "b"), start=np.float32(0.25)) == learn.epsilon_greedy(("a", "b"), start=0.25)
+    assert learn.linucb(("a", "b"), np.int64(2)) == learn.linucb(("a", "b"), 2)
+
+
+def test_without_numba_that_works_it_is_numpy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "plaudit.learn.compiled", None)
+    monkeypatch.delattr(learn, "compiled", raising=False)
+    machine_code.cache_clear()
+    bandit = learn.linucb(ACTIONS, FEATURES)
+    assert bandit._compiled is None
+    assert bandit.choose(bandit.init(), 3, (1.0, 0.0, 0.0)) == LINEAR["linucb"].choose(
+        bandit.init(), 3, (1.0, 0.0, 0.0)
+    )
+    machine_code.cache_clear()

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from bandits import ACTIONS, FEATURES, LEARNERS, context_of, contexts, lived, rewards, same
 from plaudit import learn
-from plaudit.errors import DefinitionError, FileError, SpecError
+from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
+from plaudit.learn.saving import digest
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1)]
 
@@ -25,6 +26,15 @@ def test_a_saved_learner_goes_on_as_if_nothing_had_happened(tmp_path_factory, le
     assert same(again.state, state)
     chosen = context_of(learner, context)
     assert again.learner.choose(again.state, 3, chosen) == learner.choose(state, 3, chosen)
+
+
+def rewrite(file, change, *, honest=True):
+    """Change a file, and its hash too, as somebody would who knows how."""
+    data = json.loads(file.read_text())
+    change(data)
+    if honest:
+        data["hash"] = digest({name: data[name] for name in ("learner", "state", "more") if name in data})
+    file.write_text(json.dumps(data))
 
 
 @pytest.fixture
@@ -55,22 +65,39 @@ def test_a_file_that_was_cut_short_is_refused_wherever_it_was_cut(saved):
     [
         (lambda data: data.update(version=2), "version 2, and this plaudit reads version 1"),
         (lambda data: data.update(format="toml"), "does not say that it is a saved learner"),
-        (lambda data: data["learner"].update(alpha=2.0), "the hash is another"),
         (lambda data: data.pop("state"), "no 'state'"),
+        (lambda data: data.update(more=[1]), "no objects"),
         (lambda data: data["state"].pop("moment"), "no 'moment'"),
         (lambda data: data["state"]["weights"][0].pop(), "weights"),
         (lambda data: data["state"].update(moment=[[0.0, 0.0, 0.0]]), r"shape \(1, 3\), and \(4, 3\)"),
         (lambda data: data["state"].update(pulls=[1, 2, -3, 0]), "pulls"),
         (lambda data: data["state"].update(decisions=1.5), "decisions"),
+        (lambda data: data["state"].update(decisions=1e300), "decisions"),
         (lambda data: data["state"].update(inverse="none"), "no array"),
+        (lambda data: data["state"]["weights"][0].__setitem__(0, 10**400), "no array"),
+        (lambda data: data["learner"].pop("ridge"), "ridge"),
+        (lambda data: data["learner"]["explore"].update(rule="magic"), "magic"),
     ],
 )
 def test_a_file_that_was_changed_is_refused_with_what_is_wrong(saved, change, says):
-    data = json.loads(saved.read_text())
-    change(data)
-    saved.write_text(json.dumps(data))
+    rewrite(saved, change)
     with pytest.raises(SpecError, match=says):
         learn.load(saved)
+
+
+@pytest.mark.parametrize("part", ["learner", "state", "more"])
+def test_a_file_that_was_edited_is_refused(saved, part):
+    rewrite(saved, lambda data: data[part].update(alpha=2.0), honest=False)
+    with pytest.raises(SpecError, match="the hash is another"):
+        learn.load(saved)
+
+
+def test_a_state_of_another_learner_is_not_saved(saved):
+    before = saved.read_bytes()
+    for other in (learn.linucb(ACTIONS, 5), learn.ucb1(ACTIONS)):
+        with pytest.raises(ShapeMismatch, match="was not written"):
+            learn.save(saved, LEARNERS["linucb"], other.init())
+    assert saved.read_bytes() == before
 
 
 def test_a_number_that_json_does_not_know_is_refused(saved):
@@ -98,7 +125,7 @@ def test_what_another_learner_learnt_is_refused_and_the_file_stays(saved, other)
 
 def test_a_save_that_fails_leaves_the_file_that_was_there(saved, monkeypatch):
     before = saved.read_bytes()
-    with pytest.raises(ValueError, match="JSON"):
+    with pytest.raises(InputError, match="no JSON"):
         learn.save(saved, LEARNERS["linucb"], LEARNERS["linucb"].init(), note=float("nan"))
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(FileError, match="No space left"):
@@ -111,4 +138,4 @@ def test_a_file_that_is_not_there_and_a_stranger_are_refused(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         learn.load(tmp_path / "nothing.json")
     with pytest.raises(DefinitionError, match="no learner of plaudit"):
-        learn.save(tmp_path / "stranger.json", object(), None)
+        learn.save(tmp_path / "stranger.json", object(), learn.ucb1(ACTIONS).init())

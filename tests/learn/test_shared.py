@@ -3,13 +3,14 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 
 import pytest
 
 from bandits import ACTIONS, BANDIT, REWARD, X, credit_often, same, shared
 from plaudit import Ledger, learn
-from plaudit.errors import KeyConflict, NotFinite, ShapeMismatch, SpecError, UnknownCategory, WrongType
+from plaudit.errors import InputError, KeyConflict, NotFinite, ShapeMismatch, SpecError, UnknownCategory, WrongType
 from plaudit.learn import Decision, SharedLearner
 
 
@@ -102,18 +103,123 @@ def test_a_reward_is_credited_to_what_ran(place):
         assert shared(ledger).state.pulls == (1, 0, 0, 0)
 
 
-def test_rewards_of_two_versions_are_not_learnt_from_together_unless_that_is_meant(place, tmp_path):
+def test_a_reward_of_another_version_is_refused_before_it_is_recorded(place):
+    other = REWARD.with_weights(gain=2.0).with_version("2")
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        bandit.credit(bandit.choose(X), REWARD.score(delta=0.5))
+        with pytest.raises(InputError, match="gain@1 and gain@2, which are not comparable"):
+            bandit.credit(bandit.choose(X), other.score(delta=0.5))
+        assert ledger.history().count() == 1
+        bandit.credit(bandit.choose(X), REWARD.score(delta=0.5))
+
+
+def test_rewards_of_two_versions_are_learnt_from_together_only_if_that_is_meant(place, tmp_path):
     other = REWARD.with_weights(gain=2.0).with_version("2")
     with Ledger(place) as ledger:
         bandit = shared(ledger, snapshot=tmp_path / "bandit.json")
         bandit.credit(bandit.choose(X), REWARD.score(delta=0.5))
         bandit.save()
-        with pytest.raises(ValueError, match="gain@1 and gain@2, which are not comparable"):
-            bandit.credit(bandit.choose(X), other.score(delta=0.5))
-        assert bandit.state.decisions == 1
-        with pytest.raises(ValueError, match="not comparable"):
-            shared(ledger, snapshot=tmp_path / "bandit.json")
-        assert shared(ledger, mixed=True).state.decisions == 2
+        mixed = shared(ledger, mixed=True)
+        number = mixed.credit(mixed.choose(X), other.score(delta=0.5))
+        for options in ({}, {"snapshot": tmp_path / "bandit.json"}):
+            with pytest.raises(InputError, match="not comparable"):
+                shared(ledger, **options)
+        assert mixed.state.decisions == 2
+        assert shared(ledger, skip={number}).state.decisions == 1
+
+
+def test_threads_that_share_one_count_nothing_twice(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+
+        def work():
+            for _ in range(10):
+                bandit.credit(bandit.choose(X), REWARD.score(delta=0.1))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert bandit.state.decisions == ledger.history().count() == 40
+        assert same(bandit.state, learn.fit(ledger, BANDIT, decision_class="topology"))
+
+
+def test_a_record_that_does_not_fit_stops_learning_before_anything_else_is_recorded_and_can_be_left_out(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        decision = bandit.choose(X)
+        bad = ledger.record(
+            REWARD.score(delta=0.1), decision_class="topology", context={"decision": {"action": "ring"}}
+        )
+        with pytest.raises(UnknownCategory):
+            bandit.credit(decision, REWARD.score(delta=0.5))
+        assert ledger.history().count() == 1
+        patient = shared(ledger, skip={bad})
+        patient.credit(decision, REWARD.score(delta=0.5))
+        assert patient.state.decisions == 1
+        assert same(patient.state, learn.fit(ledger, BANDIT, decision_class="topology", skip={bad}))
+
+
+def test_a_snapshot_of_another_ledger_is_refused(place, tmp_path):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger, snapshot=tmp_path / "bandit.json")
+        bandit.credit(bandit.choose(X), REWARD.score(delta=0.5))
+        bandit.save()
+    with Ledger(tmp_path / "other.db") as other:
+        with pytest.raises(SpecError, match="snapshot of another ledger"):
+            shared(other, snapshot=tmp_path / "bandit.json")
+        other.record(REWARD.score(delta=0.5), decision_class="topology")
+        with pytest.raises(SpecError, match="snapshot of another ledger"):
+            shared(other, snapshot=tmp_path / "bandit.json")
+
+
+def test_several_further_rewards_have_names(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        decision = bandit.choose(X)
+        bandit.credit(decision, REWARD.score(delta=0.5))
+        for name in ("bonus", "bonus", "late"):
+            bandit.credit(decision, REWARD.score(delta=0.2), again=name)
+        assert (sum(bandit.state.pulls), bandit.state.decisions) == (3, 1)
+
+
+def test_the_same_id_may_be_decided_about_in_two_classes(place):
+    with Ledger(place) as ledger:
+        for decided in ("topology", "model_tier"):
+            bandit = SharedLearner(ledger, BANDIT, decision_class=decided)
+            bandit.credit(bandit.choose(X, id="m/1"), REWARD.score(delta=0.5))
+            assert bandit.state.decisions == 1
+
+
+def test_learners_of_one_seed_do_not_all_draw_the_same(place):
+    with Ledger(place) as ledger:
+        random = learn.epsilon_greedy(ACTIONS, start=1.0, end=1.0)
+        drawn = {SharedLearner(ledger, random, decision_class="c").choose().action for _ in range(40)}
+        assert len(drawn) > 1
+        again = [SharedLearner(ledger, random, decision_class="c", seed=3).choose(id="m/1") for _ in range(2)]
+        assert again[0] == again[1]
+
+
+@pytest.mark.parametrize("said", [None, "the judge was down"])
+def test_only_a_reason_blocks(place, said):
+    with Ledger(place) as ledger:
+        noted = {"decision": {"action": "star", "x": list(X)}, "blocked": said, "again": "false"}
+        ledger.record(REWARD.score(delta=0.5), decision_class="topology", context=noted)
+        assert shared(ledger).state.decisions == (1 if said is None else 0)
+
+
+def test_what_cannot_be_learnt_from_can_be_recorded_as_blocked(place):
+    with Ledger(place) as ledger:
+        bandit = shared(ledger)
+        bandit.credit(bandit.choose(X)._replace(action="ring"), REWARD.score(delta=0.5), blocked="an unknown action")
+        assert bandit.state.decisions == 0
+
+
+def test_a_class_is_a_name(place):
+    with Ledger(place) as ledger, pytest.raises(WrongType, match="decision_class=None"):
+        SharedLearner(ledger, BANDIT, decision_class=None)
 
 
 def test_records_of_other_things_are_passed_over(place):

@@ -1,6 +1,7 @@
 """How likely one of several normal numbers is to be the largest."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from plaudit.errors import MissingExtra
 from plaudit.learn import linear_thompson, thompson
 from plaudit.learn.thompson import chance_of_best
 
@@ -57,10 +57,13 @@ def test_decisions_come_as_often_as_they_say():
         assert share == pytest.approx(said.pop(), abs=0.015)
 
 
-def test_without_scipy_a_decision_says_what_to_do(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "scipy.special", None)
-    bandit = linear_thompson(("a", "b"), 2)
-    with pytest.raises(MissingExtra, match=r"plaudit\[learn\].*propensity=False"):
-        bandit.choose(bandit.init(), 0, [1.0, 2.0])
-    free = linear_thompson(("a", "b"), 2, propensity=False)
-    assert free.choose(free.init(), 0, np.array([1.0, 2.0])).probability is None
+def test_without_scipy_the_odds_are_the_same(monkeypatch):
+    beliefs = [0.1, -0.3, 0.2, 0.0], [0.2, 1.5, 0.01, 0.4]
+    expected = [chance_of_best(*beliefs, at) for at in range(4)]
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    assert [chance_of_best(*beliefs, at) for at in range(4)] == pytest.approx(expected, abs=1e-14)
+
+
+def test_a_decision_without_odds_says_so():
+    bandit = linear_thompson(("a", "b"), 2, propensity=False)
+    assert bandit.choose(bandit.init(), 0, np.array([1.0, 2.0])).probability is None

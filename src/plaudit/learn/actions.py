@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from operator import index
 from typing import Any
 
 from plaudit.errors import DefinitionError
@@ -14,13 +15,7 @@ def checked_actions(actions: Any, explore: Explore) -> None:
     if len(actions) < 2:
         raise DefinitionError(f"actions={actions!r} must be two or more: there is nothing to choose.")
     if isinstance(explore, SquareCB):
-        checked_floor(explore.floor, len(actions))
-
-
-def checked_floor(floor: float, count: int) -> None:
-    """Refuse a probability that `count` actions cannot all have."""
-    if not 0 <= floor * count <= 1:
-        raise DefinitionError(f"floor={floor!r} must be from 0 to 1/{count}: {count} actions share one probability.")
+        floor_of(explore.floor, len(actions))
 
 
 def checked_names(what: str, names: Any) -> None:
@@ -38,9 +33,29 @@ def named(features: int | Iterable[str]) -> tuple[str, ...]:
     >>> named(2)
     ('x0', 'x1')
     """
-    if isinstance(features, int):
-        return tuple(f"x{at}" for at in range(features))
-    return tuple(features)
+    try:
+        return tuple(f"x{at}" for at in range(index(features)))  # type: ignore[arg-type]
+    except TypeError:
+        return listed("features", features)
+
+
+def listed(what: str, names: Any) -> tuple[str, ...]:
+    """Return names as a tuple; a single text is refused, for its letters are not meant.
+
+    >>> listed("actions", ["stay", "go"])
+    ('stay', 'go')
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DefinitionError(f"{what}={names!r:.80} must be names, such as ('small', 'large').")
+    return tuple(names)
+
+
+def floor_of(floor: float | None, count: int) -> float:
+    """Return the least probability of an action; unless given, 2 %, and so little that a fifth is random at most."""
+    chosen = min(0.02, 0.2 / count) if floor is None else floor
+    if not 0 <= chosen * count <= 1:
+        raise DefinitionError(f"floor={chosen!r} must be from 0 to 1/{count}: {count} actions share one probability.")
+    return chosen
 
 
 def checked_number(name: str, value: Any, *, above: float | None = None) -> None:

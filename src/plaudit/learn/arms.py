@@ -11,7 +11,7 @@ import numpy as np
 from plaudit.errors import OutOfRange, ShapeMismatch
 from plaudit.learn.actions import checked_actions, checked_number
 from plaudit.learn.decision import Decision, number, unknown_action
-from plaudit.learn.draws import normals, uniform
+from plaudit.learn.draws import normals, uniform, whole
 from plaudit.learn.explore import Explore, Numbers, Sampling, picked
 from plaudit.learn.thompson import chance_of_best
 
@@ -69,17 +69,19 @@ class ArmBandit:
 
     def choose(self, state: ArmState, key: int, context: Sequence[float] | None = None) -> Decision:
         """Return a decision; the same state and key give the same one."""
-        if context:
+        self._check(state)
+        if context is not None and len(context):
             raise ShapeMismatch(f"a bandit without features was given {len(context)} of them; use linucb or the like.")
         if isinstance(self.explore, Sampling):
             return self._sampled(state, key, self.explore)
         likely = self.explore.probabilities(self.scores(state), state.decisions)
-        at = picked(likely, uniform(key, state.decisions))
+        at = picked(likely, uniform(whole(key), state.decisions))
         share = None if self.explore.inverse_gap else self.explore.amount(state.decisions)
         return Decision(self.actions[at], likely[at], tuple(likely), None, state.decisions, share)
 
     def update(self, state: ArmState, decision: Decision, reward: float, *, again: bool = False) -> ArmState:
         """Return what is known once a decision earned `reward`; `again` credits one that was counted before."""
+        self._check(state)
         at = self._positions.get(decision.action, -1)
         if at < 0:
             raise unknown_action(decision.action, self.actions)
@@ -105,12 +107,17 @@ class ArmBandit:
 
     def probabilities(self, state: ArmState, contexts: Any) -> Numbers:
         """Return how likely each action is, one row for each row of `contexts`, in which nothing is read."""
+        self._check(state)
         if isinstance(self.explore, Sampling):
             means, deviations = self._beliefs(state, self.explore)
             row = [chance_of_best(means, deviations, at) for at in range(len(self.actions))]
         else:
             row = self.explore.probabilities(self.scores(state), state.decisions)
         return np.tile(np.asarray(row), (len(contexts), 1))
+
+    def _check(self, state: Any) -> None:
+        if not isinstance(state, ArmState) or len(state.pulls) != len(self.actions):
+            raise ShapeMismatch(f"the state is not that of a bandit with {len(self.actions)} actions and no features.")
 
     def _beliefs(self, state: ArmState, sampling: Sampling) -> tuple[list[float], list[float]]:
         """Return the mean of what each action may be worth, and its standard deviation: 0 and 1 at first."""
@@ -122,7 +129,7 @@ class ArmBandit:
 
     def _sampled(self, state: ArmState, key: int, sampling: Sampling) -> Decision:
         means, deviations = self._beliefs(state, sampling)
-        drawn = normals(key, state.decisions, len(means))
+        drawn = normals(whole(key), state.decisions, len(means))
         values = [mean + deviation * z for mean, deviation, z in zip(means, deviations, drawn, strict=True)]
         at = values.index(max(values))
         likely = chance_of_best(means, deviations, at) if sampling.propensity else None

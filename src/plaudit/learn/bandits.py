@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
-from plaudit.learn.actions import checked_floor, named
+from plaudit.errors import DefinitionError
+from plaudit.learn.actions import floor_of, listed, named
 from plaudit.learn.arms import ArmBandit
 from plaudit.learn.decision import Decision
 from plaudit.learn.explore import EpsilonMix, Explore, Numbers, Sampling, SquareCB
@@ -48,7 +49,7 @@ def epsilon_ridge(
     >>> epsilon_ridge(("stay", "star"), 8).explore.amount(2500)
     0.125
     """
-    return LinearBandit(tuple(actions), named(features), EpsilonMix(start, end, over), ridge)
+    return LinearBandit(listed("actions", actions), named(features), EpsilonMix(start, end, over), ridge)
 
 
 def linucb(
@@ -57,18 +58,21 @@ def linucb(
     *,
     alpha: float = 1.0,
     ridge: float = 1.0,
-    floor: float = 0.02,
+    floor: float | None = None,
     mix: Literal["epsilon", "squarecb"] = "epsilon",
 ) -> LinearBandit:
     """Return the bandit that prefers what is good or uncertain (Li and others, 2010); with `alpha` 0 it is greedy.
 
     The rule alone is deterministic, and its log could never say what another policy would have earned. So it is mixed:
-    no action is ever less likely than `floor`. A floor of 0 earns a little more and tells nothing.
+    no action is ever less likely than `floor`, 2 % unless given and less where there are more than ten actions. A
+    floor of 0 earns more and tells nothing.
     """
-    names = tuple(actions)
-    checked_floor(floor, len(names))
-    share = len(names) * floor
-    explore: Explore = EpsilonMix(share, share, 1) if mix == "epsilon" else SquareCB(10.0, 0.5, floor)
+    names = listed("actions", actions)
+    least = floor_of(floor, len(names))
+    if mix not in ("epsilon", "squarecb"):
+        raise DefinitionError(f"mix={mix!r} must be 'epsilon' or 'squarecb'.")
+    share = len(names) * least
+    explore: Explore = EpsilonMix(share, share, 1) if mix == "epsilon" else SquareCB(10.0, 0.5, least)
     return LinearBandit(names, named(features), explore, ridge, alpha)
 
 
@@ -79,10 +83,11 @@ def squarecb(
     ridge: float = 1.0,
     gamma: float = 10.0,
     exponent: float = 0.5,
-    floor: float = 0.02,
+    floor: float | None = None,
 ) -> LinearBandit:
     """Return the bandit that tries an action the less, the further its regression lies behind the best."""
-    return LinearBandit(tuple(actions), named(features), SquareCB(gamma, exponent, floor), ridge)
+    names = listed("actions", actions)
+    return LinearBandit(names, named(features), SquareCB(gamma, exponent, floor_of(floor, len(names))), ridge)
 
 
 def linear_thompson(
@@ -98,22 +103,21 @@ def linear_thompson(
     `scale` is how noisy rewards are taken to be. Without `propensity` decisions come faster and say that their
     probability is not known.
     """
-    return LinearBandit(tuple(actions), named(features), Sampling(scale, propensity), ridge)
+    return LinearBandit(listed("actions", actions), named(features), Sampling(scale, propensity), ridge)
 
 
 def epsilon_greedy(actions: Iterable[str], *, start: float = 0.20, end: float = 0.05, over: int = 5000) -> ArmBandit:
     """Return the bandit that takes the best mean so far but for a share of random choices."""
-    return ArmBandit(tuple(actions), EpsilonMix(start, end, over))
+    return ArmBandit(listed("actions", actions), EpsilonMix(start, end, over))
 
 
-def ucb1(actions: Iterable[str], *, width: float = 1.0, floor: float = 0.02) -> ArmBandit:
+def ucb1(actions: Iterable[str], *, width: float = 1.0, floor: float | None = None) -> ArmBandit:
     """Return the bandit that prefers what is good or little tried; no action is ever less likely than `floor`."""
-    names = tuple(actions)
-    checked_floor(floor, len(names))
-    share = len(names) * floor
+    names = listed("actions", actions)
+    share = len(names) * floor_of(floor, len(names))
     return ArmBandit(names, EpsilonMix(share, share, 1), width)
 
 
 def thompson(actions: Iterable[str], *, scale: float = 1.0, propensity: bool = True) -> ArmBandit:
     """Return the bandit that draws what each action may be worth from its rewards so far, and takes the best draw."""
-    return ArmBandit(tuple(actions), Sampling(scale, propensity))
+    return ArmBandit(listed("actions", actions), Sampling(scale, propensity))

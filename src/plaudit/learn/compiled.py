@@ -6,15 +6,17 @@ import numba
 import numpy as np
 
 from plaudit.learn.draws import COUNTED, FINISHED, KEYED
-from plaudit.learn.ridge import LARGEST, Numbers
+from plaudit.learn.ridge import Numbers
 
+COMPILES = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+"""Whether Numba compiles at all: an environment variable can forbid it."""
 _KEYED, _COUNTED, _FIRST, _SECOND = (np.uint64(each) for each in (KEYED, COUNTED, *FINISHED))
 
 
-def _decided(
+@numba.njit(inline="always")
+def _weighed(
     table: Numbers,
     x: Numbers,
-    key: int,
     decisions: int,
     alpha: float,
     inverse_gap: bool,
@@ -23,8 +25,8 @@ def _decided(
     over: float,
     floor: float,
     likely: Numbers,
-) -> tuple[int, float]:
-    """Return the action picked, or -1 for features that are refused, and how much is explored; fill in `likely`.
+) -> float:
+    """Fill in how likely each action is, and return how much is explored.
 
     `first`, `second` and `over` are start, end and length of a falling share; with `inverse_gap`, gamma and exponent.
     """
@@ -42,8 +44,6 @@ def _decided(
                     row += table[each, at, other] * x[other]
                 spread += row * x[at]
             score += alpha * np.sqrt(max(spread, 0.0))
-        if not np.isfinite(score):
-            return -1, 0.0
         likely[each] = score
         if score > top:
             best, top = each, score
@@ -59,12 +59,36 @@ def _decided(
         amount = second if decisions >= over else first - (first - second) * (decisions / over)
         likely[:] = amount / count
         likely[best] += 1.0 - amount
+    return float(amount)
+
+
+def _decided(
+    table: Numbers,
+    x: Numbers,
+    key: int,
+    decisions: int,
+    limit: float,
+    alpha: float,
+    inverse_gap: bool,
+    first: float,
+    second: float,
+    over: float,
+    floor: float,
+    likely: Numbers,
+) -> tuple[int, float]:
+    """Return the action picked, or -1 for features beyond the limit, and how much is explored; fill in `likely`."""
+    length = 0.0
+    for at in range(x.shape[0]):
+        length += x[at] * x[at]
+    if not length <= limit:
+        return -1, 0.0
+    amount = _weighed(table, x, decisions, alpha, inverse_gap, first, second, over, floor, likely)
     z = np.uint64(key) * _KEYED + np.uint64(decisions) * _COUNTED + np.uint64(1)
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND
     uniform = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
     passed, picked = 0.0, 0
-    for each in range(count):
+    for each in range(likely.shape[0]):
         if likely[each] > 0.0:
             passed += likely[each]
             picked = each
@@ -73,17 +97,37 @@ def _decided(
     return picked, amount
 
 
-def _learn(new: Numbers, model: int, x: Numbers, reward: float) -> bool:
-    """Learn a row, as `plaudit.learn.ridge.learn` does."""
+def _policies(
+    table: Numbers,
+    rows: Numbers,
+    decisions: int,
+    alpha: float,
+    inverse_gap: bool,
+    first: float,
+    second: float,
+    over: float,
+    floor: float,
+    likely: Numbers,
+) -> None:
+    """Fill in how likely each action is for each row of features."""
+    for at in range(rows.shape[0]):
+        _weighed(table, rows[at], decisions, alpha, inverse_gap, first, second, over, floor, likely[at])
+
+
+def _learn(new: Numbers, model: int, x: Numbers, reward: float, limit: float) -> bool:
+    """Learn a row as `plaudit.learn.ridge.learn` does; False for one beyond the limit."""
     dimension = x.shape[0]
     step = np.empty(dimension)
-    scale = 1.0
+    scale, length = 1.0, 0.0
     for at in range(dimension):
         row = 0.0
         for other in range(dimension):
             row += new[model, at, other] * x[other]
         step[at] = row
         scale += row * x[at]
+        length += x[at] * x[at]
+    if not (scale >= 1.0 and length <= limit):
+        return False
     for at in range(dimension):
         for other in range(dimension):
             new[model, at, other] -= step[at] * (step[other] / scale)
@@ -94,20 +138,19 @@ def _learn(new: Numbers, model: int, x: Numbers, reward: float) -> bool:
             row += new[model, at, other] * new[model, dimension, other]
         new[model, dimension + 1, at] = row
     new[model, dimension + 2, 0] += 1.0
-    return 1.0 <= scale <= LARGEST
+    return True
 
 
 def _machine_code(function: Any, signature: str) -> Any:
     """Compile a function now, so that no decision waits for it; what was compiled is kept where that is possible."""
     try:
         return numba.njit(signature, cache=True)(function)
-    except RuntimeError:  # there is no folder that the result could be kept in
+    except (RuntimeError, OSError):  # there is no folder that the result could be kept in, or no room
         return numba.njit(signature)(function)
 
 
-_TABLE, _ROW, _F = "float64[:, :, ::1]", "float64[::1]", "float64"
-decided = _machine_code(
-    _decided,
-    f"Tuple((int64, {_F}))({_TABLE}, {_ROW}, uint64, int64, {_F}, boolean, {_F}, {_F}, {_F}, {_F}, {_ROW})",
-)
-learn = _machine_code(_learn, f"boolean({_TABLE}, int64, {_ROW}, {_F})")
+_TABLE, _ROWS, _ROW, _F = "float64[:, :, ::1]", "float64[:, ::1]", "float64[::1]", "float64"
+_RULE = f"{_F}, boolean, {_F}, {_F}, {_F}, {_F}"
+decided = _machine_code(_decided, f"Tuple((int64, {_F}))({_TABLE}, {_ROW}, uint64, int64, {_F}, {_RULE}, {_ROW})")
+policies = _machine_code(_policies, f"void({_TABLE}, {_ROWS}, int64, {_RULE}, {_ROWS})")
+learn = _machine_code(_learn, f"boolean({_TABLE}, int64, {_ROW}, {_F}, {_F})")

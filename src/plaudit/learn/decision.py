@@ -55,12 +55,12 @@ class Decision(NamedTuple):
             raise WrongType(f"{where}: action={data['action']!r:.60} is not a text.")
         x, all_of_them = data.get("x"), data.get("probabilities")
         number = data.get("number", 0)
-        if not isinstance(number, int) or isinstance(number, bool):
-            raise WrongType(f"{where}: number={number!r:.60} is not a whole number.")
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise WrongType(f"{where}: number={number!r:.60} is not a whole number from 0 up.")
         return cls(
             data["action"],
             _share(data.get("probability"), f"{where}: probability"),
-            None if all_of_them is None else numbers(all_of_them, f"{where}: probabilities"),
+            None if all_of_them is None else _shares(all_of_them, f"{where}: probabilities"),
             None if x is None else numbers(x, f"{where}: x"),
             number,
             _share(data.get("epsilon"), f"{where}: epsilon"),
@@ -92,7 +92,7 @@ def number(value: Any, name: str) -> float:
     >>> number(1, "reward")
     1.0
     """
-    if hasattr(value, "item"):
+    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
         value = value.item()  # of NumPy
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongType(f"{name}={value!r:.60} is not a number.")
@@ -109,6 +109,13 @@ def unknown_action(action: object, actions: Sequence[str]) -> UnknownCategory:
     """Return the error for an action that a learner does not have."""
     hint = did_you_mean(action, actions) if isinstance(action, str) else ""
     return UnknownCategory(f"action {action!r:.60} is none of {', '.join(actions)}.{hint}")
+
+
+def _shares(values: Any, name: str) -> tuple[float, ...]:
+    shares = numbers(values, name)
+    if not all(0 <= share <= 1 for share in shares):
+        raise OutOfRange(f"{name}={list(shares)!r:.80} are not all from 0 to 1.")
+    return shares
 
 
 def _share(value: Any, name: str) -> float | None:

@@ -1,12 +1,34 @@
 """Random numbers as a function of a key: the same key, the same numbers, on every machine and in any order."""
 
 import math
+from hashlib import sha256
+from operator import index
+from typing import Any
+
+from plaudit.errors import WrongType
 
 MASK = (1 << 64) - 1
 KEYED, COUNTED, DRAWN = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xAF251AF3B0F025B5
 """What a key, the number of a decision and the number of a draw are multiplied with: odd, and of no pattern."""
 FINISHED = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The multipliers of SplitMix64's finishing step."""
+
+
+def whole(key: Any) -> int:
+    """Return a key as a plain number, whichever kind of whole number it is."""
+    try:
+        return index(key)
+    except TypeError:
+        raise WrongType(f"key={key!r:.60} is not a whole number; key_of(seed, name) makes one of a name.") from None
+
+
+def key_of(seed: int, name: str) -> int:
+    """Return a key that belongs to a seed and a name, such as the id of a decision.
+
+    >>> key_of(7, "mission/3") == key_of(7, "mission/3"), key_of(7, "mission/3") == key_of(8, "mission/3")
+    (True, False)
+    """
+    return int.from_bytes(sha256(f"{seed}/{name}".encode()).digest()[:6])
 
 
 def uniform(key: int, number: int, draw: int = 0) -> float:

@@ -30,10 +30,13 @@ class EpsilonMix:
 
     def __post_init__(self) -> None:
         """Refuse shares that are none."""
+        for name in ("start", "end"):
+            _as_float(self, name)
         if not (0 <= self.start <= 1 and 0 <= self.end <= 1):
             raise DefinitionError(f"the shares {self.start!r} and {self.end!r} of exploration must be from 0 to 1.")
-        if self.over < 1:
-            raise DefinitionError(f"over={self.over!r} must be a number of decisions, from 1 up.")
+        over: Any = self.over
+        if not isinstance(over, int) or isinstance(over, bool) or over < 1:
+            raise DefinitionError(f"over={over!r} must be a number of decisions, from 1 up.")
 
     def amount(self, number: int) -> float:
         """Return the share of decisions made at random, after `number` decisions."""
@@ -79,6 +82,8 @@ class SquareCB:
 
     def __post_init__(self) -> None:
         """Refuse what makes no probability."""
+        for name in ("gamma", "exponent", "floor"):
+            _as_float(self, name)
         for name in ("gamma", "exponent"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
@@ -127,6 +132,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         """Refuse a scale that is none."""
+        _as_float(self, "scale")
         if not (math.isfinite(self.scale) and self.scale > 0):
             raise DefinitionError(f"scale={self.scale!r} must be a finite number above 0.")
 
@@ -135,6 +141,14 @@ Explore = EpsilonMix | SquareCB | Sampling
 
 RULES: dict[str, type[Any]] = {"epsilon": EpsilonMix, "squarecb": SquareCB, "sampling": Sampling}
 """The ways to explore, by the name they have in a saved learner."""
+
+
+def _as_float(rule: Explore, name: str) -> None:
+    """Make a setting the plain float that a file can hold."""
+    try:
+        object.__setattr__(rule, name, float(getattr(rule, name)))
+    except (TypeError, ValueError):
+        raise DefinitionError(f"{name}={getattr(rule, name)!r:.60} must be a number.") from None
 
 
 def picked(probabilities: Sequence[float], uniform: float) -> int:

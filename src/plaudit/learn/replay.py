@@ -1,9 +1,9 @@
 """What a record of a decision teaches, and what a learner would know had it seen a ledger from its beginning."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plaudit.errors import InputError
+from plaudit.errors import InputError, WrongType
 from plaudit.learn.bandits import Learner
 from plaudit.learn.decision import Decision
 from plaudit.reward.reward import Reward
@@ -27,21 +27,24 @@ class Lesson(NamedTuple):
 def lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
     """Return what a record teaches; None where it holds no decision, or where nothing may be learnt from it.
 
-    Where the choice was refused and something else ran, the record says so (`executed`), and that is what is credited.
+    Where the choice was refused and something else ran, the record says so (`executed`), and that is what is credited,
+    unless it says what else is (`credited`).
     `under` scores the recorded inputs by another reward.
     """
     context = record.context
-    if not isinstance(context, Mapping) or "decision" not in context or "blocked" in context:
+    if not isinstance(context, Mapping) or "decision" not in context or context.get("blocked") is not None:
         return None
     decision = Decision.from_dict(context["decision"], f"record {record.id}")
-    executed = context["decision"].get("executed")
-    if executed is not None:
-        decision = decision.credited_to(executed)
+    ran = context["decision"].get("credited", context["decision"].get("executed"))
+    if ran is not None:
+        if not isinstance(ran, str):
+            raise WrongType(f"record {record.id}: what ran is {ran!r:.60}, which is not a text.")
+        decision = decision.credited_to(ran)
     formula, total = record.signal, record.total
     if under is not None:
         formula = under.score(**record.signal.inputs)
         total = formula.total
-    return Lesson(decision, total, bool(context.get("again", False)), f"{formula.reward}@{formula.version}")
+    return Lesson(decision, total, context.get("again") is True, f"{formula.reward}@{formula.version}")
 
 
 def taught(learner: Learner, state: Any, record: "Record", found: Lesson) -> Any:
@@ -49,7 +52,10 @@ def taught(learner: Learner, state: Any, record: "Record", found: Lesson) -> Any
     try:
         return learner.update(state, found.decision, found.reward, again=found.again)
     except InputError as error:
-        error.add_note(f"in record {record.id} of the decision class {record.decision_class!r}")
+        error.add_note(
+            f"in record {record.id} of the decision class {record.decision_class!r}; "
+            f"skip={{{record.id}}} leaves it out, here and wherever else these records are learnt from"
+        )
         raise
 
 
@@ -68,17 +74,19 @@ def fit(
     decision_class: str,
     under: Reward | None = None,
     mixed: bool = False,
+    skip: Collection[int] = (),
     **choice: Any,
 ) -> Any:
     """Return the state of a learner after every decision of a class that the ledger holds; `choice` may narrow it.
 
     It is the state of one that learnt as the records came, to the bit. `under` scores the recorded inputs anew: what
     would have been learnt with another reward. Rewards of several versions are not comparable, so they are an
-    InputError unless one is chosen (`version=…`), all are scored `under` one, or `mixed` says that it is meant.
+    InputError unless one is chosen (`version=…`), all are scored `under` one, or `mixed` says that it is meant. `skip`
+    names records to leave out.
     """
     state, formula = learner.init(), None
     for record in ledger.history(decision_class=decision_class, **choice):
-        found = lesson(record, under=under)
+        found = None if record.id in skip else lesson(record, under=under)
         if found is None:
             continue
         if formula not in (None, found.formula) and not mixed:

@@ -1,18 +1,17 @@
 """Ridge regressions learnt a row at a time, one for each action or candidate: pure functions over a state."""
 
+from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.errors import OutOfRange
-
 Numbers = NDArray[np.float64]
 
-LARGEST = 1e13
-"""How many times a single row may change what is known in its direction: beyond it doubles have no digits left."""
+CLEAR = 1e10
+"""How many times a row may outweigh what was known in its direction: beyond it, rounding shows in what is learnt."""
 HUGE = 1e100
-"""What no sum of features and no reward may reach: beyond it products overflow."""
+"""What no reward may reach: beyond it products overflow."""
 BELOW = 3
 """Rows of a model's table below the inverse: the moment, the weights, and one whose first number counts rows learnt."""
 
@@ -59,15 +58,21 @@ def init(models: int, dimension: int, ridge: float) -> RidgeState:
     return RidgeState(table, 0)
 
 
-def bounded(x: Numbers) -> bool:
-    """Return whether features are finite and small enough to be multiplied."""
-    return bool(sum(map(abs, x.tolist())) <= HUGE)
+def limit(ridge: float) -> float:
+    """Return the largest sum of squares that features may have, so that no row outweighs what was known too much."""
+    return CLEAR * ridge
+
+
+def squared(x: Numbers) -> float:
+    """Return the sum of squares of features; NaN or infinite where one of them is."""
+    values = x.tolist()
+    return float(sum(map(mul, values, values)))
 
 
 def learn(table: Numbers, model: int, x: Numbers, reward: float) -> bool:
     """Learn one more row of a model, by Sherman and Morrison's formula: the table is changed, and is it still sound?
 
-    Features are bounded, and the reward is not huge.
+    Features are within the limit, and the reward is not huge.
     """
     part = table[model]
     inverse, moment = part[:-BELOW], part[-3]
@@ -77,35 +82,10 @@ def learn(table: Numbers, model: int, x: Numbers, reward: float) -> bool:
     moment += reward * x
     part[-2] = inverse.dot(moment)
     part[-1, 0] += 1.0
-    return bool(1.0 <= scale <= LARGEST)
-
-
-def update(state: RidgeState, model: int, x: Numbers, reward: float, *, again: bool = False) -> RidgeState:
-    """Return what is known after one more row: features `x`, which are finite, and the reward they came with.
-
-    `again` says that the row belongs to a decision that was counted before.
-
-    >>> state = update(init(1, 1, 1.0), 0, np.array([1.0]), 3.0)
-    >>> state.weights.item(), state.pulls, state.decisions
-    (1.5, (1,), 1)
-    """
-    if not (bounded(x) and abs(reward) <= HUGE):
-        raise too_large(x, reward)
-    table = state.table.copy()
-    if not learn(table, model, x, reward):
-        raise too_large(x, reward)
-    return RidgeState(table, state.decisions + (not again))
+    return bool(scale >= 1.0)
 
 
 def widths(state: RidgeState, x: Numbers) -> Numbers:
     """Return how uncertain each model is about `x`: the root of x' A⁻¹ x."""
     spread: Numbers = (state.inverse @ x) @ x
     return np.sqrt(np.maximum(spread, 0.0))
-
-
-def too_large(x: Numbers, reward: float) -> OutOfRange:
-    """Return the error for a row that doubles cannot hold together with what is known."""
-    return OutOfRange(
-        f"features of up to {np.abs(x).max():.3g} with a reward of {reward:.3g} go beyond what doubles can hold: "
-        "scale features to about 1. Nothing was learnt."
-    )

@@ -10,11 +10,12 @@ import numpy as np
 
 from plaudit.errors import DefinitionError, OutOfRange, WrongType
 from plaudit.learn.actions import checked_number
-from plaudit.learn.decision import Decision, number, numbers, unknown_action
-from plaudit.learn.draws import uniform
+from plaudit.learn.decision import Decision, number, unknown_action
+from plaudit.learn.draws import uniform, whole
 from plaudit.learn.explore import Numbers, picked
 from plaudit.learn.linear import LinearBandit
 from plaudit.learn.ridge import RidgeState, widths
+from plaudit.learn.thompson import chance_of_best
 
 _NORMAL = NormalDist()
 
@@ -36,7 +37,7 @@ class Advice(NamedTuple):
 
     candidate: str
     confidence: float
-    """The chance that it really is better than any one of the others; a rule's own word where `learnt` is false."""
+    """The chance that it really is the best of them all; a rule's own word where `learnt` is false."""
     rationale: str
     expected: tuple[float, ...]
     """What each candidate would earn here, in the router's order."""
@@ -124,7 +125,7 @@ class Router:
 
     def advise(self, state: RouterState, context: Any) -> Advice:
         """Return what to choose on these features, and how sure that is."""
-        x = numbers(context, "features", len(self.features))
+        x = tuple(self.bandit.checked(context).tolist())
         expected, errors = self.estimates(state, x)
         records = sum(state.pulls)
         if not self.ready(state):
@@ -133,18 +134,18 @@ class Router:
             return Advice(guess.candidate, guess.confidence, why, expected, errors, records, False)
         best = expected.index(max(expected))
         rivals = [at for at in range(len(expected)) if at != best]
-        chances = {at: _chance(expected[best] - expected[at], math.hypot(errors[best], errors[at])) for at in rivals}
-        rival = min(rivals, key=lambda at: chances[at])
+        rival = max(rivals, key=lambda at: _chance(expected[at] - expected[best], math.hypot(errors[best], errors[at])))
         why = self._rationale(state, x, expected, errors, best, rival)
-        return Advice(self.actions[best], chances[rival], why, expected, errors, records, True)
+        sure = chance_of_best(expected, [max(error, 1e-12) for error in errors], best)
+        return Advice(self.actions[best], sure, why, expected, errors, records, True)
 
     def choose(self, state: RouterState, key: int, context: Any = None) -> Decision:
         """Return a decision with the exact probability of its candidate; the same arguments give the same one."""
         if self.ready(state):
             return self.bandit.choose(state.ridge, key, context)
-        x = numbers(context, "features", len(self.features))
+        x = tuple(self.bandit.checked(context).tolist())
         likely = self._trials(x)
-        at = picked(likely, uniform(key, state.decisions))
+        at = picked(likely, uniform(whole(key), state.decisions))
         return Decision(self.actions[at], likely[at], tuple(likely), x, state.decisions, self.trial)
 
     def update(self, state: RouterState, decision: Decision, reward: float, *, again: bool = False) -> RouterState:
@@ -160,21 +161,22 @@ class Router:
         """Return how likely each candidate is for each row of features: the policy that the state amounts to."""
         if self.ready(state):
             return self.bandit.probabilities(state.ridge, contexts)
-        rows = [self._trials(numbers(row, "features", len(self.features))) for row in contexts]
+        rows = [self._trials(tuple(self.bandit.checked(row).tolist())) for row in contexts]
         return np.asarray(rows).reshape(len(rows), len(self.actions))
 
     def estimates(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return what each candidate would earn on the features `x`, and the standard error of each."""
-        vector = np.asarray(x, dtype=np.float64)
+        vector = self.bandit.checked(x)
         errors = self.deviation(state) * widths(state.ridge, vector)
         return tuple(state.ridge.weights.dot(vector).tolist()), tuple(errors.tolist())
 
     def deviation(self, state: RouterState) -> float:
         """Return how much rewards vary around what the features tell, as a standard deviation.
 
-        It is the posterior of a regression with a conjugate prior, where `noise` counts as one reward.
+        It is what the regressions leave unexplained; `noise` counts as one reward.
         """
-        explained = float(np.einsum("kd,kd->", state.ridge.weights, state.ridge.moment))
+        weights = state.ridge.weights
+        explained = float((weights * state.ridge.moment).sum() + self.bandit.ridge * (weights * weights).sum())
         left = max(0.0, sum(state.squares) - explained)
         return math.sqrt((self.noise * self.noise + left) / (1 + sum(state.pulls)))
 
@@ -184,6 +186,8 @@ class Router:
             raise WrongType(f"the fallback gave {guess!r:.60}, which is no Guess.")
         if guess.candidate not in self.actions:
             raise unknown_action(guess.candidate, self.actions)
+        if not 0 <= guess.confidence <= 1:
+            raise OutOfRange(f"the fallback gave a confidence of {guess.confidence!r}, which is not from 0 to 1.")
         return guess
 
     def _trials(self, x: tuple[float, ...]) -> list[float]:

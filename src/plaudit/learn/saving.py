@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from plaudit.drafts import Draft
-from plaudit.errors import DefinitionError, FileError, InputError, SpecError
+from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
 from plaudit.learn import ridge
 from plaudit.learn.arms import ArmBandit, ArmState
 from plaudit.learn.bandits import Learner
-from plaudit.learn.decision import number, numbers
+from plaudit.learn.decision import numbers
 from plaudit.learn.explore import RULES
 from plaudit.learn.linear import LinearBandit
 from plaudit.learn.ridge import RidgeState
@@ -50,16 +50,18 @@ def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: A
     >>> load(file).learner == bandit
     True
     """
-    spec = described(learner)
-    data = {
-        "format": FORMAT,
-        "version": VERSION,
-        "hash": digest(spec),
-        "learner": spec,
-        "state": _plain_state(state),
-        "more": more,
-    }
-    text = json.dumps(data, indent=1, allow_nan=False)
+    spec, plain = described(learner), _plain_state(state)
+    try:
+        _state(learner, plain)
+        content = {"learner": spec, "state": plain, "more": more}
+        data = {"format": FORMAT, "version": VERSION, "hash": digest(content), **content}
+        text = json.dumps(data, indent=1, allow_nan=False)
+    except SpecError as error:
+        raise ShapeMismatch(f"{os.fspath(path)} was not written: the state is not the learner's: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{os.fspath(path)} was not written: what is said beside the learner is no JSON: {error}"
+        ) from None
     with Draft(path) as draft:
         try:
             draft.file.write(text + "\n")
@@ -100,13 +102,14 @@ def described(learner: Learner) -> dict[str, Any]:
     return {"kind": learner.kind, **parts, "explore": {"rule": rule, **asdict(learner.explore)}}
 
 
-def digest(spec: Mapping[str, Any]) -> str:
-    """Return what tells learners of different actions, features or settings apart.
+def digest(content: Mapping[str, Any]) -> str:
+    """Return what tells whether anything of a file was changed.
 
     >>> digest({"kind": "arms"})
     '1a5651dc35e9a434'
     """
-    return sha256(json.dumps(spec, sort_keys=True, separators=(",", ":")).encode()).hexdigest()[:16]
+    plain = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256(plain.encode()).hexdigest()[:16]
 
 
 def _loaded(data: Any, expected: Learner | None, fallback: Fallback | None) -> Saved:
@@ -114,16 +117,18 @@ def _loaded(data: Any, expected: Learner | None, fallback: Fallback | None) -> S
         raise SpecError("it does not say that it is a saved learner.")
     if data.get("version") != VERSION:
         raise SpecError(f"it is of version {data.get('version')!r}, and this plaudit reads version {VERSION}.")
-    missing = [name for name in ("hash", "learner", "state") if name not in data]
+    missing = [name for name in ("hash", "learner", "state", "more") if name not in data]
     if missing:
         raise SpecError(f"it has no {missing[0]!r}.")
+    if digest({name: data[name] for name in ("learner", "state", "more")}) != data["hash"]:
+        raise SpecError("it was changed after it was saved: the hash is another.")
     spec = data["learner"]
-    if digest(spec) != data["hash"]:
-        raise SpecError("its description was changed after it was saved: the hash is another.")
+    if not isinstance(spec, dict) or not isinstance(data["more"], dict):
+        raise SpecError("its parts are no objects.")
     if expected is not None and described(expected) != spec:
         raise SpecError(_difference(described(expected), spec))
     learner = _learner(spec, fallback) if expected is None else expected
-    return Saved(learner, _state(learner, data["state"]), data.get("more", {}))
+    return Saved(learner, _state(learner, data["state"]), data["more"])
 
 
 def _learner(spec: Any, fallback: Fallback | None) -> Learner:
@@ -145,7 +150,7 @@ def _learner(spec: Any, fallback: Fallback | None) -> Learner:
 
 def _difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Return a sentence on the first thing in which two descriptions differ."""
-    name = next(name for name in expected if expected[name] != found.get(name))
+    name = next((name for name in expected if expected[name] != found.get(name)), "kind")
     if name == "bandit" and isinstance(found.get(name), Mapping):
         return _difference(expected[name], found[name])
     return (
@@ -168,6 +173,8 @@ def _plain_state(state: State) -> dict[str, Any]:
     if isinstance(state, RidgeState):
         parts = {name: getattr(state, name).tolist() for name in ("inverse", "moment", "weights")}
         return {**parts, "pulls": list(state.pulls), "decisions": state.decisions}
+    if not isinstance(state, ArmState):
+        raise DefinitionError(f"{state!r:.60} is no state of a learner.")
     return state._asdict()
 
 
@@ -189,7 +196,7 @@ def _ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> RidgeState:
     for name, shape in shapes.items():
         try:
             array = np.array(data[name], dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise SpecError(f"its {name} is no array of numbers.") from None
         if array.shape != shape:
             raise SpecError(f"its {name} has the shape {array.shape}, and {shape} is expected.")
@@ -217,7 +224,7 @@ def _arm_state(learner: Learner, data: Mapping[str, Any]) -> ArmState:
 
 def _counts(values: Any, name: str, length: int) -> tuple[int, ...]:
     counts = numbers(values, name, length)
-    if any(number(each, name) < 0 or each % 1 for each in counts):
+    if any(each < 0 or each % 1 or each > 2**53 for each in counts):
         raise SpecError(f"its {name} are not counts: {values!r:.80}.")
     return tuple(int(each) for each in counts)
 

@@ -1,15 +1,18 @@
 """A learner that many processes share: every update is a record in a ledger, and all of them replay the same ones."""
 
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Collection, Mapping
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from plaudit.errors import InputError, SpecError, WrongType
+from plaudit.errors import InputError, NotInLedger, SpecError, WrongType
 from plaudit.learn import saving
 from plaudit.learn.bandits import Learner
-from plaudit.learn.decision import Decision, unknown_action
+from plaudit.learn.decision import Decision
+from plaudit.learn.draws import key_of
 from plaudit.learn.replay import lesson, not_comparable, taught
 from plaudit.reward.signal import Signal
 
@@ -21,8 +24,8 @@ class SharedLearner:
     """A learner whose memory is a ledger: its state is what the records of a decision class amount to, in their order.
 
     Nothing is lost when a process dies, and nothing is counted twice: an update is a record with the decision's id as
-    its key, and whoever reads the ledger up to the same record has the same state, to the bit. `snapshot` names a file
-    that saves replaying from the beginning; it is a copy, never the truth.
+    its key, and whoever reads the ledger up to the same record knows the same. Threads may share one. `snapshot` names
+    a file that saves replaying from the beginning; it is a copy, never the truth.
 
     >>> import tempfile
     >>> from plaudit import Ledger, Reward, Field, term
@@ -47,96 +50,140 @@ class SharedLearner:
         seed: int = 0,
         snapshot: str | os.PathLike[str] | None = None,
         mixed: bool = False,
+        skip: Collection[int] = (),
     ) -> None:
-        """Take up what the ledger holds. Processes that share it may have different seeds.
+        """Take up what the ledger holds.
 
         Rewards of two formulas, or two versions of one, are not comparable: where both are recorded it is an InputError
-        unless `mixed` says that it is meant.
+        unless `mixed` says that it is meant. `skip` names records to leave out, which somebody recorded by mistake.
         """
+        if not (decision_class and isinstance(decision_class, str)):
+            raise WrongType(f"decision_class={decision_class!r:.60} must be a text that is not empty.")
         self.ledger = ledger
         self.learner = learner
         self.decision_class = decision_class
         self.seed = seed
         self.snapshot = None if snapshot is None else Path(snapshot)
         self.mixed = mixed
+        self.skip = frozenset(skip)
         self.state: Any = learner.init()
         self.formula: str | None = None
         """The reward that was learnt from last, with its version."""
         self.last = 0
         """The number of the last record that the state knows of."""
-        self._made = 0
+        self._turn = threading.RLock()
         if self.snapshot is not None and self.snapshot.exists():
             self._resume(self.snapshot)
         self.catch_up()
 
     def choose(self, context: Any = None, *, id: str | None = None) -> Decision:
-        """Return a decision with an id of its own, made on all that is recorded by now."""
-        self.catch_up()
-        self._made += 1
-        decision = self.learner.choose(self.state, self.seed * 1_000_003 + self._made, context)
-        return decision._replace(id=id or f"{self.decision_class}/{token_hex(8)}")
+        """Return a decision with an id of its own, made on all that is recorded by now.
+
+        What is drawn belongs to the seed and the id. Ids are made at random unless given; with your own, the same
+        records give the same decisions.
+        """
+        name = f"{self.decision_class}/{token_hex(8)}" if id is None else id
+        with self._turn:
+            self.catch_up()
+            return self.learner.choose(self.state, key_of(self.seed, name), context)._replace(id=name)
 
     def credit(
         self,
         decision: Decision,
         signal: Signal,
         *,
-        again: bool = False,
+        again: bool | str = False,
         blocked: str | None = None,
         context: Mapping[str, Any] | None = None,
         **about: Any,
     ) -> int:
         """Record what a decision earned, learn from it, and return the record's number.
 
-        `again` is a further reward of a decision that has one, like a bonus at the end. `blocked` is why nothing may be
-        learnt from this one: it is recorded with the reason and left out of the state. `about` is what `Ledger.record`
-        takes: `run`, `episode`, `step`, `phase`, `actor`, `at`; `key` is made of the decision's id unless it is given,
-        so that crediting twice is recorded once.
+        `again` is a further reward of a decision that has one, like a bonus at the end; with several of them, each has
+        a name: `again="bonus"`. `blocked` is why nothing may be learnt from this one: it is recorded with the reason
+        and left out of the state. `about` is what `Ledger.record` takes: `run`, `episode`, `step`, `phase`, `actor`,
+        `at`; `key` is made of the decision's id unless it is given, so that crediting twice is recorded once.
         """
-        self._check(decision, signal)
+        if not isinstance(decision, Decision):
+            raise WrongType(f"{decision!r:.60} is not a Decision.")
+        if not isinstance(signal, Signal):
+            raise WrongType(f"{signal!r:.60} is not a Signal: score the reward, do not pass its total.")
         noted = dict(context or {}) | {"decision": decision.to_dict()}
         noted |= {"again": True} if again else {}
         noted |= {} if blocked is None else {"blocked": blocked}
         if decision.id is not None:
-            about.setdefault("key", f"{decision.id}/again" if again else decision.id)
-        number = self.ledger.record(signal, decision_class=self.decision_class, context=noted, **about)
-        self.catch_up()
+            about.setdefault("key", self._key(decision.id, again))
+        with self._turn:
+            self.catch_up()
+            if blocked is None:
+                self._check(decision, signal)
+            number = self.ledger.record(signal, decision_class=self.decision_class, context=noted, **about)
+            self.catch_up()
         return number
 
     def catch_up(self) -> int:
         """Learn from what was recorded since, by whomever, and return how many rewards that were."""
         learnt = 0
-        for record in self.ledger.history(decision_class=self.decision_class, after=self.last):
-            found = lesson(record)
-            if found is not None:
-                if self.formula not in (None, found.formula) and not self.mixed:
-                    raise not_comparable(self.decision_class, str(self.formula), found.formula)
-                self.state = taught(self.learner, self.state, record, found)
-                self.formula = found.formula
-                learnt += 1
-            self.last = record.id
+        with self._turn:
+            for record in self.ledger.history(decision_class=self.decision_class, after=self.last):
+                found = None if record.id in self.skip else lesson(record)
+                if found is not None:
+                    self._check_formula(found.formula)
+                    self.state = taught(self.learner, self.state, record, found)
+                    self.formula = found.formula
+                    learnt += 1
+                self.last = record.id
         return learnt
 
     def save(self) -> None:
         """Write the snapshot, so that the next start replays only what comes after it."""
         if self.snapshot is None:
             raise InputError("there is no snapshot to save: name a file, SharedLearner(…, snapshot='tier.json').")
-        where = {"last": self.last, "decision_class": self.decision_class, "formula": self.formula}
-        saving.save(self.snapshot, self.learner, self.state, **where)
+        with self._turn:
+            saving.save(
+                self.snapshot,
+                self.learner,
+                self.state,
+                decision_class=self.decision_class,
+                formula=self.formula,
+                skip=sorted(self.skip),
+                last=self.last,
+                mark=self._mark(self.last),
+            )
+
+    def _key(self, id: str, again: bool | str) -> str:
+        """Return the key of a decision's record: no other class has it, and a further reward has another."""
+        name = id if id.startswith(f"{self.decision_class}/") else f"{self.decision_class}/{id}"
+        return f"{name}/{'again' if again is True else again}" if again else name
 
     def _check(self, decision: Decision, signal: Signal) -> None:
         """Refuse what could not be learnt from before it is recorded: a record stays for ever."""
-        if not isinstance(decision, Decision):
-            raise WrongType(f"{decision!r:.60} is not a Decision.")
-        if not isinstance(signal, Signal):
-            raise WrongType(f"{signal!r:.60} is not a Signal: score the reward, do not pass its total.")
-        if decision.action not in self.learner.actions:
-            raise unknown_action(decision.action, self.learner.actions)
+        self._check_formula(f"{signal.reward}@{signal.version}")
         self.learner.update(self.state, decision, signal.total)
+
+    def _check_formula(self, formula: str) -> None:
+        if self.formula not in (None, formula) and not self.mixed:
+            raise not_comparable(self.decision_class, str(self.formula), formula)
+
+    def _mark(self, last: int) -> str:
+        """Return what tells the record with this number from one of another ledger."""
+        if not last:
+            return ""
+        record = self.ledger[last]
+        return sha256(f"{record.at.isoformat()} {record.total!r} {record.key}".encode()).hexdigest()[:16]
 
     def _resume(self, snapshot: Path) -> None:
         saved = saving.load(snapshot, expected=self.learner)
-        last, decided, formula = (saved.more.get(name) for name in ("last", "decision_class", "formula"))
-        if not isinstance(last, int) or decided != self.decision_class:
-            raise SpecError(f"{snapshot} is no snapshot of the decision class {self.decision_class!r}.")
+        last, formula = saved.more.get("last"), saved.more.get("formula")
+        wanted = {"decision_class": self.decision_class, "skip": sorted(self.skip)}
+        if not isinstance(last, int) or any(saved.more.get(name) != value for name, value in wanted.items()):
+            raise SpecError(
+                f"{snapshot} is no snapshot of the decision class {self.decision_class!r} with these settings."
+            )
+        try:
+            known = self._mark(last) == saved.more.get("mark")
+        except NotInLedger:
+            known = False
+        if not known:
+            raise SpecError(f"{snapshot} is a snapshot of another ledger; remove it, and the records are replayed.")
         self.state, self.last, self.formula = saved.state, last, formula

@@ -1,11 +1,11 @@
 """How likely each of several independent normal numbers is to be the largest: the exact odds of Thompson sampling."""
 
 from collections.abc import Sequence
+from math import erfc, sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-from plaudit.errors import MissingExtra
+from plaudit.learn.ridge import Numbers
 
 _REACH = 9.0
 """Standard deviations beyond which a normal number never lies: the tail holds less than 1e-18."""
@@ -20,25 +20,26 @@ def chance_of_best(means: Sequence[float], deviations: Sequence[float], of: int)
     >>> round(chance_of_best([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], 0), 9)
     0.333333333
     """
-    try:
-        from scipy.special import ndtr
-    except ImportError:
-        raise MissingExtra(
-            "the probabilities of Thompson sampling need SciPy. Install it: pip install 'plaudit[learn]', or say "
-            "propensity=False to go without them."
-        ) from None
     mean, deviation = means[of], deviations[of]
     nodes, weights = _panels(means, deviations, of)
     density = np.exp(-0.5 * nodes * nodes) * (weights / np.sqrt(2 * np.pi))
     for at, (other, spread) in enumerate(zip(means, deviations, strict=True)):
         if at != of:
-            density *= ndtr(((mean - other) + deviation * nodes) / spread)
+            density *= _below(((mean - other) + deviation * nodes) / spread)
     return float(min(1.0, max(0.0, density.sum())))
 
 
-def _panels(
-    means: Sequence[float], deviations: Sequence[float], of: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _below(z: Numbers) -> Numbers:
+    """Return how likely a standard normal number lies below each of `z`; without SciPy it takes five times as long."""
+    try:
+        from scipy.special import ndtr
+    except ImportError:
+        return np.fromiter((0.5 * erfc(-each / sqrt(2.0)) for each in z.tolist()), np.float64, len(z))
+    below: Numbers = ndtr(z)
+    return below
+
+
+def _panels(means: Sequence[float], deviations: Sequence[float], of: int) -> tuple[Numbers, Numbers]:
     """Return nodes, in standard deviations of the number `of`, and their weights."""
     centres = (np.asarray(means) - means[of]) / deviations[of]
     spreads = np.asarray(deviations) / deviations[of]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit.learn.off_policy.quantiles import two_sided
 from plaudit.learn.off_policy.sequences import gain_bounds, lower_bound, value_bounds
+from plaudit.learn.quantiles import two_sided
 
 LARGE, RUNS, LENGTH, MISS = 20.0, 400, 600, 0.1
 

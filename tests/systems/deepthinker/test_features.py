@@ -92,6 +92,16 @@ def test_a_phase_of_which_nothing_is_known_has_the_defaults():
         ("Write a story about a plan", "creative"),
         ("A roadmap", "planning"),
         ("Hello", None),
+        ("A history of Rome", None),
+        ("How planets, planes and plants form", None),
+        ("Human resources", None),
+        ("Encode, decode", None),
+        ("Name the sources", "research"),
+        ("Researchers at work", "research"),
+        ("An implementation; programming", "code"),
+        ("An assessment", "analysis"),
+        ("Planning, planned or plans", "planning"),
+        ("Re-plan: a scheduler", "planning"),
     ],
 )
 def test_the_first_kind_of_task_with_a_word_in_the_objective_is_set(objective, task):
@@ -143,7 +153,7 @@ def test_the_sixteen_contextual_features():
 
 phases = st.builds(
     Phase,
-    name=st.text(max_size=20),
+    name=st.text(min_size=1, max_size=20).filter(lambda name: "\0" not in name),
     objective=st.text(max_size=1200),
     text=st.text(max_size=200),
     minutes_remaining=st.floats(0, 1e6),

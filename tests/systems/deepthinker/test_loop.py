@@ -9,9 +9,9 @@ import pytest
 
 from bandits import same
 from plaudit import errors
-from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb
+from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb, ucb1
 from plaudit.learn.alignment import ACTIONS, CAPS
-from plaudit.systems.deepthinker import RewardStore, RewardWeights
+from plaudit.systems.deepthinker import RewardSignal, RewardStore, RewardWeights
 from plaudit.systems.deepthinker.advisor import TIERS, weighted_tier
 from plaudit.systems.deepthinker.drift import DriftConfig
 from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, contextual, features
@@ -95,6 +95,22 @@ def test_a_phase_that_fails_leaves_nothing_behind(store):
         mission.run(PHASE, fails)
     assert store.get_history() == []
     assert mission.run(PHASE, outcome).record == 1
+
+
+def test_a_name_that_cannot_be_recorded_is_refused_before_the_phase_runs(store):
+    for bad in ("", "a\0b", "\ud800", None):
+        with pytest.raises(errors.InputError, match="name="):
+            Phase(name=bad)
+        with pytest.raises(errors.InputError, match="mission_id="):
+            looped(store).mission(bad)
+
+
+def test_a_relevance_without_a_similarity_is_kept(store):
+    loop = looped(store)
+    mission = loop.mission("m1")
+    mission.run(PHASE, lambda phase, plan: Outcome(relevance=0.2))
+    assert store.get_history("model_tier")[0].context["relevance"] == 0.2
+    assert mission.state.relevance == loop.mission("m1").state.relevance == 0.2
 
 
 # -- once -------------------------------------------------------------------------------------------------------------
@@ -201,6 +217,56 @@ def test_a_correction_that_no_phase_follows_is_credited_with_nothing(store):
     assert loop.corrections.state.decisions == 0
 
 
+def test_the_probability_of_a_correction_is_its_own_in_whatever_order_the_learner_has_the_actions(store):
+    bandit = epsilon_greedy(ACTIONS[::-1], start=0.5, end=0.5)
+    router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
+    corrections = SharedLearner(store.ledger, bandit, decision_class=CORRECTIONS)
+    mission = Loop(store, router, corrections=corrections, drift=ALWAYS).mission("m1")
+    for _ in range(12):
+        correction = mission.run(PHASE, outcome).correction
+        assert correction.probability == correction.probabilities[bandit.actions.index(correction.action)] > 0
+    assert mission.state.used["trigger_user_event_drift_confirmation"] == 1
+    assert correction.probabilities[0] == 0, "what is used up has no chance"
+
+
+def test_a_credit_that_failed_is_made_good_before_the_next_phase_runs(store, monkeypatch):
+    loop = looped(store, drift=ALWAYS)
+    mission, add, busy = loop.mission("m1"), store.add, [True]
+
+    def fails_once(**arguments):
+        if arguments["decision_context"]["decision_class"] == CORRECTIONS and busy:
+            busy.pop()
+            raise errors.LedgerBusy("somebody else is writing")
+        return add(**arguments)
+
+    monkeypatch.setattr(store, "add", fails_once)
+    mission.run(PHASE, outcome)
+    with pytest.raises(errors.LedgerBusy):
+        mission.run(PHASE, outcome)
+    for _ in range(2):
+        mission.run(PHASE, outcome)
+    assert len(mission.steps) == 4
+    credited = [record.context["decision"] for record in store.get_history(CORRECTIONS)]
+    assert credited == [step.correction.to_dict() for step in mission.steps[:3]]
+    assert loop.corrections.state.decisions == 3
+
+
+def test_every_credit_that_is_missing_is_made_good_when_a_mission_is_taken_up_again(store, monkeypatch):
+    mission, add = looped(store, drift=ALWAYS).mission("m1"), store.add
+
+    def loses_credits(**arguments):
+        return 0 if arguments["decision_context"]["decision_class"] == CORRECTIONS else add(**arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "add", loses_credits)
+        for _ in range(4):
+            mission.run(PHASE, outcome)
+    assert store.get_history(CORRECTIONS) == []
+    loop = looped(store, drift=ALWAYS)
+    loop.mission("m1")
+    assert loop.catch_up() == len(store.get_history(CORRECTIONS)) == 3
+
+
 @pytest.mark.parametrize("correct", [True, False], ids=["learnt", "by rule"])
 def test_no_mission_goes_beyond_a_cap_and_the_next_begins_anew(store, correct):
     loop = looped(store, correct=correct, drift=ALWAYS)
@@ -250,8 +316,39 @@ def test_the_learners_are_of_the_store(store, tmp_path):
 
 def test_rewards_of_other_weights_are_not_learnt_from_together(store):
     looped(store).mission("m1").run(PHASE, outcome)
-    with pytest.raises(errors.InputError, match="deepthinker@1.0.0, and the loop would add others"):
+    with pytest.raises(
+        errors.InputError, match="'model_tier' on record are of deepthinker@1.0.0, and the loop would add"
+    ):
         looped(store, weights=RewardWeights(score_weight=0.5))
+
+
+@pytest.mark.parametrize("credits", [("following", "formula"), ("formula", "following")], ids=" then ".join)
+@pytest.mark.parametrize("correct", [True, False], ids=["learnt", "by rule"])
+def test_corrections_are_credited_in_one_way_only(store, credits, correct):
+    first, second = credits
+    mission = looped(store, correct=correct, drift=ALWAYS, credit=first).mission("m1")
+    for _ in range(2):
+        mission.run(PHASE, outcome)
+    before = story(store)
+    with pytest.raises(errors.InputError, match=f"'alignment_action'.*credit='{second}'"):
+        looped(store, correct=correct, drift=ALWAYS, credit=second)
+    assert story(store) == before
+    looped(store, drift=ALWAYS, credit=first).mission("m1").run(PHASE, outcome)
+
+
+@pytest.mark.parametrize("bandit", [ucb1(ACTIONS[:3]), ucb1((*ACTIONS, "dance")), linucb(ACTIONS, 2)])
+def test_a_learner_that_cannot_choose_corrections_is_refused_before_a_phase_runs(store, bandit):
+    router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
+    with pytest.raises(errors.DefinitionError, match="the corrections"):
+        Loop(store, router, corrections=SharedLearner(store.ledger, bandit, decision_class=CORRECTIONS))
+
+
+def test_corrections_that_cannot_be_learnt_from_are_told_before_a_phase_runs(store):
+    mission = looped(store, drift=ALWAYS).mission("m1")
+    strange = {"decision_class": CORRECTIONS, "decision": {"action": "dance"}}
+    store.add(mission_id="m2", phase="x", decision_context=strange, signal=RewardSignal.from_phase_outcome())
+    with pytest.raises(errors.UnknownCategory, match="dance"):
+        mission.run(PHASE, lambda phase, plan: pytest.fail("it ran"))
 
 
 # -- a mission is taken up again --------------------------------------------------------------------------------------
@@ -270,6 +367,48 @@ def test_a_mission_that_is_taken_up_again_stands_where_it_stood(store):
     again = looped(store, drift=ALWAYS).mission("m1")
     assert again.state == mission.state
     assert again.steps == mission.steps
+
+
+def test_the_past_of_a_mission_stays_what_it_was_with_other_thresholds(store):
+    mission = looped(store, drift=ALWAYS).mission("m1")
+    for _ in range(3):
+        mission.run(PHASE, outcome)
+    again = looped(store, drift=DriftConfig(slack=1.0)).mission("m1")
+    assert (again.state, again.steps) == (mission.state, mission.steps)
+    assert not again.run(PHASE, outcome).point.event
+    whole = looped(store, drift=ALWAYS).mission("m1")
+    assert (whole.state, whole.steps) == (again.state, again.steps)
+
+
+@pytest.mark.parametrize("drift", [{"lowest": 0.4}, {"low": 7}, "strict"])
+def test_thresholds_on_record_that_are_none_are_told_with_the_record(store, drift):
+    loop = looped(store)
+    decided = {"action": "SMALL", "x": features(PHASE)}
+    context = {"decision_class": "model_tier", "step": 0, "decision": decided, "similarity": 0.5, "drift": drift}
+    store.add(mission_id="m1", phase="x", decision_context=context, signal=RewardSignal.from_phase_outcome())
+    with pytest.raises(errors.InputError, match="record 1.*drift"):
+        loop.mission("m1")
+
+
+def test_a_point_says_which_phase_of_the_mission_it_is_of(store):
+    loop = looped(store, drift=DriftConfig(begin=1, low=0.95))
+    mission = loop.mission("m1")
+    steps = [mission.run(PHASE, made) for made in (lambda *_: Outcome(), outcome, lambda *_: Outcome(), outcome)]
+    assert [step.point and step.point.phase for step in steps] == [None, 1, None, 3]
+    assert [bool(step.point and step.point.event) for step in steps] == [False, False, False, True]
+    assert loop.mission("m1").steps == steps
+
+
+def test_records_that_are_of_no_phase_are_passed_over(store):
+    loop = looped(store)
+    mission = loop.mission("m1")
+    step = mission.run(PHASE, outcome)
+    bonus = {"decision": step.decision.to_dict(), "again": True}
+    for more in ({}, {"chosen": "LARGE", "step": 7}, bonus):
+        context = {"decision_class": "model_tier", **more}
+        store.add(mission_id="m1", phase="research", decision_context=context, signal=step.signal)
+    assert loop.mission("m1").steps == [step]
+    assert loop.mission("m1").run(PHASE, outcome).decision.id == "m1/1/model_tier"
 
 
 def test_a_history_with_a_gap_is_no_mission(store):

@@ -35,12 +35,13 @@ def deepthinker(missions: int, seed: int, out: str | None, as_json: bool) -> Non
     from plaudit.cli.errors import terminable
     from plaudit.cli.run.deepthinker_prints import keep, print_json, print_report, progress
     from plaudit.systems.deepthinker import RewardStore
-    from plaudit.systems.deepthinker.simulated import reported, simulate
+    from plaudit.systems.deepthinker.simulated import check_one_run, reported, simulate
 
     with ExitStack() as stack:
         check = stack.enter_context(terminable())
         folder = out or stack.enter_context(TemporaryDirectory())
         store = stack.enter_context(RewardStore(folder))
+        check_one_run(store, missions=missions, seed=seed)
         with progress(missions, check) as told:
             loop, met = simulate(store, missions=missions, seed=seed, told=told)
         report = reported(loop, met, missions=missions, seed=seed)

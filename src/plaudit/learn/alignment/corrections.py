@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, ShapeMismatch
 from plaudit.language.field import Field
 from plaudit.learn.decision import Decision, unknown_action
 from plaudit.reward.reward import Reward
@@ -51,6 +51,8 @@ def capped(
     for name in (decision.action, otherwise, *caps):
         if name not in actions:
             raise unknown_action(name, actions)
+    if decision.probabilities is not None and len(decision.probabilities) != len(actions):
+        raise ShapeMismatch(f"{len(decision.probabilities)} probabilities are not those of {', '.join(actions)}.")
     if otherwise in caps:
         raise DefinitionError(f"{otherwise!r} takes the place of what is used up, so it can have no cap.")
     over = {name for name, cap in caps.items() if used.get(name, 0) >= cap}

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from plaudit.errors import DefinitionError, NotEvaluable, OutOfRange
 from plaudit.learn.decision import numbers
+from plaudit.learn.quantiles import two_sided
 
 Numbers = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def fit_per_event(
     best = min(pieces, key=lambda piece: piece(piece.best()))
     value = best.best()
     least = max(0.0, best(value))
-    width = NormalDist().inv_cdf(0.5 + level / 2)
+    width = two_sided(level, len(n) - 2)
     limit = least * (1 + width * width / (len(n) - 2)) + 1e-12 * float(y @ y)
     ends = [end for piece in pieces for end in piece.below(limit)] or [value]
     slope = 2 * (best.square * value + best.cross)

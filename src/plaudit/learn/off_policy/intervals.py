@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from plaudit.errors import OutOfRange
 from plaudit.learn.off_policy.estimators import Case, Ratio
 from plaudit.learn.off_policy.log import Codes
-from plaudit.learn.off_policy.quantiles import two_sided
 from plaudit.learn.off_policy.sequences import gain_bounds, value_bounds
+from plaudit.learn.quantiles import two_sided
 
 Numbers = NDArray[np.float64]
 Kind = Literal["normal", "bootstrap", "anytime"]

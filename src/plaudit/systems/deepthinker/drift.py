@@ -32,7 +32,7 @@ class DriftConfig:
     recovery: float = 0.0
     """What a rise of the similarity by 1 takes off the CUSUM; with 0 only the slack does."""
     begin: int = 3
-    """The first phase, counted from 0, that can be a warning or an event."""
+    """The first that can be a warning or an event, counted from 0, of the phases whose similarity was measured."""
 
     def __post_init__(self) -> None:
         """Refuse thresholds that are none."""

@@ -11,13 +11,19 @@ TASKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "scholarly": ("literature", "scholarly", "academic", "citation", "peer-reviewed", "journal"),
         "research": ("research", "investigate", "survey", "find out", "sources", "evidence"),
-        "code": ("code", "implement", "program", "debug", "refactor", "function", "software"),
+        "code": ("code", "codebase", "implement", "program", "debug", "refactor", "function", "software"),
         "analysis": ("analyse", "analyze", "analysis", "compare", "evaluate", "assess"),
         "creative": ("creative", "story", "poem", "brainstorm", "imagine", "slogan"),
         "planning": ("plan", "roadmap", "schedule", "strategy", "milestone"),
     }
 )
-"""Kinds of task, and the words of an objective that tell them; the first kind with a word in it is the task's."""
+"""Kinds of task, and the words of an objective that tell them; the first kind with a word in it is the task's.
+
+A word may have an ending: plans, planned and planning are planning, and planets are not.
+"""
+
+_ENDING = r"(?:s|d|rs?|[a-z]?(?:ed|ing|ers?)|ations?|ments?)?"
+_TELLS = {name: re.compile(rf"\b(?:{'|'.join(tells)}){_ENDING}\b") for name, tells in TASKS.items()}
 
 PHASES = ("research", "plan", "code", "eval", "synth")
 """Parts of a phase's name that say what it does."""
@@ -143,5 +149,5 @@ def difficulty(phase: Phase) -> float:
 def _task(objective: str) -> tuple[float, ...]:
     """Return a flag for each kind of task, at most one of them set."""
     words = objective.lower()
-    found = next((name for name, tells in TASKS.items() if any(tell in words for tell in tells)), None)
+    found = next((name for name, tells in _TELLS.items() if tells.search(words)), None)
     return tuple(float(name == found) for name in TASKS)

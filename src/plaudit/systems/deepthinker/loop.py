@@ -1,19 +1,20 @@
 """The loop: a phase runs, what was measured becomes a reward, the reward is kept, and the learners learn from it."""
 
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from plaudit.errors import DefinitionError, InputError
-from plaudit.learn.alignment import capped
+from plaudit.learn.alignment import ACTIONS, Parts, capped, correction
 from plaudit.learn.decision import Decision
+from plaudit.learn.replay import lesson
 from plaudit.learn.shared import SharedLearner
+from plaudit.reward.reward import Reward
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, ladder, observe
 from plaudit.systems.deepthinker.features import features
-from plaudit.systems.deepthinker.mission import MissionState, after, context_of, parts
-from plaudit.systems.deepthinker.phase import Outcome, Phase
-from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tuned
+from plaudit.systems.deepthinker.mission import MissionState, after, context_of, of_phase, parts
+from plaudit.systems.deepthinker.phase import Outcome, Phase, checked_name
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, tuned
 from plaudit.systems.deepthinker.reward_store import RewardStore
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 
@@ -46,6 +47,14 @@ class Step(NamedTuple):
     """Why nothing was learnt from it, where a rule said so."""
 
 
+class _Credit(NamedTuple):
+    """What is due for a correction: the phase that followed it, and what it changed, where that was measured."""
+
+    decision: Decision
+    parts: Parts | None
+    step: Step
+
+
 class Loop:
     """What all missions share: the history, the learner that chooses, and the one that corrects their course.
 
@@ -73,14 +82,17 @@ class Loop:
         for learner in filter(None, (router, corrections)):
             if learner.ledger is not store.ledger:
                 raise DefinitionError("a learner of the loop must share the ledger of its store: store.ledger.")
-        if corrections is not None and corrections.decision_class != CORRECTIONS:
-            raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTIONS!r}.")
+        if corrections is not None:
+            _check_corrections(corrections)
         if credit not in ("following", "formula"):
             raise DefinitionError(f"credit={credit!r} must be 'following' or 'formula'.")
         self.store, self.router, self.corrections = store, router, corrections
         self.encode, self.credit = encode, credit
         self.drift, self.weights, self.config = drift, weights, config
-        self._check_one_reward()
+        formula = tuned(weights, config)
+        self._check_one_reward(router.decision_class, formula, "its weights and settings")
+        credited = formula if credit == "following" else correction
+        self._check_one_reward(CORRECTIONS, credited, f"credit={credit!r}")
 
     def mission(self, mission_id: str) -> "Mission":
         """Return a mission as far as it is on record, or a new one."""
@@ -90,17 +102,28 @@ class Loop:
         """Learn from what is on record and not learnt from yet, whoever recorded it; return how many rewards."""
         return sum(learner.catch_up() for learner in (self.router, self.corrections) if learner is not None)
 
-    def _check_one_reward(self) -> None:
+    def _check_one_reward(self, decision_class: str, formula: Reward, by: str) -> None:
         """Refuse to go on learning from rewards that another formula made."""
-        mine = tuned(self.weights, self.config).fingerprint
+        mine = (formula.name, formula.fingerprint)
         for each in self.store.ledger.rewards():
-            if each.name == reward.name and each.fingerprint != mine:
-                chosen = {"decision_class": self.router.decision_class, "reward": each.name, "version": each.version}
-                if any(True for _ in self.store.ledger.history(**chosen)):
+            if (each.name, each.fingerprint) != mine:
+                chosen = {"decision_class": decision_class, "reward": each.name, "version": each.version}
+                if any(lesson(record) for record in self.store.ledger.history(**chosen)):
                     raise InputError(
-                        f"the store holds rewards of {each.name}@{each.version}, and the loop would add others that "
-                        "are not comparable. Keep those of other weights or settings in a store of their own."
+                        f"the rewards of {decision_class!r} on record are of {each.name}@{each.version}, and the loop "
+                        f"would add others that are not comparable, by {by}. Keep those in a store of their own."
                     )
+
+
+def _check_corrections(corrections: SharedLearner) -> None:
+    """Refuse a learner that cannot choose corrections, before a phase runs that would need one."""
+    actions, features = corrections.learner.actions, corrections.learner.features
+    if corrections.decision_class != CORRECTIONS:
+        raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTIONS!r}.")
+    if set(actions) != set(ACTIONS):
+        raise DefinitionError(f"the corrections are between {', '.join(actions)}, not between {', '.join(ACTIONS)}.")
+    if features:
+        raise DefinitionError(f"the corrections read {', '.join(features)}, and are chosen without features: use ucb1.")
 
 
 class Mission:
@@ -108,16 +131,17 @@ class Mission:
 
     def __init__(self, loop: Loop, mission_id: str) -> None:
         """Read what is on record of the mission; `state.steps` says which phase is next."""
-        self.id = mission_id
+        self.id = checked_name("mission_id", mission_id)
         self.state = MissionState()
         self.steps: list[Step] = []
         self._loop = loop
-        before = self.state
+        self._due: list[_Credit] = []
         for record in loop.store.iter_history(loop.router.decision_class, mission_id=mission_id, mixed=True):
-            before = self.state
-            self._advance(record.id, record.phase, record.context, record.signal)
-        if self.steps:  # whoever recorded the last phase may have been stopped before this
-            self._credit(before, self.steps[-1])
+            if of_phase(record.context):
+                self._advance(record.id, record.phase, record.context, record.signal)
+        made = {record.key for record in loop.store.ledger.history(decision_class=CORRECTIONS, run=mission_id)}
+        self._due = [credit for credit in self._due if credit.decision.id not in made]
+        self._settle()  # whoever recorded a phase may have been stopped before this
 
     def run(self, phase: Phase, execute: Callable[[Phase, Plan], Outcome]) -> Step:
         """Choose, run the next phase, and learn from it; where `execute` raises, nothing is recorded."""
@@ -126,6 +150,9 @@ class Mission:
 
     def plan(self, phase: Phase) -> Plan:
         """Return how to run the next phase: for those who call `finish` in their own time, rather than `run`."""
+        self._settle()
+        if self._loop.corrections is not None:
+            self._loop.corrections.catch_up()  # what cannot be learnt from is told before the phase runs
         decision = self._chosen(self._loop.router, self._loop.encode(phase))
         return Plan(decision, self.state.begun_with[-1])
 
@@ -139,7 +166,7 @@ class Mission:
             _, point = observe(before.drift, outcome.similarity, loop.drift)
         signal = outcome.signal(int(point is not None and point.event), loop.weights, loop.config)
         loop.router.learner.update(loop.router.state, plan.decision, signal.reward)  # a record stays: refuse it before
-        context = context_of(before.steps, plan.decision, outcome, self._correction(point))
+        context = context_of(before.steps, plan.decision, outcome, self._correction(point), loop.drift)
         number = loop.store.add(
             mission_id=self.id,
             phase=phase.name,
@@ -148,17 +175,20 @@ class Mission:
             key=key,
         )
         step = self._advance(number, phase.name, context, signal)
-        self._credit(before, step)
+        self._settle()
         loop.catch_up()
         return step
 
     def _advance(self, number: int, phase: str, context: Mapping[str, Any], signal: RewardSignal) -> Step:
-        """Take note of a phase that is on record."""
-        decision = Decision.from_dict(context.get("decision", {}), f"record {number}")
-        self.state = after(self.state, context, signal, self._loop.drift, f"record {number}")
+        """Take note of a phase that is on record, and of the credit that is due for the correction before it."""
+        decision = Decision.from_dict(context["decision"], f"record {number}")
+        before, self.state = self.state, after(self.state, context, signal, self._loop.drift, f"record {number}")
         blocked = context.get("blocked")
-        self.steps.append(Step(number, phase, decision, signal, self.state.point, self.state.correction, blocked))
-        return self.steps[-1]
+        step = Step(number, phase, decision, signal, self.state.point, self.state.correction, blocked)
+        self.steps.append(step)
+        if before.correction is not None:
+            self._due.append(_Credit(before.correction, parts(before, self.state), step))
+        return step
 
     def _correction(self, point: DriftPoint | None) -> Decision | None:
         """Return what to do about an event of drift: what the learner chooses or, without one, what the rule says."""
@@ -166,35 +196,34 @@ class Mission:
             return None
         if self._loop.corrections is not None:
             chosen = self._chosen(self._loop.corrections)
-        else:
-            chosen = Decision(ladder(point), None, None, None, 0, id=f"{self.id}/{self.state.steps}/{CORRECTIONS}")
+            return capped(chosen, self.state.used, actions=self._loop.corrections.learner.actions)
+        chosen = Decision(ladder(point), None, None, None, 0, id=f"{self.id}/{self.state.steps}/{CORRECTIONS}")
         return capped(chosen, self.state.used)
 
-    def _credit(self, before: MissionState, step: Step) -> None:
-        """Record what the correction before a phase is credited with; recording it again changes nothing."""
-        if before.correction is None:
-            return
-        loop, found = self._loop, parts(before, self.state)
-        context: dict[str, Any] = {"decision": before.correction.to_dict()}
+    def _settle(self) -> None:
+        """Record every credit that is due; one that fails stays due, and recording it again changes nothing."""
+        while self._due:
+            self._credit(*self._due[0])
+            del self._due[0]
+
+    def _credit(self, decision: Decision, found: Parts | None, step: Step) -> None:
+        """Record what a correction is credited with, now that a phase has followed it."""
+        loop = self._loop
+        context: dict[str, Any] = {"decision": decision.to_dict()}
         if found is not None:
             context["parts"] = found._asdict()
         if step.blocked is not None:
             context["blocked"] = step.blocked
-        key = before.correction.id
+        about: dict[str, Any] = {"phase": step.phase, "key": decision.id}
         if loop.credit == "following":
             decided = {"decision_class": CORRECTIONS, **context}
-            loop.store.add(mission_id=self.id, phase=step.phase, decision_context=decided, signal=step.signal, key=key)
+            loop.store.add(mission_id=self.id, decision_context=decided, signal=step.signal, **about)
         elif found is not None:
-            loop.store.ledger.record(
-                found.signal(), run=self.id, phase=step.phase, decision_class=CORRECTIONS, context=context, key=key
-            )
+            loop.store.ledger.record(found.signal(), run=self.id, decision_class=CORRECTIONS, context=context, **about)
 
     def _chosen(self, learner: SharedLearner, context: tuple[float, ...] | None = None) -> Decision:
         """Return a decision on all that is on record; a mission that is taken up again decides as it would have."""
-        learner.catch_up()
-        name = self._key(learner)
-        key = int.from_bytes(sha256(f"{learner.seed}/{name}".encode()).digest()[:6])
-        return learner.learner.choose(learner.state, key, context)._replace(id=name)
+        return learner.choose(context, id=self._key(learner))
 
     def _key(self, learner: SharedLearner) -> str:
         """Return what names a decision of this learner in the next phase."""

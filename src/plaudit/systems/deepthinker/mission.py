@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from plaudit.errors import InputError
+from plaudit.errors import DefinitionError, InputError
 from plaudit.learn.alignment import Parts
 from plaudit.learn.decision import Decision
 from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, DriftState, observe
@@ -41,17 +42,25 @@ class MissionState(NamedTuple):
         return Counter(filter(None, self.begun_with))
 
 
-def context_of(step: int, decision: Decision, outcome: Outcome, correction: Decision | None) -> dict[str, Any]:
+def context_of(
+    step: int, decision: Decision, outcome: Outcome, correction: Decision | None, config: DriftConfig
+) -> dict[str, Any]:
     """Return what the record of a phase holds besides its signal: all that the mission's next state depends on."""
     context: dict[str, Any] = {"step": step, "decision": decision.to_dict()}
     if outcome.similarity is not None:
-        context["similarity"] = outcome.similarity
-        context["relevance"] = outcome.similarity if outcome.relevance is None else outcome.relevance
+        context |= {"similarity": outcome.similarity, "relevance": outcome.similarity, "drift": asdict(config)}
+    if outcome.relevance is not None:
+        context["relevance"] = outcome.relevance
     if correction is not None:
         context["correction"] = correction.to_dict()
     if outcome.blocked is not None:
         context["blocked"] = outcome.blocked
     return context
+
+
+def of_phase(context: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a phase: others may share its mission and its decision class."""
+    return "step" in context and "decision" in context and not context.get("again")
 
 
 def after(
@@ -62,21 +71,31 @@ def after(
         raise InputError(
             f"{where} is phase {context.get('step')!r} of its mission, where phase {state.steps} should be."
         )
-    drift, point, relevance = state.drift, None, state.relevance
+    drift, point = state.drift, None
     if "similarity" in context:
-        drift, point = observe(state.drift, context["similarity"], config)
-        relevance = context["relevance"]
+        drift, point = observe(state.drift, context["similarity"], _config(context, config, where))
+        point = point._replace(phase=state.steps)
     chosen = context.get("correction")
     return MissionState(
         state.steps + 1,
         drift,
         point,
-        relevance,
+        context.get("relevance", state.relevance),
         None if chosen is None else Decision.from_dict(chosen, f"{where}, its correction"),
         state.begun_with,
         (*state.gains, signal.score_delta),
         state.tokens + int(signal.components_raw["cost_tokens"]),
     )
+
+
+def _config(context: Mapping[str, Any], otherwise: DriftConfig, where: str) -> DriftConfig:
+    """Return the thresholds that a phase was judged by: those on its record, whatever they are now."""
+    if "drift" not in context:
+        return otherwise
+    try:
+        return DriftConfig(**context["drift"])
+    except (TypeError, DefinitionError) as error:
+        raise InputError(f"{where}, its drift: {error}") from None
 
 
 def parts(before: MissionState, after: MissionState) -> Parts | None:

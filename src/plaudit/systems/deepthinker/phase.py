@@ -5,6 +5,7 @@ from typing import Any
 
 from plaudit.errors import OutOfRange, UnknownCategory, WrongType
 from plaudit.learn.decision import number, numbers
+from plaudit.ledger.record import text
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_signal import RewardSignal
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
@@ -45,7 +46,8 @@ class Phase:
 
     def __post_init__(self) -> None:
         """Refuse what no phase can be."""
-        for name in ("name", "objective", "text"):
+        checked_name("a phase, name", self.name)
+        for name in ("objective", "text"):
             if not isinstance(getattr(self, name), str):
                 raise WrongType(f"a phase, {name}={getattr(self, name)!r:.60}: it must be a text.")
         for name in ("minutes_remaining", "minutes_budget", "drift_risk"):
@@ -111,6 +113,14 @@ class Outcome:
     def signal(self, events: int, weights: RewardWeights, config: RewardConfig) -> RewardSignal:
         """Return what the phase earned, with so many alignment events."""
         return RewardSignal.from_phase_outcome(**self.measured(events), weights=weights, config=config)
+
+
+def checked_name(what: str, value: Any) -> str:
+    """Return a name that a record can keep; it is checked before a phase runs, which may cost something."""
+    if not isinstance(value, str) or not value:
+        raise WrongType(f"{what}={value!r:.60} must be a text that is not empty.")
+    text(what, value)
+    return value
 
 
 def _reason(blocked: Any) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from plaudit.errors import InputError
 from plaudit.learn.alignment import ACTIONS
 from plaudit.learn.bandits import linucb, ucb1
 from plaudit.learn.router import Router
@@ -21,6 +22,9 @@ ROUTER = Router(linucb(TIERS, FEATURES, alpha=0.1, ridge=0.3), weighted_tier, mi
 """Every tier keeps a chance of 2 %, so that the history can be judged by other policies afterwards."""
 CORRECTOR = ucb1(ACTIONS, width=0.2)
 
+DECIDED = "model_tier"
+"""The decision class of the router."""
+
 Told = Callable[[int, int], None]
 """Told how many missions are done, and of how many."""
 
@@ -35,15 +39,26 @@ class Met(NamedTuple):
     tokens: tuple[int, ...]
 
 
+def check_one_run(store: RewardStore, *, missions: int, seed: int) -> None:
+    """Refuse a store that holds other missions than those of this run: a report would count them as its own."""
+    mine = {_name(seed, number) for number in range(missions)}
+    for record in store.ledger.history(decision_class=DECIDED):
+        if record.run not in mine:
+            raise InputError(
+                f"the folder holds {record.run!r}, which is none of the {missions} missions of seed {seed}. Go on with "
+                "the seed that is there and with as many missions or more, or name another folder."
+            )
+
+
 def simulate(store: RewardStore, *, missions: int, seed: int, told: Told | None = None) -> tuple[Loop, list[Met]]:
     """Run missions of a seed through the loop, but for what the store holds of them already."""
     world = World(seed)
-    router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier", seed=seed)
+    router = SharedLearner(store.ledger, ROUTER, decision_class=DECIDED, seed=seed)
     corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTIONS, seed=seed)
     loop = Loop(store, router, corrections=corrector, drift=SENSITIVE)
     met: list[Met] = []
     for number in range(missions):
-        mission = loop.mission(f"seed {seed}, mission {number}")
+        mission = loop.mission(_name(seed, number))
         while mission.state.steps < len(PHASES):
             run_phase(world, number, mission)
         met += _met(world, number, mission)
@@ -64,6 +79,10 @@ def run_phase(world: World, number: int, mission: Mission) -> None:
 def earned(outcome: Outcome, events: int, formula: Reward = reward) -> float:
     """Return what an outcome earns by a formula."""
     return formula.score(**outcome.measured(events)).total
+
+
+def _name(seed: int, number: int) -> str:
+    return f"seed {seed}, mission {number}"
 
 
 def _met(world: World, number: int, mission: Mission) -> list[Met]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit.learn.off_policy.quantiles import two_sided
+from plaudit.learn.quantiles import two_sided
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 30, 99, 100, 101, 102, 1000, 10**6])
