@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sums
-from plaudit import MissingExtra, Signal, SpecError
+from plaudit import DefinitionError, Field, MissingExtra, Reward, Signal, SpecError, term
 from plaudit.adapters.openenv import components, rubric
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
@@ -73,6 +73,33 @@ def test_the_components_add_up_to_the_reward_under_the_same_keys(text, clamp):
     assert json.loads(json.dumps(told)) == told
     read = components(Signal.from_dict(signal.to_dict()))  # of a signal that was read back, no clamp is known
     assert sum(read["reward_components"].values()) == pytest.approx(told["reward"])
+
+
+@pytest.mark.parametrize("limits", [{}, {"high": 1.0}], ids=["plain", "clamped"])
+def test_the_end_by_itself_has_the_same_components(limits):
+    @term
+    def pace(speed):
+        return speed
+
+    @term(weight=2.0, terminal=True)
+    def arrived(there):
+        return 1 if there else 0
+
+    reward = Reward(
+        "trip", version="1", terms=[pace, arrived], fields=[Field("speed"), Field("there", flag=True)], **limits
+    )
+    told, whole = components(reward.final(there=True)), components(reward.score(speed=0.5))
+    assert list(told["reward_components"]) == list(whole["reward_components"])
+    assert told["reward_components"]["pace"] == 0.0
+    assert sum(told["reward_components"].values()) == told["reward"]
+
+
+def test_an_async_function_is_refused(openenv):
+    async def later(action, observation):
+        return {}
+
+    with pytest.raises(DefinitionError, match="is async, and nothing here awaits it"):
+        rubric(REWARD, later)
 
 
 def test_a_step_gives_what_the_real_package_gave(openenv):

@@ -7,8 +7,10 @@ import json
 import pickle
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -120,9 +122,11 @@ def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
         return {"right": True, "words": -1 if completion == "roses" else 1, "style": "bare"}
 
     for func in (reward_func(REWARD, features), *reward_funcs(REWARD, features).funcs):
-        with pytest.raises(OutOfRange, match="sample 3: reward 'sums', field 'words': -1"):
+        with pytest.raises(OutOfRange, match="(?s)reward 'sums', field 'words': -1.*in sample 3$"):
             func(**BATCH)
-    with pytest.raises(MissingField, match="sample 0: features asks for 'anwser'.*Did you mean 'answer'") as raised:
+    with pytest.raises(
+        MissingField, match="(?s)features asks for 'anwser'.*Did you mean 'answer'.*in sample 0$"
+    ) as raised:
         reward_func(REWARD, _misspelt)(**BATCH)
     assert "It has: prompt, completion, answer, kind." in str(raised.value)
     with pytest.raises(WrongType, match="the features of reward 'sums' must be a mapping, not 3"):
@@ -135,6 +139,79 @@ def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
         reward_func(sums.features, REWARD)
     with pytest.raises(DefinitionError, match="'features' is not a function"):
         reward_func(REWARD, "features")
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [None, 3, {}, sums.said("5")[0], ["5"], [None], sums.said(5), sums.said([{"type": "text"}]), sums.said(["5"])],
+    ids=repr,
+)
+def test_a_completion_that_is_neither_text_nor_messages_is_refused_with_its_sample(completion):
+    with pytest.raises(WrongType, match="(?s)a completion is a text or a list of messages, not .*in sample 1$"):
+        reward_func(REWARD, sums.features)(["", ""], ["5", completion], answer=["5", "5"])
+
+
+def test_any_error_of_a_function_names_the_sample():
+    def fails(completion):
+        return {}["style"] if completion == "roses" else True
+
+    for func in (
+        reward_func(REWARD, fails, applies=lambda kind: kind == "poem"),
+        reward_func(REWARD, sums.features, applies=fails),
+    ):
+        with pytest.raises(KeyError, match="(?s)style.*in sample 3$"):
+            func(**BATCH)
+
+
+async def _async(completion):
+    return True
+
+
+class _Async:
+    async def __call__(self, completion):
+        return True
+
+
+@pytest.mark.parametrize("function", [_async, _Async(), partial(_async)], ids=["function", "object", "partial"])
+def test_what_nobody_would_await_is_refused_when_made(function):
+    for made in (reward_func, reward_funcs):
+        with pytest.raises(DefinitionError, match="is async, and nothing here awaits it"):
+            made(REWARD, function)
+        with pytest.raises(DefinitionError, match="is async, and nothing here awaits it"):
+            made(REWARD, sums.features, applies=function)
+
+
+class _Tensor:
+    """What a tensor has of a list and of an array."""
+
+    def __init__(self, entries, ndim=1):
+        self._entries, self.ndim = entries, ndim
+
+    def __len__(self):
+        return len(self._entries)
+
+    def __iter__(self):
+        return map(_Tensor, self._entries, [0] * len(self))
+
+    def __contains__(self, entry):
+        return entry in self._entries
+
+    def tolist(self):
+        return self._entries
+
+
+@pytest.mark.parametrize("kind", [np.array, _Tensor, range, tuple], ids=["array", "tensor", "range", "tuple"])
+def test_a_column_of_any_kind_gives_each_sample_its_entry(kind):
+    column = range(4) if kind is range else kind([0, 1, 2, 3])
+    func = reward_func(REWARD, lambda count: {"right": False, "words": count, "style": "bare"})
+    assert func(**BATCH, count=column) == [-0.125 * count for count in range(4)]
+    with pytest.raises(ShapeMismatch, match="'count' has 4 entries for 1 completions"):
+        func(["a"], ["b"], count=column)
+
+
+def test_a_table_gives_each_sample_its_row_and_a_single_value_is_in_all():
+    func = reward_func(REWARD, lambda row, single: {"right": False, "words": row[1] + single, "style": "bare"})
+    assert func(["a", "b"], ["c", "d"], row=np.array([[0, 1], [0, 2]]), single=np.array(1)) == [-0.25, -0.375]
 
 
 def _misspelt(anwser):

@@ -3,6 +3,7 @@
 import math
 import re
 import sys
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 
@@ -57,11 +58,29 @@ REWARD = Reward(
     fields=[Field("distance", low=0), Field("torque", low=-5, high=5), Field("place", values=("in", "out"))],
 )
 TRUTH = REWARD.with_params({"near.weight": 1.5, "effort.weight": -0.8, "effort.free": 0.9})
+
+
+@term
+def gain(value, *, offset=1.0):
+    return value + offset
+
+
+GAIN = Reward("gaining", version="1", terms=[gain], fields=[Field("value")])
 BLANK = REWARD.with_weights(near=0.0, effort=0.0, bonus=0.0)  # a prior around 0, and no sign to keep
 WEIGHTS = ("near.weight", "effort.weight", "bonus.weight")
 MIXED = ("near.weight", "effort.weight", "effort.free")
 # JAX compiles anew for other parameters and other numbers of rows, and that takes most of the time: so these are few.
 FEW, MANY = 300, 800
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickly_compiled():
+    import jax
+
+    usual = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", usual)
 
 
 def steps(generator, rows):
@@ -137,14 +156,14 @@ def test_weights_alone_are_ridge_logistic_regression(oracle):
 def test_intervals_hold_the_truth_as_often_as_they_say():
     true = np.array([TRUTH.params[name] for name in MIXED])
     inside, far = np.zeros(3), []
-    for seed in range(50):
+    for seed in range(25):
         first, second, share = judged(TRUTH, seed, MANY)
         fitted = fit_preferences(REWARD, first, second, fit=MIXED, share=share, starts=1)
         value, error, low, high = np.array([estimate[2:] for estimate in fitted.estimates]).T
         assert fitted.converged
         inside += (low <= true) & (true <= high)
         far.append((value - true) / error)
-    assert (inside >= 42).all(), inside  # of 50 at 95 %, 41 or fewer has a chance of 0.1 %
+    assert (inside >= 21).all(), inside  # of 25 at 95 %, 20 or fewer has a chance of 0.7 %
     assert 0.85 < np.std(far) < 1.15
     assert abs(np.mean(far)) < 0.25
 
@@ -215,11 +234,7 @@ def test_every_form_of_the_same_segments_gives_the_same_fit():
 
 
 def test_the_steps_of_a_table_count_in_the_order_of_its_rows():
-    @term(weight=0.0)
-    def gain(value):
-        return value
-
-    reward = Reward("gaining", version="1", terms=[gain], fields=[Field("value")])
+    reward = GAIN.with_params({"gain.weight": 0.0, "gain.offset": 0.0})
     table = Steps({"value": [1.0, 10.0, 2.0, 5.0, 20.0]}, [0, 1, 0, 2, 1])
     share = [1, 0, 0.75]
     fitted = fit_preferences(reward, table, {"value": [0.0, 1.0, 2.0]}, fit="gain.weight", share=share, discount=0.5)
@@ -287,6 +302,8 @@ def test_a_count_is_that_many_equal_choices_and_a_tie_teaches_only_that_it_is_on
     tied = fit_preferences(REWARD, first, second, fit=WEIGHTS, share=0.5)
     assert math.isnan(tied.accuracy)
     assert abs(tied["near.weight"].value) < 0.05
+    assert f"\n{FEW} choices, all ties, log-likelihood" in tied.explain()
+    assert "\n1 choice, all ties, log-likelihood" in replace(tied, choices=1).explain()
 
 
 # -- what it cannot know --------------------------------------------------------------------------------------------
@@ -297,6 +314,14 @@ def fitted_to(truth, fit, *, seed=7, rows=FEW, sharpness=1.0, reward=REWARD, **o
     return fit_preferences(reward, first, second, fit=fit, share=share, **options)
 
 
+def gained(size):
+    """Return two sides whose values go up to `size`, and which people took who care about shares of it."""
+    generator = np.random.default_rng(0)
+    first, second = generator.uniform(0, size, (2, FEW))
+    share = generator.random(FEW) < 1 / (1 + np.exp(-4 * (first - second) / size))
+    return {"value": first}, {"value": second}, share
+
+
 def test_a_threshold_is_refused_by_name():
     with pytest.raises(
         DefinitionError, match="the gradient of bonus.reach is 0 everywhere.*only appears in a comparison"
@@ -305,11 +330,12 @@ def test_a_threshold_is_refused_by_name():
 
 
 def test_a_number_that_moves_both_sides_alike_is_named():
-    fitted = fitted_to(REWARD, ("near.offset", "near.weight"))
+    first, second, share = gained(1.0)
+    fitted = fit_preferences(GAIN, first, second, fit=("gain.offset", "gain.weight"), share=share)
     assert len(fitted.warnings) == 1
-    assert "no choice depends on near.offset" in fitted.warnings[0]
-    assert fitted["near.offset"].standard_error == pytest.approx(10.0)  # the prior's
-    assert fitted["near.weight"].standard_error < 0.5
+    assert "no choice depends on gain.offset" in fitted.warnings[0]
+    assert fitted["gain.offset"].standard_error == pytest.approx(10.0)  # the prior's
+    assert fitted["gain.weight"].standard_error < 0.5
 
 
 def test_a_knob_that_a_clamp_hides_everywhere_is_named():
@@ -342,6 +368,37 @@ def test_weights_that_only_count_together_are_named():
 def test_choices_that_a_reward_decides_perfectly_bound_its_scale_on_one_side_only():
     fitted = fitted_to(REWARD, WEIGHTS, sharpness=1e4)
     assert any("no upper limit to its scale" in warning for warning in fitted.warnings)
+
+
+@pytest.mark.parametrize("undecided", ["shares", "a tie"])
+def test_judges_who_are_of_two_minds_limit_the_scale(undecided):
+    ahead = np.linspace(0.1, 2, FEW)
+    share = 1 / (1 + np.exp(-2 * ahead)) if undecided == "shares" else np.where(ahead > 1.9, 0.5, 1.0)
+    fitted = fit_preferences(GAIN, {"value": ahead}, {"value": 0 * ahead}, fit="gain.weight", share=share, count=50)
+    assert (fitted.accuracy, fitted.warnings) == (1.0, ())
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
+def test_a_scale_that_is_far_off_is_found_where_a_weight_or_the_rationality_can_show_it(size):
+    first, second, share = gained(size)
+    near = fit_preferences(
+        GAIN, *({"value": side["value"] / size} for side in (first, second)), fit="gain.weight", share=share
+    )
+    fitted = fit_preferences(GAIN, first, second, fit="gain.weight", share=share)
+    assert fitted.converged
+    assert fitted.warnings == ()
+    assert fitted["gain.weight"].value * size == pytest.approx(near["gain.weight"].value, rel=1e-2)  # but for the prior
+    assert fitted["gain.weight"].standard_error * size == pytest.approx(near["gain.weight"].standard_error, rel=1e-2)
+    free = fit_preferences(GAIN, first, second, fit="gain.offset", share=share, rationality="fit")
+    assert free["rationality"].value * size == pytest.approx(near["gain.weight"].value, rel=0.05)
+
+
+@pytest.mark.parametrize("consistent", [False, True])
+def test_a_scale_that_is_far_off_and_held_is_named_as_such(consistent):
+    first, second, share = gained(1e5)
+    share = first["value"] > second["value"] if consistent else share
+    (warning,) = fit_preferences(GAIN, first, second, fit="gain.offset", share=share).warnings
+    assert warning.startswith("the scale is far off: the sides typically differ by 3e+04 in log-odds")
 
 
 def test_a_prior_that_holds_an_estimate_back_is_named():
@@ -378,6 +435,32 @@ def test_a_search_that_ends_on_a_ridge_says_so_and_other_starts_leave_it():
     assert fit_preferences(reward, *sides, fit="bent.bend").converged
 
 
+def test_a_weight_that_the_search_leaves_next_to_its_bound_is_at_it():
+    contrary = TRUTH.with_params({"effort.weight": 0.8})
+    for seed in (1, 3, 9, 10, 32, 37):  # SLSQP stops at 6e-10, 7e-15 …
+        fitted = fitted_to(contrary, WEIGHTS, seed=seed)
+        assert fitted.converged
+        assert fitted["effort.weight"].value == 0
+        assert math.isnan(fitted["effort.weight"].standard_error)
+        assert "effort.weight ends at its bound 0" in fitted.warnings[0]
+
+
+def test_a_knob_at_which_the_reward_jumps_has_an_error_that_leaves_the_jump_out():
+    @term
+    def stepped(value, *, knob=1.0):
+        return knob if value > knob else 0.0
+
+    @term
+    def bent(value, *, knob=1.0):
+        return value - knob if value > knob else 0.0
+
+    first, second, share = gained(3.0)
+    reward = Reward("jumping", version="1", terms=[stepped, bent], fields=[Field("value")])
+    fitted = fit_preferences(reward, first, second, fit=("stepped.knob", "bent.knob"), share=share, starts=1)
+    named = [warning.split()[4] for warning in fitted.warnings if warning.startswith("the likelihood jumps")]
+    assert named == ["stepped.knob"]
+
+
 def test_a_weight_keeps_its_sign_unless_told():
     contrary = TRUTH.with_params({"effort.weight": 0.8})
     fitted = fitted_to(contrary, WEIGHTS)
@@ -405,6 +488,11 @@ def test_a_weight_keeps_its_sign_unless_told():
         ({"confidence": 1.0}, DefinitionError, "confidence=1.0 must lie between 0 and 1"),
         ({"discount": 1.1}, DefinitionError, "discount=1.1 must lie from 0 to 1"),
         ({"starts": 0}, DefinitionError, "starts=0 must be"),
+        ({"seed": -1}, DefinitionError, "seed=-1 must be a whole number from 0 up"),
+        ({"seed": "x"}, DefinitionError, "seed='x' must be a whole number from 0 up"),
+        ({"bounds": {"near.weight": 3}}, DefinitionError, "bounds of near.weight are two numbers"),
+        ({"bounds": {"near.weight": (0, 1, 2)}}, DefinitionError, "bounds of near.weight are two numbers"),
+        ({"bounds": {"near.weight": ("a", None)}}, DefinitionError, "bounds of near.weight='a' must be"),
         ({"prior": 0.0}, DefinitionError, "deviation must be above 0"),
         ({"prior": math.inf}, DefinitionError, "prior=inf must be a finite number"),
         ({"prior": {"effort.weight": 1.0}}, DefinitionError, "'effort.weight' is not fitted"),
@@ -422,8 +510,10 @@ def test_a_weight_keeps_its_sign_unless_told():
         ({"preferred": [{"distance": [], "torque": 0.0, "place": "in"}]}, ShapeMismatch, "choice 0: the segment has no steps"),
         ({"preferred": ["near"]}, WrongType, "preferred, choice 0: a segment is"),
         ({"rejected": {"distance": [1.0], "torque": 0.0, "place": "in"}}, ShapeMismatch, "3 preferred and 1 rejected"),
-        ({"rejected": {"distance": [1.0, math.nan, 1.0], "torque": 0.0, "place": "in"}}, NotFinite, "rejected, choice 1: "),
-        ({"rejected": {"distance": [1.0, -1.0, 1.0], "torque": 0.0, "place": "in"}}, OutOfRange, "rejected, choice 1: "),
+        ({"rejected": {"distance": [1.0, math.nan, 1.0], "torque": 0.0, "place": "in"}}, NotFinite, "rejected, choice 1: .*row 1"),
+        ({"rejected": {"distance": [1.0, -1.0, 1.0], "torque": 0.0, "place": "in"}}, OutOfRange, "rejected, choice 1: .*row 1"),
+        ({"rejected": [{"distance": 1.0, "torque": 0.0, "place": "in"}, {"distance": [1.0, 1.0, -1.0], "torque": 0.0, "place": "in"}]}, OutOfRange, "rejected, choice 1: .*row 2"),
+        ({"rejected": Steps({"distance": [1.0, 1.0, -1.0], "torque": 0.0, "place": "in"}, [0, 1, 0])}, OutOfRange, "rejected, choice 0: .*row 2"),
         ({"rejected": {"distance": [[1.0]], "torque": 0.0, "place": "in"}}, ShapeMismatch, "one value a row"),
         ({"rejected": {"distnace": 1.0, "torque": 0.0, "place": "in"}}, UnknownInput, "rejected: .*Did you mean 'distance'"),
         ({"rejected": [{"distance": 1.0, "torque": "x", "place": "in"}] * 3}, WrongType, "rejected: "),

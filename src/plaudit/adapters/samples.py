@@ -21,10 +21,12 @@ CLAMP = "total.clamp"
 class ByName:
     """A function that is given, of everything known about a sample, what its parameters name."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        """Read the signature, once."""
+    def __init__(self, function: Callable[..., Any], *, awaited: bool = False) -> None:
+        """Read the signature, once; an async function is refused unless what it gives is `awaited`."""
         if not callable(function):
             raise DefinitionError(f"{function!r:.60} is not a function.")
+        if not awaited and any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
+            raise DefinitionError(f"{function!r:.60} is async, and nothing here awaits it: give a plain function.")
         self.function = function
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters.values()
@@ -50,12 +52,12 @@ class ByName:
 class Scorer:
     """A reward, and the function that reads its fields off one sample."""
 
-    def __init__(self, reward: Reward, features: Features) -> None:
-        """Keep both."""
+    def __init__(self, reward: Reward, features: Features, *, awaited: bool = False) -> None:
+        """Keep both; `features` may be async where what it gives is `awaited`."""
         if not isinstance(reward, Reward):
             raise DefinitionError(f"{reward!r:.60} is not a Reward.")
         self.reward = reward
-        self.features = ByName(features)
+        self.features = ByName(features, awaited=awaited)
 
     def __call__(self, sample: Mapping[str, Any]) -> Signal:
         """Return the signal of one sample."""
@@ -76,10 +78,13 @@ def has_clamp(reward: Reward) -> bool:
 def added(signal: Signal) -> dict[str, float]:
     """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
 
-    The keys are the same for all signals of a reward, and the values add up to the total.
+    The keys are the same for all signals of a reward, 0.0 for terms that `final` leaves out, and the values add up to
+    the total. Of a signal that was read from data, only the terms that it has are known.
     """
     values, reward = signal.values, signal.frame.source
     rest = signal.total - sum(values.values())
+    if reward is not None:
+        values = {term.name: values.get(term.name, 0.0) for term in reward.terms}
     if has_clamp(reward) if reward is not None else rest != 0:
         values[CLAMP] = rest
     return values
@@ -93,11 +98,16 @@ def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
     """
     if isinstance(completion, str):
         return completion
-    said = (message.get("content") for message in completion if message.get("role") == "assistant")
-    return "\n".join(text for content in said if (text := _plain(content)))
+    try:
+        if isinstance(completion, Mapping):
+            raise TypeError
+        said = [_plain(message.get("content")) for message in completion if message.get("role") == "assistant"]
+    except (AttributeError, KeyError, TypeError):
+        raise WrongType(f"a completion is a text or a list of messages, not {completion!r:.80}") from None
+    return "\n".join(filter(None, said))
 
 
 def _plain(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
-    return "".join(str(part["text"]) for part in content if part.get("type") == "text")
+    return "".join(part["text"] for part in content if part.get("type") == "text")

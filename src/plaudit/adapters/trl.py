@@ -4,11 +4,11 @@ TRL hands over a batch — `prompts`, `completions`, every other column of the d
 in which None means "not this one". Nothing of TRL is imported.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from plaudit.adapters.samples import CLAMP, ByName, Features, Scorer, added, has_clamp
-from plaudit.errors import InputError, ShapeMismatch
+from plaudit.errors import ShapeMismatch
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
@@ -56,7 +56,7 @@ class RewardFunc:
         self._batches = batches
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
-        """Return the reward of each completion, None where it does not apply; an InputError names the sample."""
+        """Return the reward of each completion, None where it does not apply; a note of any error names the sample."""
         signals = self._batches.scored(prompts, completions, columns)
         if columns.keys() & set(_HOOKS):
             self._log([None if signal is None else added(signal) for signal in signals], columns)
@@ -122,16 +122,28 @@ class _Batches:
         try:
             applies = self._applies is None or self._applies(sample)
             return self._scorer(sample) if applies else None
-        except InputError as error:
-            raise type(error)(f"sample {at}: {error}") from None
+        except Exception as error:
+            error.add_note(f"in sample {at}")
+            raise
 
 
 def _samples(prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each sample by the names of its parts; what is no list, such as the trainer's state, is in all of them."""
+    """Return each sample by the names of its parts; what is no column, like the trainer's state, is in all of them."""
     lists = {"prompt": prompts, "completion": completions}
-    lists |= {name: column for name, column in columns.items() if isinstance(column, list | tuple)}
+    lists |= {name: _entries(column) for name, column in columns.items() if _is_column(column)}
     for name, column in lists.items():
         if len(column) != len(completions):
             raise ShapeMismatch(f"{name!r} has {len(column)} entries for {len(completions)} completions.")
     whole = {name: part for name, part in columns.items() if name not in lists and name not in _HOOKS}
     return [{**whole, **dict(zip(lists, parts, strict=True))} for parts in zip(*lists.values(), strict=True)]
+
+
+def _is_column(given: Any) -> bool:
+    """Return whether there is an entry a sample: a list, an array or a tensor, and no text or mapping."""
+    sized = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping | Set)
+    return sized and getattr(given, "ndim", 1) > 0
+
+
+def _entries(column: Any) -> Any:
+    """Return a column whose entries are plain numbers, flags and texts where it is an array of such."""
+    return column.tolist() if getattr(column, "ndim", 0) == 1 and hasattr(column, "tolist") else column

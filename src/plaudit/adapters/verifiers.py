@@ -28,10 +28,10 @@ def rubric_func(reward: Reward, features: Features, *, name: str | None = None, 
     """Return `reward` as one function for a `Rubric`, which records it under `name`, the reward's own unless given.
 
     `features`, plain or async, gives the reward's inputs and names what it needs of a rollout. A `Rubric` logs an
-    exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where the inputs cannot be scored, so that
-    it looks like no reward that was earned.
+    exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where the inputs cannot be scored, or
+    `features` raises an InputError, so that it looks like no reward that was earned.
     """
-    return RubricFunc(Scorer(reward, features), name or reward.name, attrgetter("total"), on_bad)
+    return RubricFunc(Scorer(reward, features, awaited=True), name or reward.name, attrgetter("total"), on_bad)
 
 
 def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -> RubricFuncs:
@@ -40,7 +40,7 @@ def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -
     Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
     `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
     """
-    scorer = Scorer(reward, features)
+    scorer = Scorer(reward, features, awaited=True)
     funcs = [RubricFunc(scorer, term.name, partial(_clamped, term.name), on_bad) for term in reward.terms]
     weights = [term.weight for term in reward.terms]
     if has_clamp(reward):
@@ -54,7 +54,7 @@ def task_reward(reward: Reward, features: Features, *, name: str | None = None) 
 
     `class Sums(vf.Task): quality = vf.reward(task_reward(reward, features))`; `features` names `task`, `trace`.
     """
-    return RubricFunc(Scorer(reward, features), name or reward.name, added, "raise")
+    return RubricFunc(Scorer(reward, features, awaited=True), name or reward.name, added, "raise")
 
 
 class RubricFunc:
@@ -72,10 +72,10 @@ class RubricFunc:
 
     async def __call__(self, **sample: Any) -> Any:
         """Return the reward of a rollout, or its part."""
-        fields = self._scorer.features(sample)
-        if inspect.isawaitable(fields):
-            fields = await fields
         try:
+            fields = self._scorer.features(sample)
+            if inspect.isawaitable(fields):
+                fields = await fields
             return self._read(self._scorer.signal(fields))
         except InputError:
             if not self._masks:

@@ -58,17 +58,18 @@ def choices(reward: Reward, preferred: Any, rejected: Any, *, share: Any, count:
 
 
 def _side(reward: Reward, name: str, given: Any) -> _Side:
+    apart = isinstance(given, Sequence) and not isinstance(given, str | bytes | Steps)
     if isinstance(given, Steps):
         columns, _ = _table(reward, name, given.columns)
         side = _Side(columns, *_places(name, given.segment, columns))
-    elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
+    elif apart:
         side = _segments(reward, name, given)
     else:
         columns, rows = _table(reward, name, given)
         side = _Side(columns, np.arange(rows), np.zeros(rows))
     if not len(side.choice):
         raise InputError(f"{name} is empty: there are no choices to fit a reward to.")
-    _check(reward, name, side)
+    _check(reward, name, side, apart=apart)
     return side
 
 
@@ -121,14 +122,15 @@ def _table(reward: Reward, where: str, given: Any) -> tuple[dict[str, Array], in
     return {name: np.broadcast_to(array, (rows,)) for name, array in zip(reward.inputs, arrays, strict=True)}, rows
 
 
-def _check(reward: Reward, name: str, side: _Side) -> None:
-    """Refuse steps that cannot be scored, by the number of their choice."""
+def _check(reward: Reward, name: str, side: _Side, *, apart: bool) -> None:
+    """Refuse steps that cannot be scored, by the number of their choice; rows count within it if given `apart`."""
     score, choice = reward.compile("numpy", on_bad="mask"), ""
     try:
         bad = np.flatnonzero(~score(side.columns).ok)
         if bad.size:
             choice = f", choice {side.choice[bad[0]]}"
-            reward.compile("numpy")({key: column[bad[:1]] for key, column in side.columns.items()})
+            rows = side.choice == side.choice[bad[0]] if apart else slice(None)
+            reward.compile("numpy")({key: column[rows] for key, column in side.columns.items()})
     except InputError as error:
         raise type(error)(f"{name}{choice}: {error}") from None
 

@@ -1,6 +1,6 @@
 """Doubts: what a table of estimates and intervals does not show by itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,10 +15,21 @@ _NOT_NEGLIGIBLE = 0.5
 """Standard errors from which on the prior moves an estimate."""
 _SURPRISING = 3.0
 """Standard errors from which on the held rationality does not fit."""
+CERTAIN = 30.0
+"""Log-odds from which on a choice is so certain that it says nothing of the numbers behind it."""
 
 
-def doubts(names: tuple[str, ...], found: Top, prior: Prior, *, scale_fits: bool, separated: bool) -> Iterator[str]:
-    """Yield what a reader must know; the last of `names` is the rationality."""
+def doubts(
+    names: tuple[str, ...],
+    found: Top,
+    prior: Prior,
+    *,
+    scale_fits: bool,
+    separated: bool,
+    difference: float,
+    jumping: Sequence[str],
+) -> Iterator[str]:
+    """Yield what a reader must know; the last of `names` is the rationality, `difference` a typical one."""
     if found.free.size and np.isnan(found.covariance).any():
         yield "the log-likelihood curves upwards where the search ended, so that there are no standard errors"
     for at in found.bound:
@@ -27,16 +38,24 @@ def doubts(names: tuple[str, ...], found: Top, prior: Prior, *, scale_fits: bool
             f"{names[at]} ends at its bound {found.theta[at]:g}: the choices would put it {side}, "
             f"and bounds={{{names[at]!r}: (None, None)}} lets it go there"
         )
-    yield from _undetermined(names, found, prior)
+    for name in jumping:
+        yield f"the likelihood jumps as {name} moves, at a comparison or a rounding: its error leaves that out"
+    if found.converged and difference <= CERTAIN:
+        yield from _undetermined(names, found, prior)
     if separated:
         yield (
             "a reward within reach decides every choice as people did, so they set no upper limit to its scale: "
             "how large the numbers are is the prior's doing"
         )
+    elif difference > CERTAIN:
+        yield (
+            f"the scale is far off: the sides typically differ by {difference:.2g} in log-odds, where every choice is "
+            "certain and says nothing of these numbers; fit the weights, or rationality='fit'"
+        )
     else:
         yield from _pulled(names, found, prior)
-    if not scale_fits and not found.bound.size:
-        yield from _scale(found)
+        if not scale_fits and not found.bound.size:
+            yield from _scale(found)
 
 
 def _undetermined(names: tuple[str, ...], found: Top, prior: Prior) -> Iterator[str]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from plaudit.errors import DefinitionError, DuplicateName
 from plaudit.learn.preferences.choices import Array, Choices, choices
-from plaudit.learn.preferences.doubts import doubts
+from plaudit.learn.preferences.doubts import CERTAIN, doubts
 from plaudit.learn.preferences.fitted import Estimate, Fitted
-from plaudit.learn.preferences.likelihood import likelihood
+from plaudit.learn.preferences.jumps import jumps
+from plaudit.learn.preferences.likelihood import likelihood, typical
 from plaudit.learn.preferences.posterior import Prior, Top, top
 from plaudit.reward.overrides import checked
 from plaudit.reward.reward import Reward
@@ -47,7 +48,8 @@ def fit_preferences(
 
     The prior is normal around the current values; its deviation is `prior` times their size (1 where that is 0), or
     what a mapping gives by name. Weights keep their sign, and `bounds` gives other limits. Where a knob is fitted,
-    which can give more than one optimum, the search is made from `starts` places drawn with `seed`.
+    which can give more than one optimum, the search is made from `starts` places drawn with `seed`; where differences
+    are so large that no choice could go either way, from smaller weights too.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -64,17 +66,26 @@ def fit_preferences(
         raise DefinitionError(f"confidence={confidence!r} must lie between 0 and 1.")
     if not 0 <= discount <= 1:
         raise DefinitionError(f"discount={discount!r} must lie from 0 to 1.")
-    if starts < 1:
-        raise DefinitionError(f"starts={starts!r} must be a whole number from 1 up.")
+    _whole("starts", starts, least=1)
+    _whole("seed", seed, least=0)
     pairs = choices(reward, preferred, rejected, share=share, count=count, discount=discount)
     belief = _prior(reward, names, prior, bounds or {}, rationality)
     chances = likelihood(reward, names, pairs)
     every = (*names, RATIONALITY)
     fitted = np.arange(len(every) if rationality == "fit" else len(names))
-    found = top(chances, belief, fitted, _starts(reward, names, belief, starts, seed))
-    before, after = (_accuracy(pairs, chances.differences(theta)) for theta in (belief.mean, found.theta))
-    scaled = rationality == "fit" or any(name.endswith(".weight") for name in names)
-    warnings = doubts(every, found, belief, scale_fits=rationality == "fit", separated=scaled and 1 in (before, after))
+    before = chances.differences(belief.mean)
+    found = top(chances, belief, fitted, _starts(names, belief, fitted, starts, seed, typical(before)))
+    after = chances.differences(found.theta)
+    scaled = rationality == "fit" or any(_is_weight(name) for name in names)
+    warnings = doubts(
+        every,
+        found,
+        belief,
+        scale_fits=rationality == "fit",
+        separated=scaled and any(_separated(pairs, ahead) for ahead in (before, after)),
+        difference=typical(after),
+        jumping=[name for at, name in enumerate(names) if not _is_weight(name) and jumps(chances, found, at)],
+    )
     values = {name: float(value) for name, value in zip(names, found.theta, strict=False)}
     return Fitted(
         reward=reward.with_params(values),
@@ -82,12 +93,17 @@ def fit_preferences(
         correlation=_correlation(found, fitted),
         choices=len(pairs.share),
         log_likelihood=-chances.loss(found.theta)[0],
-        accuracy=after,
-        accuracy_before=before,
+        accuracy=_accuracy(pairs, after),
+        accuracy_before=_accuracy(pairs, before),
         confidence=confidence,
         converged=found.converged,
         warnings=tuple(warnings),
     )
+
+
+def _whole(name: str, value: object, *, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise DefinitionError(f"{name}={value!r} must be a whole number from {least} up.")
 
 
 def _names(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ...]:
@@ -107,6 +123,10 @@ def _names(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ...]:
             "Write a slope where the term has a step, such as min(1, max(0, (x - threshold) / width)), and fit that."
         )
     return names
+
+
+def _is_weight(name: str) -> bool:
+    return name.endswith(".weight")
 
 
 def _prior(
@@ -136,26 +156,41 @@ def _prior(
     return Prior(mean, deviation, low, high)
 
 
-def _ends(name: str, value: float, given: tuple[float | None, float | None] | None) -> tuple[float, float]:
+def _ends(name: str, value: float, given: Any) -> tuple[float, float]:
     """Return between which values a parameter may move; a weight keeps its sign unless told otherwise."""
     if given is None:
-        keeps = name.endswith(".weight")
+        keeps = _is_weight(name)
         return (0.0 if keeps and value > 0 else -math.inf), (0.0 if keeps and value < 0 else math.inf)
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise DefinitionError(f"bounds of {name} are two numbers, low and high, or None for no limit; not {given!r}.")
     low, high = (
-        default if end is None else float(end) for end, default in zip(given, (-math.inf, math.inf), strict=True)
+        default if end is None else plain_number(f"bounds of {name}", end)
+        for end, default in zip(given, (-math.inf, math.inf), strict=True)
     )
     if not low <= value <= high:
         raise DefinitionError(f"{name} is {value:g}, which lies outside bounds {given}; start from a value inside.")
     return low, high
 
 
-def _starts(reward: Reward, names: tuple[str, ...], prior: Prior, starts: int, seed: int) -> Array:
-    """Return where to search from: the current values, and others near them where a knob makes it worth while."""
-    knobs = any(not name.endswith(".weight") for name in names)
+def _starts(names: tuple[str, ...], prior: Prior, fitted: Array, starts: int, seed: int, difference: float) -> Array:
+    """Return where to search from: the current values, and others near them where a knob makes it worth while.
+
+    Where every choice looks certain the likelihood is straight and a search is lost: all places come again at a scale
+    that brings a typical difference to 1.
+    """
+    knobs = any(not _is_weight(name) for name in names)
     generator = np.random.default_rng(seed)
     near = generator.normal(size=(starts - 1 if knobs else 0, len(prior.mean)))
     size = np.where(prior.mean == 0, 1.0, np.abs(prior.mean))
-    return np.vstack([prior.mean, prior.mean + _NEARBY * size * near])
+    places = np.vstack([prior.mean, prior.mean + _NEARBY * size * near])
+    if difference <= CERTAIN:
+        return places
+    smaller = places.copy()
+    if len(fitted) > len(names):
+        smaller[:, -1] -= math.log(difference)
+    else:
+        smaller[:, [at for at, name in enumerate(names) if _is_weight(name)]] /= difference
+    return np.vstack([places, smaller])
 
 
 def _estimates(
@@ -181,6 +216,12 @@ def _correlation(found: Top, fitted: Array) -> Array:
     whole[np.ix_(found.free, found.free)] = found.covariance / np.outer(error, error)
     chosen: Array = whole[np.ix_(fitted, fitted)]
     return chosen
+
+
+def _separated(pairs: Choices, ahead: Array) -> bool:
+    """Return whether every judge took the side that is ahead, so that a larger scale would fit no worse."""
+    taken = (2 * pairs.share - 1)[pairs.judgements > 0]
+    return bool(taken.any() and (taken == np.sign(ahead[pairs.judgements > 0])).all())
 
 
 def _accuracy(pairs: Choices, ahead: Array) -> float:

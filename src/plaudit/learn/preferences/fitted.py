@@ -1,7 +1,7 @@
 """What fitting to preferences gives: the tuned reward, and how sure each number is."""
 
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 from typing import NamedTuple
 
 from plaudit.errors import did_you_mean
@@ -66,9 +66,10 @@ class Fitted:
             "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
             for row in [head, tuple("─" * width for width in widths), *rows]
         ]
+        decided = f"{self.accuracy:.1%} decided as people did ({self.accuracy_before:.1%} before)"
         quality = (
-            f"{self.choices:,} choices, {self.accuracy:.1%} decided as people did ({self.accuracy_before:.1%} before), "
-            f"log-likelihood {self.log_likelihood:.2f}"
+            f"{self.choices:,} choice{'' if self.choices == 1 else 's'}, "
+            f"{'all ties' if isnan(self.accuracy) else decided}, log-likelihood {self.log_likelihood:.2f}"
         )
         state = [] if self.converged else ["The search did not end at an optimum: do not trust the intervals."]
         return "\n".join([*lines, quality, *state, *(f"Warning: {warning}" for warning in self.warnings)])

@@ -44,6 +44,12 @@ def likelihood(reward: Reward, names: tuple[str, ...], choices: Choices) -> Like
     )
 
 
+def typical(differences: Array) -> float:
+    """Return the median size of the differences that are not 0; 0 where all are."""
+    sizes = np.abs(differences[differences != 0])
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
 class _Compiled(NamedTuple):
     loss: Any
     """The loss and the differences it comes from; and its gradient."""

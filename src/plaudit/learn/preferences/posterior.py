@@ -10,6 +10,8 @@ from plaudit.learn.preferences.likelihood import Likelihood
 
 _NOWHERE = 1e100
 """What stands for a loss that is not a number: a row that these parameters cannot score."""
+_AT_BOUND = 1e-6
+"""How near to a bound, in standard errors, a search ends that has run into it."""
 NEGLIGIBLE = 0.02
 """How much log-likelihood may be left to gain where a search has ended, as at a kink: a fifth of a standard error."""
 
@@ -47,6 +49,8 @@ def top(likelihood: Likelihood, prior: Prior, fitted: Array, starts: Array) -> T
     `fitted` are the positions of the parameters that may move; others are held at the prior's mean.
     """
     theta = min((_search(likelihood, prior, fitted, start) for start in starts), key=lambda found: found[0])[1]
+    near = _AT_BOUND * _errors(likelihood, prior, theta)
+    theta = np.where(theta - prior.low <= near, prior.low, np.where(prior.high - theta <= near, prior.high, theta))
     _, slope = likelihood.loss(theta)
     information = likelihood.curvature(theta)
     pull = (theta - prior.mean) / prior.deviation**2
@@ -62,13 +66,15 @@ def top(likelihood: Likelihood, prior: Prior, fitted: Array, starts: Array) -> T
 def _search(likelihood: Likelihood, prior: Prior, fitted: Array, start: Array) -> tuple[float, Array]:
     """Return where SLSQP, a quasi-Newton method, ends, and minus the logarithm of the posterior there.
 
-    It moves in units of the prior's deviation, so that a weight of 1e-4 and a knob of 1e5 are alike to it.
+    It moves in units of the error that the curvature at the start promises, so that a weight of 1e-4 and a knob of
+    1e5 are alike to it.
     """
     try:
         from scipy.optimize import minimize
     except ModuleNotFoundError as error:
         raise MissingExtra(f"fitting needs {error.name}. Install it: pip install 'plaudit[learn]'") from None
-    unit = prior.deviation[fitted]
+    unit = _errors(likelihood, prior, start)[fitted]
+    width = unit / prior.deviation[fitted]
 
     def placed(moved: Array) -> Array:
         theta = prior.mean.copy()
@@ -79,7 +85,7 @@ def _search(likelihood: Likelihood, prior: Prior, fitted: Array, start: Array) -
         value, slope = likelihood.loss(placed(moved))
         if not np.isfinite(value) or not np.isfinite(slope).all():
             return _NOWHERE, np.zeros(len(fitted))
-        return value + 0.5 * float(moved @ moved), slope[fitted] * unit + moved
+        return value + 0.5 * float((moved * width) @ (moved * width)), slope[fitted] * unit + moved * width**2
 
     low, high = ((end[fitted] - prior.mean[fitted]) / unit for end in (prior.low, prior.high))
     begun = np.clip((start - prior.mean)[fitted] / unit, low, high)
@@ -87,6 +93,13 @@ def _search(likelihood: Likelihood, prior: Prior, fitted: Array, start: Array) -
     options = {"maxiter": 1000, "ftol": 1e-12}
     found = minimize(loss, begun, jac=True, method="SLSQP", bounds=within, options=options)
     return float(found.fun), placed(np.asarray(found.x))
+
+
+def _errors(likelihood: Likelihood, prior: Prior, theta: Array) -> Array:
+    """Return how far each parameter by itself may be off at `theta`: the prior's deviation, or less."""
+    known = np.diag(likelihood.curvature(theta))
+    errors: Array = (prior.deviation**-2.0 + np.where((known > 0) & (known < np.inf), known, 0.0)) ** -0.5
+    return errors
 
 
 def _inverse(matrix: Array, unit: Array) -> Array:
