@@ -7,23 +7,25 @@ import time
 
 import pytest
 
-from plaudit.cli.errors import FAILED, TERMINATED
+from plaudit.cli.errors import FAILED, INTERRUPTED, TERMINATED
+from plaudit.cli.run.apex_prints import _happened
 from plaudit.ledger.store import Ledger
+from plaudit.systems.apex import DecisionRow, Switch
 
 
 def test_an_episode_is_shown_step_by_step_and_the_same_seed_shows_the_same(plaudit):
-    done = plaudit("run", "apex", "--seed", 7)
+    done = plaudit("run", "apex")
     assert done.exit_code == 0, done.stderr
     for text in (
         "apex@explicit, seed 7",
         "switched",
-        "refused: cooldown",
         "10/10",
         "all tests pass",
         "for 10 advances",
     ):
         assert text in done.stdout
-    assert plaudit("run", "apex").stdout == done.stdout  # 7 is the default
+    assert plaudit("run", "apex", "--seed", 7).stdout == done.stdout  # 7 is the default
+    assert "refused: dwell" in plaudit("run", "apex", "--seed", 3, "--steps", 2).stdout
 
 
 def test_json_has_everything_but_times(plaudit):
@@ -71,3 +73,42 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
     printed, told = running.communicate(timeout=30)
     assert (running.returncode, printed, told) == (TERMINATED, b"", b"")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_folder_without_a_name_is_refused(plaudit, tmp_path):
+    done = plaudit("run", "apex", "--out", "")
+    assert done.exit_code == FAILED
+    assert "name a folder, or leave the option out" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_decision_has_taught(plaudit):
+    assert "1 decision has taught." in plaudit("run", "apex", "--steps", 1, "--out", "run").stdout
+
+
+def test_numbers_are_never_cut(plaudit, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = plaudit("run", "apex", "--steps", 2, "--budget", 5000).stdout
+    assert "-0.0084" in shown
+    assert "+0.2915" in shown
+
+
+@pytest.mark.parametrize(
+    ("error", "told"), [("dwell", "refused: dwell"), ("quiesce_timeout", "aborted: quiesce_timeout")]
+)
+def test_a_switch_that_was_called_off_was_not_refused(error, told):
+    switch = Switch(attempted=True, committed=False, epoch=0, error=error)
+    row = DecisionRow(step=1, topology="star", x=[0.0] * 8, action="chain", epsilon=0.2, ms=0.1, switch=switch)
+    assert _happened(row) == told
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_says_what_is_kept(process, tmp_path):
+    running = process("run", "apex", "--episodes", 50, "--out", "run")
+    until = time.monotonic() + 60
+    while not (tmp_path / "run" / "artifacts" / "rewards.jsonl").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=30)
+    assert running.returncode == INTERRUPTED
+    assert told.strip() == b"Stopped: run keeps what was done, and the next run goes on."

@@ -10,6 +10,7 @@ import pytest
 
 from plaudit import errors
 from plaudit.learn import load
+from plaudit.systems.alone import alone_in
 from plaudit.systems.deepthinker import RewardStore
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 
@@ -81,6 +82,7 @@ def test_a_folder_holds_one_run(plaudit, tmp_path, missions, seed):
         (("--missions", "many"), "not a valid integer"),
         (("--seed", -1), "--seed"),
         (("--out", "file"), "file is a file"),
+        (("--out", ""), "it is empty"),
         (("--speed", 3), "No such option"),
     ],
 )
@@ -120,3 +122,11 @@ def test_help_has_an_example(plaudit):
     shown = plaudit("run", "deepthinker", "--help").stdout
     assert "Example: plaudit run deepthinker" in shown
     assert "which of three models" in shown
+
+
+def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
+    with alone_in(tmp_path / "kb"):
+        done = plaudit(*SMALL, "--out", "kb")
+    assert done.exit_code == 2
+    assert "another run is writing to kb" in done.stderr
+    assert [path.name for path in (tmp_path / "kb").iterdir()] == [".lock"]

@@ -1,6 +1,7 @@
 """The logs of a run in a ledger: in and out again, row for row."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from plaudit import errors
 from plaudit.ledger.jsonl import JsonLines, read_lines
 from plaudit.ledger.store import Ledger
 from plaudit.systems import apex, deepthinker
+from plaudit.systems.apex.episodes import placed
 
 STATES = apex.scenario()
 FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")
@@ -145,10 +147,11 @@ def test_several_episodes_in_one_file_stay_apart(ledger, tmp_path):
     other = list(apex.reward_rows(STATES[:9], success=False))
     rewards, decisions = REWARDS + other + other[-1:], DECISIONS + DECISIONS[:8]
     rewards[-1] = rewards[-1] | {"step": 2}  # an episode of a single state
-    apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions, LATENCIES), run="r")
+    latencies = LATENCIES + LATENCIES[:8]
+    apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions, latencies), run="r")
     records = list(ledger.history(run="r"))
     assert [sum(record.episode == episode for record in records) for episode in ("1", "2", "3")] == [25, 9, 1]
-    assert exported(ledger, tmp_path / "out") == texts(rewards, decisions, LATENCIES)
+    assert exported(ledger, tmp_path / "out") == texts(rewards, decisions, latencies)
 
 
 def test_a_folder_without_logs_is_an_error(ledger, tmp_path):
@@ -289,11 +292,19 @@ ROWS = st.lists(
 TICKS = st.lists(st.integers(1, 12), max_size=8)
 
 
+def saying(kind, rows):
+    """Return rows that say their episodes: the next begins where the steps do not go up."""
+    found = placed(map(kind.from_dict, rows))
+    return [replace(row, episode=place.episode).to_dict(extras=True) for place, row in found]
+
+
 @examples(0.15)
 @given(rewards=ROWS, ticks=TICKS, latencies=TICKS)
 def test_any_log_comes_back_as_it_was(tmp_path_factory, rewards, ticks, latencies):
     folder = tmp_path_factory.mktemp("logs")
-    decisions, latencies = [decision(tick) for tick in ticks], [{"i": tick - 1, "ms": tick / 3} for tick in latencies]
+    rewards = saying(apex.RewardRow, rewards)
+    decisions = saying(apex.DecisionRow, [decision(tick) for tick in ticks])
+    latencies = saying(apex.LatencyRow, [{"i": tick - 1, "ms": tick / 3} for tick in latencies])
     with Ledger(folder / "rewards.db") as ledger:
         apex.import_artifacts(ledger, put(folder / "in", rewards, decisions, latencies), run="r", keep_differing=True)
         assert exported(ledger, folder / "out") == texts(rewards, decisions, latencies)
@@ -315,3 +326,71 @@ def test_a_run_comes_back_from_a_server_as_it_was(postgres_url, tmp_path):
         assert apex.import_artifacts(ledger, folder, run="r") == apex.import_artifacts(ledger, folder, run="r")
         assert exported(ledger, tmp_path / "out") == texts(REWARDS[2:], DECISIONS, LATENCIES)
         assert ledger.verify().ok
+
+
+# -- several episodes ----------------------------------------------------------------------------------------
+
+
+def episode(number, steps, *, rewarded=True, said=True):
+    """Return the logs of an episode: rewards, decisions and latencies, which may say its number."""
+    more = {"episode": number} if said else {}
+    rewards = [row | more for row in REWARDS[:steps]] if rewarded else []
+    return rewards, [row | more for row in DECISIONS[:steps]], [row | more for row in LATENCIES[:steps]]
+
+
+def joined(ledger):
+    """Return which reward has which decision, by the episodes that the rows say."""
+    return [
+        (record.episode, record.context["episode"], record.context["decision"]["episode"], record.step)
+        for record in ledger.history(run="r", decision_class="topology")
+    ]
+
+
+def test_an_episode_without_a_reward_takes_none_from_another(ledger, tmp_path):
+    logs = [[*first, *second] for first, second in zip(episode(1, 3, rewarded=False), episode(2, 2), strict=True)]
+    apex.import_artifacts(ledger, put(tmp_path / "in", *logs), run="r")
+    assert joined(ledger) == [("2", 2, 2, 2), ("2", 2, 2, 3)]
+    assert exported(ledger, tmp_path / "out") == texts(*logs)
+
+
+def test_episodes_that_are_mixed_are_told_apart(ledger, tmp_path):
+    one, other = episode(1, 3), episode(2, 3)
+    logs = [
+        [row for pair in zip(*parts, strict=True) for row in pair[:: 1 - 2 * (log == 0)]]
+        for log, parts in enumerate(zip(one, other, strict=True))
+    ]
+    apex.import_artifacts(ledger, put(tmp_path / "in", *logs), run="r")
+    assert joined(ledger) == [
+        ("1", 1, 1, 2),
+        ("1", 1, 1, 3),
+        ("1", 1, 1, 4),
+        ("2", 2, 2, 2),
+        ("2", 2, 2, 3),
+        ("2", 2, 2, 4),
+    ]
+    assert exported(ledger, tmp_path / "out") == texts(
+        *(first + second for first, second in zip(one, other, strict=True))
+    )
+
+
+def test_a_row_that_is_there_twice_is_refused(ledger, tmp_path):
+    rewards, decisions, latencies = episode(1, 3)
+    with pytest.raises(errors.InputError, match=r"controller_decisions.jsonl has two rows of the same step"):
+        apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions + decisions[:1], latencies), run="r")
+    assert ledger.history().count() == 0
+
+
+@pytest.mark.parametrize(
+    ("rewards", "decisions", "told"),
+    [
+        (REWARDS[:2], DECISIONS[:3] + DECISIONS[:2], "rewards.jsonl has 1, controller_decisions.jsonl has 2"),
+        (REWARDS[:2] + REWARDS[:2], DECISIONS[:2], "rewards.jsonl has 2, controller_decisions.jsonl has 1"),
+        (REWARDS[:3], DECISIONS[:2], "no decision of step 3 in episode 1"),
+        (REWARDS[:2] + REWARDS[1:3], DECISIONS[:2] + DECISIONS[1:3], "the steps go back, but not to 1"),
+    ],
+)
+def test_logs_that_do_not_agree_on_their_episodes_are_refused(ledger, tmp_path, rewards, decisions, told):
+    with pytest.raises(errors.InputError, match="cannot be told, and nothing was recorded") as raised:
+        apex.import_artifacts(ledger, put(tmp_path / "in", rewards, decisions, []), run="r")
+    assert told in str(raised.value)
+    assert ledger.history().count() == 0

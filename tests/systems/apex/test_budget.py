@@ -4,6 +4,7 @@ import math
 import threading
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -106,3 +107,11 @@ def test_an_estimate_that_is_none_is_refused():
         apex.TokenBudget().allow(prompt=1, most=-1)
     with pytest.raises(errors.NotFinite, match="'limit': nan"):
         apex.TokenBudget(math.nan)
+
+
+def test_numbers_of_numpy_are_numbers_and_none_is_too_large_to_be_refused():
+    meter = apex.TokenMeter()
+    meter.count({"prompt_tokens": np.int64(7), "completion_tokens": np.float32(2)})
+    assert meter.used == 9
+    with pytest.raises(errors.NotFinite, match="not a finite number"):
+        meter.count({"prompt_tokens": 10**400})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apex_runtime import Clock, Runtime, Scripted, play, state
 from batches import examples
 from plaudit import errors
-from plaudit.learn import epsilon_greedy, epsilon_ridge, linear_thompson
+from plaudit.learn import epsilon_greedy, epsilon_ridge, linear_thompson, linucb, ucb1
 from plaudit.systems import apex
 from plaudit.systems.apex.features import FEATURES
 
@@ -119,8 +119,21 @@ def test_the_name_of_the_active_topology_is_another_name_for_stay():
     row = tick(controller)
     assert (row.action, row.executed, row.switch.attempted) == ("star", "stay", False)
     assert runtime.engine.epoch == 0
+
+
+def test_a_name_that_was_granted_learns_for_itself_what_it_earns():
+    controller = Runtime(dwell=0).controller("star")
+    assert tick(controller).credited == "star"
     controller.observe(state(), state(tokens=100))
-    assert credits(controller) == [("stay", -0.01, False)]
+    assert credits(controller) == [("star", -0.01, False)]
+
+
+@pytest.mark.parametrize("learner", [linucb(apex.ACTIONS, FEATURES), ucb1(apex.ACTIONS)], ids=["linucb", "ucb1"])
+def test_a_curious_learner_does_not_ask_for_the_active_topology_for_ever(learner):
+    controller = Runtime(dwell=1, cooldown=1).controller(learner=learner)
+    play(controller, [state(tokens=10 * at) for at in range(120)])
+    assert all(controller.chooser.state.pulls)
+    assert max(controller.stats.requested.values()) < 100
 
 
 # -- how likely it was ---------------------------------------------------------------------------------------------
@@ -202,7 +215,7 @@ def test_the_bonus_goes_to_the_last_decision_beside_its_own_reward(success, bonu
     _, _, end = play(controller, [state(), state(), state(tokens=100)], success=success)
     assert end == apex.RewardRow(
         step=4, delta_pass_rate=0.0, delta_tokens=0, phase_advance=False, switch_committed=False, r_step=bonus,
-        terminal=True, detector="explicit",
+        terminal=True, detector="explicit", episode=1,
     )  # fmt: skip
     assert credits(controller) == [("stay", 0.0, False), ("stay", -0.01, False), ("stay", bonus, True)]
 
@@ -357,7 +370,7 @@ def test_an_episode_earns_what_its_ends_and_its_switches_say(episode, seed, dwel
             assert runtime.engine.topology == (row.topology_after or row.topology)
             assert (row.executed == "stay") is (not row.switch.committed)
             rewards.append(controller.observe(before, after))
-            decision = EXPLORER.choose(replayed, seed, row.x).credited_to(row.executed)
+            decision = EXPLORER.choose(replayed, seed, row.x).credited_to(row.credited or row.executed)
             replayed = EXPLORER.update(replayed, decision, rewards[-1].r_step)
         return rewards
 

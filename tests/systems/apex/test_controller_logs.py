@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apex_runtime import Runtime, play, state
 from plaudit import errors
-from plaudit.learn import Decision, epsilon_greedy, epsilon_ridge, saving
+from plaudit.learn import Decision, epsilon_greedy, epsilon_ridge, fit, saving
 from plaudit.learn.off_policy import evaluate
 from plaudit.ledger.store import Ledger
 from plaudit.systems import apex
@@ -294,3 +294,66 @@ def test_a_file_that_is_no_chooser_is_refused(tmp_path):
         apex.Chooser.load(path)
     with pytest.raises(errors.FileError):
         apex.Chooser.load(tmp_path / "nothing.json")
+
+
+# -- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("credit", ["executed", "requested"])
+def test_the_ledger_teaches_what_was_learnt_whatever_is_credited(ledger, credit):
+    chooser = apex.Chooser(EXPLORER, seed=2)
+    play(Runtime().controller(learner=chooser, ledger=ledger, run="r", credit=credit), STATES)
+    replayed = fit(ledger, EXPLORER, decision_class="topology")
+    assert np.array_equal(chooser.state.table, replayed.table)
+
+
+@pytest.mark.parametrize("terminal_credit", [True, False])
+def test_an_end_whose_log_failed_can_be_written_again(tmp_path, ledger, monkeypatch, terminal_credit):
+    with apex.Artifacts(tmp_path) as artifacts:
+        controller = Runtime().controller(
+            "stay", artifacts=artifacts, ledger=ledger, run="r", terminal_credit=terminal_credit
+        )
+        asyncio.run(controller.tick())
+        with monkeypatch.context() as patch:
+            patch.setattr(artifacts, "reward", full_disk)
+            with pytest.raises(errors.LedgerBroken):
+                controller.finish(success=True)
+        controller.finish(success=True)
+        assert [row.step for row in apex.read_rewards(artifacts.folder)] == [2]
+    assert [record.step for record in ledger.history(run="r", reward="apex")] == [2]
+    assert len(controller.chooser.state) == terminal_credit
+
+
+def test_a_clock_that_is_set_back_measures_nothing(tmp_path):
+    times = iter([5.0, 4.0, 3.0, 2.0])
+    row = asyncio.run(Runtime().controller("stay", clock=lambda: next(times)).tick())
+    assert (row.ms, row.tick_ms) == (0.0, 0.0)
+
+
+def test_a_switch_is_logged_and_charged_though_the_clock_fails(tmp_path):
+    times = iter([1.0, 2.0, 3.0])
+    with apex.Artifacts(tmp_path) as artifacts:
+        controller = Runtime(dwell=0).controller("chain", artifacts=artifacts, clock=lambda: times.__next__())
+        with pytest.raises((StopIteration, RuntimeError)):
+            asyncio.run(controller.tick())
+        assert [row.topology_after for row in apex.read_decisions(artifacts.folder)] == ["chain"]
+        assert controller.observe(state(), state()).r_step == -0.05
+
+
+def test_an_episode_that_is_abandoned_has_all_its_decisions_in_the_ledger(tmp_path, ledger):
+    with apex.Artifacts(tmp_path, extras=True) as artifacts:
+        controller = Runtime().controller("stay", "stay", artifacts=artifacts, ledger=ledger, run="r")
+        asyncio.run(controller.tick())
+        controller.observe(state(), state())
+        asyncio.run(controller.tick())
+        controller.abandon()
+    with pytest.raises(errors.InputError, match="the episode has ended"):
+        controller.finish()
+    apex.export_artifacts(ledger, tmp_path / "again", run="r")
+    assert lines(tmp_path / "again") == lines(artifacts.folder)
+
+
+def test_a_switch_that_no_step_follows_is_not_charged():
+    controller = Runtime(dwell=0).controller("chain")
+    asyncio.run(controller.tick())
+    assert controller.finish(success=True).r_step == 1.0

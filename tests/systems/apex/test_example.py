@@ -8,6 +8,7 @@ from apex_runtime import Clock
 from plaudit import errors
 from plaudit.ledger.store import Ledger
 from plaudit.systems import apex
+from plaudit.systems.alone import alone_in
 from plaudit.systems.apex.coding import TESTS, Project, coding_episode, coding_run
 from plaudit.systems.apex.coding.agents import Agents
 from plaudit.systems.apex.coding.talk import Talk
@@ -22,7 +23,7 @@ def twice(tmp_path_factory):
     for _ in range(2):
         folder = tmp_path_factory.mktemp("coding")
         with apex.Artifacts(folder, extras=True, fsync="never") as artifacts:
-            episode = asyncio.run(coding_episode(folder / "project", seed=7, artifacts=artifacts, clock=Clock()))
+            episode = asyncio.run(coding_episode(folder / "project", seed=3, artifacts=artifacts, clock=Clock()))
         found.append((episode, folder))
     return found
 
@@ -51,7 +52,11 @@ def test_the_tests_go_from_red_to_green(episode, twice):
 
 def test_phases_switches_and_rewards_are_those_of_the_specification(episode):
     outcomes = [step.decision.switch for step in episode.steps if step.decision.switch.attempted]
-    assert {(switch.committed, switch.error) for switch in outcomes} == {(True, None), (False, "cooldown")}
+    assert {(switch.committed, switch.error) for switch in outcomes} == {
+        (True, None),
+        (False, "cooldown"),
+        (False, "dwell"),
+    }
     states = [episode.first, *(step.state for step in episode.steps)]
     assert states[0]["phase"] == "planning"
     assert states[-1]["phase"] == "done"
@@ -181,3 +186,35 @@ def test_the_project_is_what_the_coder_wrote(tmp_path):
     assert "ValueError" in second
     assert second == third
     assert sorted(path.name for path in tmp_path.iterdir()) == ["durations.py", "pytest.ini", "test_durations.py"]
+
+
+def test_a_project_of_somebody_else_is_left_alone(tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "durations.py").write_text("mine")
+    with pytest.raises(errors.FileError, match="project is of no run, and would be overwritten"):
+        asyncio.run(coding_run(out=tmp_path, most=1))
+    assert (tmp_path / "project" / "durations.py").read_text() == "mine"
+
+
+def test_a_run_that_was_stopped_goes_on_with_all_that_was_recorded(tmp_path):
+    def stop(episode, step):
+        if step.decision.step == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(coding_run(out=tmp_path, seed=3, told=stop))
+    with pytest.raises(errors.InputError, match="began with seed 3, not 4"):
+        asyncio.run(coding_run(out=tmp_path, seed=4))
+    found = asyncio.run(coding_run(out=tmp_path, most=2))
+    assert (found.first, found.chooser.seed, found.chooser.state.decisions) == (2, 3, 5)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        apex.export_artifacts(ledger, tmp_path / "again", run="coding")
+    for name in FILES:
+        assert (tmp_path / "again" / name).read_text() == (tmp_path / "artifacts" / name).read_text()
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    with alone_in(tmp_path), pytest.raises(errors.LedgerBusy, match="another run is writing to"):
+        asyncio.run(coding_run(out=tmp_path, most=1))
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+    assert asyncio.run(coding_run(out=tmp_path, most=1)).first == 1

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from importlib.util import find_spec
 
 import pytest
 
@@ -223,3 +224,92 @@ def test_a_report_that_was_cut_short_is_none(tmp_path):
     assert read_report(path) is None
     path.write_text("<testsuites><testsuite><testcase name='test_a'/></testsuite></testsuites>", encoding="utf-8")
     assert read_report(path) == apex.PytestRun(1, 1)
+
+
+STOPPED = "def test_a(): pass\ndef test_b():\n    {}\ndef test_c(): pass\n"
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [
+        "raise KeyboardInterrupt",
+        "import pytest; pytest.exit('enough')",
+        "import pytest; pytest.exit('enough', returncode=0)",
+    ],
+)
+def test_tests_that_one_of_them_stopped_are_failing(project, stop):
+    run = project({"test_stopped.py": STOPPED.format(stop)}).run()
+    assert (run.passed, run.total, run.success) == (1, 3, False)
+    never = "it never came to its end"
+    assert run.failures == (Failure("test_stopped.test_b", never), Failure("test_stopped.test_c", never))
+
+
+def test_tests_that_a_session_left_out_are_failing_and_those_that_were_deselected_are_not_there(project):
+    stop = (
+        "def pytest_runtest_logfinish(nodeid): pass\ndef pytest_runtest_teardown(item): item.session.shouldstop = 'x'\n"
+    )
+    files = {"conftest.py": stop, "test_stopped.py": STOPPED.format("pass")}
+    assert project(files).run()[:2] == (1, 3)
+    assert project(files, arguments=["-k", "test_a"]).run()[:2] == (1, 1)
+
+
+@pytest.mark.skipif(not find_spec("xdist"), reason="needs pytest-xdist")
+def test_tests_that_other_processes_run_are_watched_too(project):
+    probe = project({"test_stopped.py": STOPPED.format("pass")}, arguments=["-p", "xdist.plugin", "-n", "1"])
+    assert probe.run() == apex.PytestRun(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("leave", "told"),
+    [
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("import pytest; pytest.exit('enough', 0)", "_pytest.outcomes.Exit: enough"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt:"),
+    ],
+)
+def test_a_file_that_ends_the_process_when_it_is_imported_is_broken(project, leave, told):
+    run = project({"test_good.py": "def test_it(): pass\n", "test_bad.py": leave}).run()
+    assert (run.passed, run.total, run.broken) == (1, 2, (Failure("test_bad", told),))
+
+
+@pytest.mark.parametrize(
+    "settings", ["addopts = --lf", "addopts = --ff", "addopts = --strict-config\ncache_dir = here"]
+)
+def test_a_project_may_count_on_the_cache_and_none_is_left(project, settings):
+    probe = project({"test_one.py": "def test_it(): pass\n", "pytest.ini": f"[pytest]\n{settings}\n"})
+    assert probe.run().success
+    assert sorted(os.listdir(probe.folder)) == ["pytest.ini", "test_one.py"]
+
+
+def test_a_python_is_found_from_where_we_are(project, monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    monkeypatch.chdir(tmp_path)
+    probe = project({}, python="bin/python")
+    assert probe.python == str(tmp_path / "bin" / "python")
+    assert project({}, python="python3").python == "python3"
+
+
+def test_a_folder_may_have_brackets_in_its_name(tmp_path):
+    folder = tmp_path / "a[1] b"
+    folder.mkdir()
+    (folder / "test_one.py").write_text("def test_it(): pass\n")
+    assert apex.PytestProbe(folder, plugins=False).run().success
+
+
+def test_a_long_message_is_cut(tmp_path):
+    path = tmp_path / "report.xml"
+    path.write_text(f"<testsuite><testcase name='test_a'><failure message='{'x' * 9999}'/></testcase></testsuite>")
+    assert len(read_report(path).failures[0].message) == 2000
+
+
+LEAVING = HANGING.replace("    time.sleep(600)\n", "", 1).replace("test_hangs", "test_leaves")
+
+
+@needs_processes
+@pytest.mark.parametrize("way", ["run", "arun"])
+def test_what_tests_leave_running_is_ended(project, way):
+    probe = project({"test_leaves.py": LEAVING})
+    found = asyncio.run(probe.arun()) if way == "arun" else probe.run()
+    assert found.success
+    assert gone(child_of(probe))

@@ -2,6 +2,8 @@
 
 import click
 
+from plaudit.cli.run.folder import named
+
 _COUNT = click.IntRange(min=1)
 
 
@@ -16,7 +18,13 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--steps", metavar="COUNT", type=_COUNT, default=60, show_default=True, help="Steps of an episode at most."
 )
-@click.option("-o", "--out", metavar="FOLDER", help="Keep logs, rewards and learner there, or go on with those there.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FOLDER",
+    callback=named,
+    help="Keep logs, rewards and learner there, or go on with those there.",
+)
 @click.option("--messages", is_flag=True, help="Show what the agents said.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object, but for times.")
 def apex(
@@ -33,9 +41,10 @@ def apex(
 
     from plaudit.cli.errors import terminable
     from plaudit.cli.run.apex_prints import print_json, print_run, progress
+    from plaudit.cli.run.folder import stoppable
     from plaudit.systems.apex.coding import coding_run
 
-    with terminable(), progress() as told:
+    with terminable(), stoppable(out), progress() as told:
         found = asyncio.run(coding_run(episodes, out=out, seed=seed, budget=budget, most=steps, told=told))
     if as_json:
         print_json(found)

@@ -12,6 +12,7 @@ from plaudit.cli.screen import Screen, table
 from plaudit.ledger.wording import counted
 from plaudit.systems.apex import DecisionRow, reward
 from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step
+from plaudit.systems.apex.switching.result import REFUSALS
 
 _TIMES = ("ms", "tick_ms")
 """What of a decision is no matter of the seed."""
@@ -50,7 +51,7 @@ def print_run(run: CodingRun, out: str | None, *, messages: bool) -> None:
         state = run.chooser.state
         screen.print(
             f"\nWritten to {out}: artifacts, rewards.db, project, and learner.json with what "
-            f"{counted(state.decisions, 'decision')} have taught.",
+            f"{counted(state.decisions, 'decision')} {'has' if state.decisions == 1 else 'have'} taught.",
             soft_wrap=True,
         )
 
@@ -93,7 +94,7 @@ def _happened(row: DecisionRow) -> str:
         return "" if row.action == "stay" else "active already"
     if row.switch.committed:
         return "switched"
-    return f"refused: {row.switch.error}"
+    return f"{'refused' if row.switch.error in REFUSALS else 'aborted'}: {row.switch.error}"
 
 
 def _told(episode: Episode) -> Iterator[str]:
@@ -127,11 +128,11 @@ def _parts(episode: Episode) -> dict[str, float]:
 
 
 def _summaries(run: CodingRun) -> Table:
-    numbers = ("episode", "steps", "tests", "tokens", "switched", "refused", "reward")
+    numbers = ("episode", "steps", "tests", "tokens", "switched", "refused", "aborted", "reward")
     made = table(*numbers, right=numbers)
     for number, episode in enumerate(run.episodes, start=run.first):
         switches = dict(episode.stats.switches)
-        committed = switches.pop("committed", 0)
+        committed, refused = (switches.pop(kind, 0) for kind in ("committed", "refused"))
         tests = episode.steps[-1].tests
         made.add_row(
             str(number),
@@ -139,6 +140,7 @@ def _summaries(run: CodingRun) -> Table:
             f"{tests.passed}/{tests.total}",
             f"{episode.tokens:,}",
             str(committed),
+            str(refused),
             str(sum(switches.values())),
             f"{episode.stats.earned:+.4f}",
         )

@@ -2,6 +2,8 @@
 
 import click
 
+from plaudit.cli.run.folder import named
+
 
 @click.command(epilog="Example: plaudit run deepthinker --missions 60 --seed 7 --out runs/deepthinker")
 @click.option(
@@ -20,7 +22,13 @@ import click
     show_default=True,
     help="What all chance depends on.",
 )
-@click.option("-o", "--out", metavar="FOLDER", help="Keep rewards, router and report there, or go on with those there.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FOLDER",
+    callback=named,
+    help="Keep rewards, router and report there, or go on with those there.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
 def deepthinker(missions: int, seed: int, out: str | None, as_json: bool) -> None:
     """Let a router learn, over simulated missions, which of three models is good at what.
@@ -34,12 +42,15 @@ def deepthinker(missions: int, seed: int, out: str | None, as_json: bool) -> Non
 
     from plaudit.cli.errors import terminable
     from plaudit.cli.run.deepthinker_prints import keep, print_json, print_report, progress
+    from plaudit.cli.run.folder import stoppable
+    from plaudit.systems.alone import alone_in
     from plaudit.systems.deepthinker import RewardStore
     from plaudit.systems.deepthinker.simulated import check_one_run, reported, simulate
 
     with ExitStack() as stack:
         check = stack.enter_context(terminable())
-        folder = out or stack.enter_context(TemporaryDirectory())
+        stack.enter_context(stoppable(out))
+        folder = stack.enter_context(alone_in(out or stack.enter_context(TemporaryDirectory())))
         store = stack.enter_context(RewardStore(folder))
         check_one_run(store, missions=missions, seed=seed)
         with progress(missions, check) as told:

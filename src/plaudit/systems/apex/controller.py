@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit import Signal
 from plaudit.errors import InputError, UnknownCategory
@@ -12,7 +13,7 @@ from plaudit.systems.apex.artifacts import Artifacts
 from plaudit.systems.apex.chooser import Chooser
 from plaudit.systems.apex.features import FeatureSource
 from plaudit.systems.apex.logbook import Logbook
-from plaudit.systems.apex.outcome import Choice, Outcome, carried_out
+from plaudit.systems.apex.outcome import Choice, Credit, Outcome, carried_out
 from plaudit.systems.apex.records import all_tests_pass
 from plaudit.systems.apex.reward import RewardAccumulator
 from plaudit.systems.apex.rows import DecisionRow, RewardRow
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner
     from plaudit.learn.decision import Decision
     from plaudit.ledger.store import Ledger
-
-Credit = Literal["executed", "requested"]
 
 
 class Stats(NamedTuple):
@@ -90,7 +89,8 @@ class Controller:
 
         `learner` is the bandit of the specification unless another is given; a `Chooser` brings what it has learnt, and
         its own seed.
-        `credit` says which action a reward is learnt for: the one that took effect, or the one that was asked for.
+        `credit` says which action a reward is learnt for: "executed", the one that took effect, so "stay" where a
+        switch was refused, or "requested", the one that was asked for. The name of the active topology is both.
         `terminal_credit` says whether the bonus at the end is learnt too, by the last decision. `clock` is in seconds.
         """
         if credit not in ("executed", "requested"):
@@ -121,7 +121,8 @@ class Controller:
 
         A switch that is refused, called off or fails is a decision like any other: the row says what happened, and what
         took effect is "stay". Ticks that come at the same time wait for each other. A tick that is cancelled logs what
-        it had decided, and the cancellation goes on.
+        it had decided, and the cancellation goes on. So does an error of the logs: the decision has taken effect, and
+        its step can be observed.
         """
         async with self._turn:
             self._check_open()
@@ -160,16 +161,27 @@ class Controller:
     def finish(self, success: bool | None = None) -> RewardRow:
         """End the episode: the bonus is credited to its last decision, beside what the step of that one earned.
 
-        Where `success` is not given, the last state decides: does every test pass?
+        Where `success` is not given, the last state decides: does every test pass? A decision that no step was observed
+        of has the bonus for its only reward, and a switch that it committed is not charged: no step was taken in the
+        new topology. Where a log fails, the episode can be ended again.
         """
         self._check_open(idle=True)
         signal = self.reward.reward.final(success=all_tests_pass(self._state) if success is None else success)
         reached = self.step if self._pending else self.step + 1
-        if not self._terminal_credit:
-            self._give_up()
-        row = self._credit(reached + 1, signal, again=not self._pending)
+        first = self._pending and self._terminal_credit
+        if self._pending and not first:
+            self.logbook.unrewarded(self._rows[-1])
+        row = self._credit(reached + 1, signal, again=not first)
         self._pending, self._ended = False, True
         return row
+
+    def abandon(self) -> None:
+        """End an episode that was broken off: a decision that waits for its reward is recorded as one without.
+
+        Where the episode has ended, nothing is left to do.
+        """
+        self._give_up()
+        self._ended = True
 
     @property
     def stats(self) -> Stats:
@@ -192,29 +204,30 @@ class Controller:
         x = self.features.vector(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
         asked = self._clock()
         decision = self.chooser.choose(x)
-        ms = 1e3 * (self._clock() - asked)
+        ms = self._ms_since(asked)
         return Choice(self.step + 1, topology, x, decision, self.chooser.learner.actions, coordinator.can_switch(), ms)
 
     def _conclude(self, choice: Choice, outcome: Outcome, began: float) -> DecisionRow:
         """Keep and log a decision, now that it is known what became of it."""
-        row = choice.row(outcome, 1e3 * (self._clock() - began))
-        decision, ran = choice.decision, choice.executed(outcome)
-        if self._by == "requested" or ran == decision.action:
-            self._taken = decision
-        else:
-            self._taken = decision.credited_to(ran, row.executed_probability)
-        self.step, self._pending = choice.step, True
         self._switched |= outcome.committed
+        row = choice.row(outcome, self._by, self.logbook.episode)
+        decision, credited = choice.decision, choice.credited(outcome, self._by)
+        if credited != decision.action:
+            decision = decision.credited_to(credited, row.executed_probability)
+        self.step, self._taken, self._pending = choice.step, decision, True
         self._rows.append(row)
         if outcome.kind is not None:
             self._switches[outcome.kind] += 1
         self.features.step()
-        self.logbook.decision(row)
-        return row
+        try:
+            self._rows[-1] = replace(row, tick_ms=self._ms_since(began))
+        finally:  # whatever the clock does, what took effect is in the logs
+            self.logbook.decision(self._rows[-1])
+        return self._rows[-1]
 
     def _credit(self, step: int, signal: Signal, *, again: bool = False) -> RewardRow:
         """Learn and log what the last decision earned: both, or, where one of them fails, neither."""
-        row = RewardRow.from_signal(step, signal, detector=self.reward.reward.version)
+        row = RewardRow.from_signal(step, signal, detector=self.reward.reward.version, episode=self.logbook.episode)
         taken = self._taken if not again or self._terminal_credit else None
         again = again and taken is not None
         learnt = None if taken is None else self.chooser.learnt(taken, signal.total, again=again)
@@ -230,6 +243,10 @@ class Controller:
         if self._pending:
             self.logbook.unrewarded(self._rows[-1])
             self._pending = False
+
+    def _ms_since(self, began: float) -> float:
+        """Return the milliseconds that have passed; 0 where the clock was set back."""
+        return max(0.0, 1e3 * (self._clock() - began))
 
     def _check_open(self, *, idle: bool = False) -> None:
         if self._ended:

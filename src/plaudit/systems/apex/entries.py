@@ -77,6 +77,8 @@ def _beside(row: RewardRow, signal: Signal) -> dict[str, Any]:
     found: dict[str, Any] = {} if same(signal.total, row.r_step) else {"r_step": row.r_step}
     if row.detector is not None:
         found["detector"] = row.detector
+    if row.episode is not None:
+        found["episode"] = row.episode
     if row.more:
         found["more"] = dict(row.more)
     return found

@@ -9,6 +9,9 @@ _WORST = ("uncollected", "error", "failure", "skipped", "passed")
 _UNCOLLECTED = "collection failure"
 """What the report says of a file that could not be imported."""
 
+LONGEST = 2000
+"""How many characters of what a test said are kept."""
+
 
 class Failure(NamedTuple):
     """A test that does not pass, and what it said."""
@@ -85,6 +88,6 @@ def _outcome(case: ElementTree.Element) -> tuple[str, str]:
         message = part.get("message") or ""
         if message == _UNCOLLECTED:
             told = [line for line in (part.text or "").splitlines() if line.startswith("E ")]
-            return "uncollected", told[-1].removeprefix("E").strip() if told else message
-        return outcome, message.partition("\n")[0].strip()
+            return "uncollected", (told[-1].removeprefix("E").strip() if told else message)[:LONGEST]
+        return outcome, message.partition("\n")[0].strip()[:LONGEST]
     return "passed", ""

@@ -6,6 +6,7 @@ from plaudit import Signal
 from plaudit.systems.apex.artifacts import Artifacts
 from plaudit.systems.apex.entries import rewarded, without_reward
 from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow
+from plaudit.systems.apex.values import count
 
 if TYPE_CHECKING:
     from plaudit.ledger.store import Ledger
@@ -24,7 +25,7 @@ class Logbook:
         self.artifacts = artifacts
         self.ledger = ledger
         self.run = run
-        self.episode = episode
+        self.episode = count("episode", episode)
 
     def decision(self, row: DecisionRow) -> None:
         """Write down a decision and how long it took."""
@@ -51,4 +52,4 @@ class Logbook:
 
 
 def _latency(row: DecisionRow) -> LatencyRow:
-    return LatencyRow(i=row.step - 1, ms=row.ms)
+    return LatencyRow(i=row.step - 1, ms=row.ms, episode=row.episode)

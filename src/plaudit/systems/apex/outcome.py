@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from plaudit.learn.decision import Decision
 
 Kind = Literal["committed", "refused", "aborted", "failed", "cancelled"]
+Credit = Literal["executed", "requested"]
 
 
 class Outcome(NamedTuple):
@@ -67,6 +68,15 @@ class Choice(NamedTuple):
         """Return the action that took effect: a switch, or "stay"."""
         return self.decision.action if outcome.committed else STAY
 
+    def credited(self, outcome: Outcome, by: Credit) -> str:
+        """Return the action that learns what the step earns: the one that was asked for, unless it was not granted.
+
+        The name of the active topology is granted, though nothing changes: it learns for itself what that earns, or a
+        learner that is curious about it would ask for it for ever.
+        """
+        granted = outcome.kind is None or outcome.committed
+        return self.decision.action if granted or by == "requested" else STAY
+
     def likely(self, executed: str) -> float | None:
         """Return how likely it was to choose an action that leads to `executed`, by what was known beforehand.
 
@@ -82,9 +92,9 @@ class Choice(NamedTuple):
             return None
         return min(1.0, sum(_shares(self.actions, self.decision.probabilities, (STAY, self.topology))))
 
-    def row(self, outcome: Outcome, tick_ms: float) -> DecisionRow:
+    def row(self, outcome: Outcome, by: Credit, episode: int) -> DecisionRow:
         """Return the row of the log, now that it is known what became of the decision."""
-        executed, decision = self.executed(outcome), self.decision
+        executed, credited, decision = self.executed(outcome), self.credited(outcome, by), self.decision
         return DecisionRow(
             step=self.step,
             topology=self.topology,
@@ -94,12 +104,13 @@ class Choice(NamedTuple):
             ms=self.ms,
             switch=outcome.logged(),
             topology_after=decision.action if outcome.committed else None,
-            tick_ms=tick_ms,
             requested=decision.action,
             executed=executed,
+            credited=credited if credited != executed else None,
             probability=decision.probability,
             executed_probability=self.likely(executed),
             probabilities=decision.probabilities,
+            episode=episode,
         )
 
 

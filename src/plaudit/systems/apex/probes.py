@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from plaudit.errors import FileError, InputError, MissingExtra, OutOfRange, ProbeTimeout
-from plaudit.systems.apex.junit import Failure, PytestRun, read_report
+from plaudit.systems.apex.junit import LONGEST, Failure, PytestRun, read_report
+from plaudit.systems.apex.values import count
 
 TAIL = 12
 """How many lines of what pytest printed an error shows."""
@@ -23,15 +25,18 @@ _NO_TESTS = 5
 """How pytest ends when it finds no tests."""
 _CONFTEST = "while loading conftest"
 """What pytest says of a `conftest.py` that cannot be imported; there is no report then."""
+_WATCHING = "plaudit_watching"
+"""What the plugin is called that the tests run with."""
 
 
 class PytestProbe:
     """Runs the tests of the project in `folder` and counts how many pass.
 
-    The tests run with the project's own settings, by `python`, in a process group of their own that is ended after
-    `timeout` seconds. Nothing is written to the project: no cache and no compiled files. A test that is skipped does
-    not count; a file that cannot be imported counts as one failing test and is named in `broken`. With `expected`,
-    tests that are missing count as failing: a pass rate does not rise because a test was deleted.
+    The tests run with the project's own settings, by `python`, in a process group of their own that is ended when they
+    are done, and after `timeout` seconds at the latest. Nothing is written to the project: no cache and no compiled
+    files. A test that is skipped does not count; one that never came to its end, because a test stopped them all, is
+    failing. A file that cannot be imported counts as one failing test and is named in `broken`. With `expected`, tests
+    that are missing count as failing: a pass rate does not rise because a test was deleted.
     """
 
     def __init__(
@@ -50,12 +55,10 @@ class PytestProbe:
         """
         if not timeout > 0:
             raise OutOfRange(f"timeout={timeout!r} must be a number of seconds above 0.")
-        if expected is not None and expected < 1:
-            raise OutOfRange(f"expected={expected!r} must be a number of tests from 1 up.")
         self.folder = Path(folder).absolute()
-        self.python = os.fspath(python)
+        self.python = _from_anywhere(os.fspath(python))
         self.timeout = timeout
-        self.expected = expected
+        self.expected = None if expected is None else count("expected", expected)
         self.plugins = plugins
         self.arguments = tuple(arguments)
 
@@ -73,9 +76,8 @@ class PytestProbe:
             except subprocess.TimeoutExpired:
                 raise self._late(bench) from None
             finally:
-                if process.returncode is None:
-                    _end(process.pid, process.kill)
-                    process.wait()
+                _end(process)
+                process.wait()
             return self._read(code, bench)
 
     async def arun(self) -> PytestRun:
@@ -88,9 +90,8 @@ class PytestProbe:
             except TimeoutError:
                 raise self._late(bench) from None
             finally:
-                if process.returncode is None:
-                    _end(process.pid, process.kill)
-                    await process.wait()
+                _end(process)
+                await process.wait()
             return self._read(code, bench)
 
     @contextmanager
@@ -100,17 +101,21 @@ class PytestProbe:
             raise FileError(f"{self.folder} is no folder: name the project whose tests are to be run.")
         with tempfile.TemporaryDirectory(prefix="plaudit-") as scratch:
             report = Path(scratch, "report.xml")
+            plugin = files("plaudit.systems.apex").joinpath("watching.py").read_bytes()
+            Path(scratch, f"{_WATCHING}.py").write_bytes(plugin)
             with Path(scratch, "printed.txt").open("w+b") as printed:
-                yield _Bench(self._command(report), self._options(printed), report, printed)
+                yield _Bench(self._command(report), self._options(printed, scratch), report, printed)
 
     def _command(self, report: Path) -> list[str]:
-        options = ("-q", "--color=no", "-p", "no:cacheprovider", "--maxfail=0", "--continue-on-collection-errors")
-        return [self.python, "-m", "pytest", *options, f"--junitxml={report}", *self.arguments]
+        options = ("-q", "--color=no", "-p", _WATCHING, "--maxfail=0", "--continue-on-collection-errors")
+        cache = f"cache_dir={report.with_name('cache')}"
+        return [self.python, "-m", "pytest", *options, "-o", cache, f"--junitxml={report}", *self.arguments]
 
-    def _options(self, printed: IO[bytes]) -> dict[str, Any]:
+    def _options(self, printed: IO[bytes], scratch: str) -> dict[str, Any]:
         """Return how the process is started: nothing of a pytest that runs around us reaches it."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [scratch, environment.get("PYTHONPATH")]))
         if not self.plugins:
             environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         return {
@@ -169,12 +174,18 @@ class _Bench(NamedTuple):
         return self.printed.read().decode(errors="replace")
 
 
-def _end(group: int, kill: Callable[[], None]) -> None:
-    """End a process and all that it started."""
-    if hasattr(os, "killpg"):
-        os.killpg(group, signal.SIGKILL)
-    else:
-        kill()
+def _end(process: "subprocess.Popen[bytes] | asyncio.subprocess.Process") -> None:
+    """End a process and all that it started, but for what began a session of its own."""
+    with suppress(ProcessLookupError, PermissionError):  # nothing is left, or only what has ended
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        elif process.returncode is None:
+            process.kill()
+
+
+def _from_anywhere(python: str) -> str:
+    """Return a command that means the same in another folder; a link stays one, or it would be another environment."""
+    return str(Path(python).absolute()) if os.path.dirname(python) else python
 
 
 def _tail(printed: str) -> str:
@@ -184,4 +195,4 @@ def _tail(printed: str) -> str:
 def _last_error(printed: str) -> str:
     """Return the last line that pytest marks as an error."""
     lines = [line.removeprefix("E").strip() for line in printed.splitlines() if line.startswith("E ")]
-    return lines[-1] if lines else "it cannot be imported"
+    return lines[-1][:LONGEST] if lines else "it cannot be imported"

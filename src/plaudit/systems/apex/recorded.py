@@ -27,6 +27,7 @@ from plaudit.systems.apex.artifacts import (
     read_rewards,
 )
 from plaudit.systems.apex.entries import rewarded, same, unrewarded, without_reward
+from plaudit.systems.apex.episodes import Place, check_places, placed
 from plaudit.systems.apex.log_reward import logged, logged_signal
 from plaudit.systems.apex.records import put_row
 from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow, Row
@@ -40,9 +41,6 @@ TOLERANCE = 1e-9
 
 BATCH = 1000
 """Records in a transaction."""
-
-_COUNTS = {REWARDS: ("decision", "step"), DECISIONS: ("step", "step"), LATENCIES: ("decision", "i")}
-"""Of each log: what says to which decision a row belongs, and which key counts."""
 
 _COUNTED: Mapping[type[Row], str] = {RewardRow: "rewards", DecisionRow: "decisions", LatencyRow: "latencies"}
 
@@ -74,20 +72,19 @@ def import_artifacts(
 ) -> Imported:
     """Record the logs in `folder`, or those that are named, as the run called `run`.
 
-    Importing them again records only what is new. A file may hold several episodes: the next begins where the numbers
-    begin again. `offset` is added to the steps of the rewards, for logs that number transitions.
+    Importing them again records only what is new. A file may hold several episodes: a row says its `episode`, or the
+    next begins where the numbers begin again. Logs that do not agree on that are an InputError. `offset` is added to
+    the steps of the rewards, for logs that number transitions.
 
     Rows whose reward is not what the formula gives are an InputError that lists them, and nothing is recorded; with
     `keep_differing` they are recorded with the formula's number, and the log's stays beside it and is exported again.
     """
     files = _files(folder, {REWARDS: rewards, DECISIONS: decisions, LATENCIES: latencies})
-    rounded = 0
-    for name, rows in _opened(files, offset).items():  # once only to look, so that a bad row leaves nothing half done
-        rounded += _check_rewards(rows, files[name], keep_differing) if name == REWARDS else sum(0 for _ in rows)
+    rounded, in_order = _looked_through(files, offset, keep_differing)  # so that a bad row leaves nothing half done
     opened = _opened(files, offset)
-    streams = [_numbered(rows, *_COUNTS[name]) for name, rows in opened.items()]
+    streams = [placed(rows) if in_order else sorted(placed(rows), key=_at) for rows in opened.values()]
     counts: Counter[str] = Counter()
-    entries = _entries(run, merge(*streams, key=lambda each: each[:2]), counts)
+    entries = _entries(run, merge(*streams, key=_at), counts)
     while batch := list(islice(entries, BATCH)):
         ledger.record_many(batch)
     dropped = {str(files[name]): rows.dropped for name, rows in opened.items() if rows.dropped}
@@ -104,7 +101,8 @@ def export_artifacts(
 ) -> dict[str, int]:
     """Write the run called `run` to `folder` as the logs it came from, and return how many rows each has.
 
-    Rows come back as they were, in order; without `extras` with the keys of the schemas alone. Steps that were recorded
+    Rows come back as they were, in order, but one episode after another where a log had mixed them; without `extras`
+    with the keys of the schemas alone. Steps that were recorded
     by `Ledger.record` as they happened are exported too. A file is written whole or, if something fails, not at all.
     """
     place = Path(folder)
@@ -156,12 +154,26 @@ def _opened(files: Mapping[str, Path], offset: int) -> dict[str, Rows[Any]]:
     return made
 
 
-def _check_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> int:
+def _looked_through(files: Mapping[str, Path], offset: int, keep: bool) -> tuple[int, bool]:
+    """Return how many rewards are rounded, and whether the episodes of each log follow one another."""
+    rounded, torn, places = 0, [], {}
+    for name, rows in _opened(files, offset).items():
+        found = places[name] = list[Place]()
+        if name == REWARDS:
+            rounded = _check_rewards(rows, files[name], keep, found)
+        else:
+            found.extend(place for place, _ in placed(rows))
+        torn += [name] * bool(rows.dropped)
+    return rounded, check_places(places, torn)
+
+
+def _check_rewards(rows: Rows[RewardRow], path: Path, keep: bool, found: list[Place]) -> int:
     """Return how many rewards are not the formula's to the bit; InputError if one is another number altogether."""
     rounded = 0
     differing: list[str] = []
     count = 0
-    for row in rows:
+    for place, row in placed(rows):
+        found.append(place)
         total = logged_signal(row).total
         rounded += not same(total, row.r_step)
         if abs(total - row.r_step) > TOLERANCE:
@@ -179,24 +191,15 @@ def _check_rewards(rows: Rows[RewardRow], path: Path, keep: bool) -> int:
     return rounded
 
 
-def _numbered(rows: Iterable[Row], at: str, count: str) -> Iterator[tuple[int, int, Row]]:
-    """Yield rows with their episode and the step of the decision they belong to.
-
-    `count` is the key that counts: an episode begins where it does not go up.
-    """
-    episode, last = 1, -1
-    for row in rows:
-        number = getattr(row, count)
-        episode += number <= last
-        last = number
-        yield episode, getattr(row, at), row
+def _at(each: tuple[Place, Row]) -> tuple[int, int]:
+    return each[0].key
 
 
-def _entries(run: str, rows: Iterable[tuple[int, int, Row]], counts: Counter[str]) -> "Iterator[Entry]":
+def _entries(run: str, rows: Iterable[tuple[Place, Row]], counts: Counter[str]) -> "Iterator[Entry]":
     """Yield a record for each reward, with the decision that earned it, and for what has no reward."""
     last: dict[int, Any] = {}
-    for (episode, _), group in groupby(rows, key=lambda each: each[:2]):
-        parts = {type(row): row for _, _, row in group}
+    for (episode, _), group in groupby(rows, key=_at):
+        parts = {type(row): row for _, row in group}
         counts.update(_COUNTED[kind] for kind in parts)
         decision, latency, reward = (parts.get(kind) for kind in (DecisionRow, LatencyRow, RewardRow))
         assert decision is None or isinstance(decision, DecisionRow)
@@ -242,5 +245,6 @@ def _reward_row(record: "Record", context: Mapping[str, Any]) -> RewardRow:
     """Return the row of a recorded step."""
     if record.step is None:
         raise InputError(f"record {record.id} has no step: give Ledger.record the number of the state reached.")
-    row = RewardRow.from_signal(record.step, record.signal, detector=context.get("detector"))
+    said = {name: context.get(name) for name in ("detector", "episode")}
+    row = RewardRow.from_signal(record.step, record.signal, **said)
     return replace(row, r_step=context.get("r_step", row.r_step), more=context.get("more", {}))

@@ -95,7 +95,7 @@ class RewardRow(Row):
     (0.0, 1)
     """
 
-    EXTRAS: ClassVar = ("detector",)
+    EXTRAS: ClassVar = ("detector", "episode")
 
     step: int
     delta_pass_rate: float
@@ -107,6 +107,8 @@ class RewardRow(Row):
     """Whether this is the end of the episode, which has a row of its own and the number after the last step."""
     detector: str | None = None
     """How the advance was noticed: one of `DETECTORS`."""
+    episode: int | None = None
+    """The number of the episode in its run."""
 
     def __post_init__(self) -> None:
         """Refuse what no reward row can hold."""
@@ -115,6 +117,7 @@ class RewardRow(Row):
         self._set(whole, "delta_tokens")
         self._set(flag, "phase_advance", "switch_committed", "terminal")
         self._set(text, "detector", optional=True)
+        self._set(count, "episode", optional=True)
 
     @property
     def decision(self) -> int:
@@ -122,7 +125,7 @@ class RewardRow(Row):
         return self.step - 1
 
     @classmethod
-    def from_signal(cls, step: int, signal: Signal, *, detector: str | None = None) -> Self:
+    def from_signal(cls, step: int, signal: Signal, *, detector: str | None = None, episode: int | None = None) -> Self:
         """Return the row of a step, or of the end of an episode, from what the reward made of it."""
         scores = {term.name: term.score for term in signal.terms}
         return cls(
@@ -134,6 +137,7 @@ class RewardRow(Row):
             r_step=signal.total,
             terminal=bool(signal.inputs.get("terminal", False)),
             detector=detector,
+            episode=episode,
         )
 
 
@@ -159,13 +163,17 @@ class DecisionRow(Row):
     """One decision of the controller; `step` is its tick, counted from 1.
 
     `ms` is what the choice took and `tick_ms` the whole tick; `requested` is the action that was chosen and `executed`
-    the one that took effect ("stay" where a switch was refused). `probability` is how likely the choice was, and
-    `probabilities` how likely each action was, in the learner's order; `executed_probability` is how likely it was to
-    choose an action that leads to the one that took effect, by what was known beforehand.
+    the one that took effect ("stay" where a switch was refused); `credited` is the one that learns what it earned,
+    where that is not `executed`. `probability` is how likely the choice was, and `probabilities` how likely each action
+    was, in the learner's order; `executed_probability` is how likely it was to choose an action that leads to the one
+    that took effect, by what was known beforehand.
     """
 
     OLDER: ClassVar = {"bandit_ms": "ms"}
-    EXTRAS: ClassVar = ("tick_ms", "requested", "executed", "probability", "executed_probability", "probabilities")
+    EXTRAS: ClassVar = (
+        "tick_ms", "requested", "executed", "credited",
+        "probability", "executed_probability", "probabilities", "episode",
+    )  # fmt: skip
 
     step: int
     topology: str
@@ -178,9 +186,11 @@ class DecisionRow(Row):
     tick_ms: float | None = None
     requested: str | None = None
     executed: str | None = None
+    credited: str | None = None
     probability: float | None = None
     executed_probability: float | None = None
     probabilities: tuple[float, ...] | None = None
+    episode: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no decision can be."""
@@ -198,9 +208,10 @@ class DecisionRow(Row):
         if self.topology_after is not None and not self.switch.committed:
             raise InputError(f"key 'topology_after': {self.topology_after!r}, but no switch was committed.")
         self._set(from_0, "tick_ms", optional=True)
-        self._set(action, "requested", "executed", optional=True)
+        self._set(action, "requested", "executed", "credited", optional=True)
         self._set(share, "probability", "executed_probability", optional=True)
         self._set(shares, "probabilities", optional=True)
+        self._set(count, "episode", optional=True)
 
     def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
         """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
@@ -215,14 +226,17 @@ class LatencyRow(Row):
     """How long one decision took; `i` counts decisions from 0."""
 
     OLDER: ClassVar = {"bandit_ms": "ms"}
+    EXTRAS: ClassVar = ("episode",)
 
     i: int
     ms: float
+    episode: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no latency can be."""
         self._set(count_from_0, "i")
         self._set(from_0, "ms")
+        self._set(count, "episode", optional=True)
 
     @property
     def decision(self) -> int:

@@ -18,12 +18,18 @@ Quantity = TypeVar("Quantity", int, float)
 
 
 def number(key: str, value: Any) -> float:
-    """Return a finite number as a float."""
+    """Return a finite number as a float; one of NumPy will do."""
+    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
+        value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongType(f"key {key!r}: {value!r} is not a number.")
-    if not math.isfinite(value):
-        raise NotFinite(f"key {key!r}: {value!r} is not a finite number.")
-    return float(value)
+    try:
+        plain = float(value)
+    except OverflowError:  # a whole number beyond any double
+        plain = math.inf
+    if not math.isfinite(plain):
+        raise NotFinite(f"key {key!r}: {plain!r} is not a finite number.")
+    return plain
 
 
 def whole(key: str, value: Any) -> int:

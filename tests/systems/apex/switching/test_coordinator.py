@@ -1,12 +1,13 @@
 """The coordinator: dwell, cooldown, and one switch at a time."""
 
 import asyncio
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.errors import OutOfRange
+from plaudit.errors import InputError
 from plaudit.systems.apex.switching import Coordinator, Phase, Router, SwitchEngine, SwitchResult
 
 AGENTS = ["planner", "coder", "runner", "critic"]
@@ -104,10 +105,27 @@ def test_an_unknown_topology_is_refused_whatever_the_time(coordinator, target):
     assert ask(coordinator) == "committed"
 
 
-@pytest.mark.parametrize("options", [{"dwell": -1}, {"cooldown": -1}])
+@pytest.mark.parametrize("options", [{"dwell": -1}, {"cooldown": -1}, {"dwell": math.nan}, {"cooldown": 1.5}])
 def test_a_coordinator_that_cannot_work_is_not_made(engine, options):
-    with pytest.raises(OutOfRange, match="from 0 up"):
+    with pytest.raises(InputError, match="key '(dwell|cooldown)'"):
         Coordinator(engine, **options)
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+def test_coordinators_of_one_router_see_the_switches_of_each_other(engines):
+    router = Router(AGENTS)
+    first = SwitchEngine(router)
+    one, other = Coordinator(first), Coordinator(first if engines == 1 else SwitchEngine(router))
+    for _ in range(2):
+        one.step()
+        other.step()
+    assert ask(one, "chain") == "committed"
+    assert ask(other, "flat") == "cooldown"
+    assert (other.switched_at, other.steps_since_switch) == (2, 0)
+    for _ in range(2):
+        other.step()
+    assert ask(other, "flat") == "committed"
+    assert ask(one, "star") == "cooldown"
 
 
 def stuck(coordinator):
@@ -192,6 +210,9 @@ def test_a_switch_begun_behind_the_coordinators_back_is_in_flight_too(coordinato
     stuck(coordinator)
     refused, committed = asyncio.run(main(engine))
     assert (refused.reason, committed.committed) == ("in_flight", True)
+    assert ask(coordinator) == "cooldown"  # it counts, whoever began it
+    coordinator.step()
+    coordinator.step()
     router.send(sender="planner", recipient="coder", payload=2)
     other = SwitchEngine(router, quiesce_timeout=5, poll=1, clock=time.clock, sleep=time.sleep)
     refused, committed = asyncio.run(main(other))

@@ -14,6 +14,7 @@ from plaudit.errors import (
     DefinitionError,
     DuplicateName,
     MessageRefused,
+    NotFinite,
     OutOfRange,
     SwitchInFlight,
     SwitchNotPrepared,
@@ -106,6 +107,9 @@ def test_messages_made_of_parts_are_numbered(router):
         (["planner"], {"ttl": 0}, OutOfRange),
         (["planner"], {"ttl": math.nan}, OutOfRange),
         (["planner"], {"max_attempts": -1}, OutOfRange),
+        (["planner"], {"max_attempts": 0.5}, WrongType),
+        (["planner"], {"capacity": 1.5}, WrongType),
+        (["planner"], {"capacity": math.nan}, NotFinite),
     ],
 )
 def test_a_router_that_cannot_work_is_not_made(agents, options, error):
@@ -374,3 +378,15 @@ def test_an_epoch_does_not_end_while_an_agent_has_messages_of_it(router):
     assert received(router, "critic") == [1]
     router.commit("star")
     assert (router.epoch, router.topology) == (1, "star")
+
+
+def test_what_one_does_to_a_payload_nobody_else_sees(router):
+    payload = {"do": ["this"]}
+    (sent,) = router.send(message(recipient="critic", payload=payload))
+    payload["do"].append("mine")
+    sent.payload["do"].append("the sender's")
+    got = router.receive("critic")
+    assert got.payload == {"do": ["this"]}
+    back = router.retry(got)
+    back.payload["do"].append("the receiver's")
+    assert router.receive("critic").payload == {"do": ["this"]}

@@ -101,16 +101,19 @@ async def coding_episode(
     setting.talk.start(f"Make the tests pass: {', '.join(TASKS)}.")
     states = [setting.state()]
     steps: list[Step] = []
-    while len(steps) < most and setting.agents.phase != "done":
-        setting.talk.step = len(states)
-        decision = await controller.tick()
-        await setting.work()
-        states.append(setting.state())
-        reward = controller.observe(states[-2], states[-1])
-        steps.append(Step(decision, states[-1], setting.agents.last, reward))
-        if told is not None:
-            told(steps[-1])
-    end = controller.finish(setting.agents.phase == "done" and setting.agents.last.success)
+    try:
+        while len(steps) < most and setting.agents.phase != "done":
+            setting.talk.step = len(states)
+            decision = await controller.tick()
+            await setting.work()
+            states.append(setting.state())
+            reward = controller.observe(states[-2], states[-1])
+            steps.append(Step(decision, states[-1], setting.agents.last, reward))
+            if told is not None:
+                told(steps[-1])
+        end = controller.finish(setting.agents.phase == "done" and setting.agents.last.success)
+    finally:
+        controller.abandon()  # where it was broken off
     return Episode(
         states[0],
         tuple(steps),

@@ -5,18 +5,24 @@ import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from plaudit.errors import FileError, InputError
+from plaudit.systems.alone import alone_in
 from plaudit.systems.apex.artifacts import DECISIONS, Artifacts, read_decisions
 from plaudit.systems.apex.budget import BUDGET
 from plaudit.systems.apex.chooser import Chooser
 from plaudit.systems.apex.coding.episode import STEPS, Episode, Step, coding_episode
+from plaudit.systems.apex.entries import DECIDED
+
+if TYPE_CHECKING:
+    from plaudit.ledger.store import Ledger
 
 SEED = 7
 """What chance depends on, unless another seed is given."""
 LEARNER = "learner.json"
 LEDGER = "rewards.db"
+PROJECT = "project"
 RUN = "coding"
 """The name of the run in the ledger."""
 
@@ -46,7 +52,8 @@ async def coding_run(
 
     With `out` the folder of that name keeps everything: the logs in `artifacts`, every reward in the ledger
     `rewards.db`, the learner in `learner.json`, written when an episode ends, and the project as the last one left it.
-    Where they are there already, the run goes on with them.
+    Where they are there already, the run goes on with them; a `project` that is none of ours is left alone, and so is a
+    folder that another run is writing to.
     """
     with ExitStack() as stack:
         if out is None:
@@ -55,16 +62,18 @@ async def coding_run(
         else:
             from plaudit.ledger.store import Ledger
 
-            folder = _folder(out)
+            folder = stack.enter_context(alone_in(out))
             chooser = _chooser(folder, seed)
             artifacts = stack.enter_context(Artifacts(folder, extras=True))
             ledger = stack.enter_context(Ledger(folder / LEDGER))
+            _catch_up(chooser, ledger)
             first = 1 + _begun(artifacts.folder)
+            chooser.save(folder / LEARNER)  # whatever stops the run, it goes on with this seed
         done: list[Episode] = []
         for number in range(first, first + episodes):
             done.append(
                 await coding_episode(
-                    folder / "project",
+                    folder / PROJECT,
                     chooser=chooser,
                     budget=budget,
                     most=most,
@@ -80,18 +89,12 @@ async def coding_run(
         return CodingRun(first, tuple(done), chooser)
 
 
-def _folder(out: str | os.PathLike[str]) -> Path:
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from None
-    return folder
-
-
 def _chooser(folder: Path, seed: int | None) -> Chooser:
-    """Return the learner that a folder keeps, or a new one."""
+    """Return the learner that a folder keeps, or a new one where nothing is in its way."""
     if not (folder / LEARNER).exists():
+        project = folder / PROJECT
+        if project.exists() and not (folder / LEDGER).exists() and (not project.is_dir() or any(project.iterdir())):
+            raise FileError(f"{project} is of no run, and would be overwritten. Name another folder.")
         return Chooser(seed=SEED if seed is None else seed)
     found = Chooser.load(folder / LEARNER)
     if seed not in (None, found.seed):
@@ -100,6 +103,14 @@ def _chooser(folder: Path, seed: int | None) -> Chooser:
             "or name another folder."
         )
     return found
+
+
+def _catch_up(chooser: Chooser, ledger: "Ledger") -> None:
+    """Learn what the ledger holds and the learner's file does not: an episode was broken off."""
+    from plaudit.learn import fit
+
+    if ledger.history(run=RUN, decision_class=DECIDED).count() > sum(chooser.state.pulls):
+        chooser.state = fit(ledger, chooser.learner, decision_class=DECIDED, run=RUN)
 
 
 def _begun(logs: Path) -> int:

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from plaudit.errors import OutOfRange, SwitchInFlight
+from plaudit.errors import SwitchInFlight
 from plaudit.systems.apex.switching.engine import Phase, SwitchEngine
 from plaudit.systems.apex.switching.result import SwitchResult
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
+from plaudit.systems.apex.values import count_from_0
 
 
 class Stats(NamedTuple):
@@ -29,7 +30,8 @@ class Coordinator:
     """Lets a switch begin when `dwell` steps were spent in a topology and `cooldown` steps have passed since a switch.
 
     The two run at the same time, so the next switch may come after the larger of them; with `additive` the dwell begins
-    when the cooldown ends. Before the first switch there is no cooldown. Only a switch that was committed counts.
+    when the cooldown ends. Before the first switch there is no cooldown. Only a switch that was committed counts, but
+    whoever asked for it: several coordinators of one router see each other's.
 
     >>> from plaudit.systems.apex.switching.router import Router
     >>> coordinator = Coordinator(SwitchEngine(Router(["planner", "coder"])))
@@ -43,21 +45,20 @@ class Coordinator:
 
     def __init__(self, engine: SwitchEngine, *, dwell: int = 2, cooldown: int = 2, additive: bool = False) -> None:
         """Begin at step 0, with the dwell before the first switch."""
-        if dwell < 0 or cooldown < 0:
-            raise OutOfRange(f"dwell={dwell!r} and cooldown={cooldown!r} are numbers of steps, from 0 up.")
         self.engine = engine
-        self.dwell = dwell
-        self.cooldown = cooldown
+        self.dwell = count_from_0("dwell", dwell)
+        self.cooldown = count_from_0("cooldown", cooldown)
         self.additive = additive
         self.steps = 0
-        self._switched_at: int | None = None
+        self._epoch = engine.epoch  # the last that was seen
+        self._committed_at: int | None = None
         self._lock = asyncio.Lock()
         self._refused: Counter[str] = Counter()
 
     @property
     def switched_at(self) -> int:
         """The step of the last committed switch, 0 before the first."""
-        return self._switched_at or 0
+        return self._last_commit() or 0
 
     @property
     def steps_since_switch(self) -> int:
@@ -67,10 +68,11 @@ class Coordinator:
     @property
     def cooldown_remaining(self) -> int:
         """How many steps the cooldown still takes."""
-        return 0 if self._switched_at is None else max(0, self.cooldown - self.steps_since_switch)
+        return 0 if self._last_commit() is None else max(0, self.cooldown - self.steps_since_switch)
 
     def step(self) -> None:
         """Count a step; a controller does so once a tick."""
+        self._last_commit()
         self.steps += 1
 
     def can_switch(self) -> str | None:
@@ -79,7 +81,7 @@ class Coordinator:
             return "in_flight"
         if self.cooldown_remaining:
             return "cooldown"
-        rest = self.cooldown if self.additive and self._switched_at is not None else 0
+        rest = self.cooldown if self.additive and self._last_commit() is not None else 0
         return "dwell" if self.steps_since_switch < rest + self.dwell else None
 
     async def request_switch(self, target: str) -> SwitchResult:
@@ -95,14 +97,12 @@ class Coordinator:
             reason = self.can_switch()
             if reason is not None:
                 return self._refuse(target, reason)
-            epoch = self.engine.epoch
             try:
                 return await self.engine.switch(target)
             except SwitchInFlight:  # of another engine on the same router
                 return self._refuse(target, "in_flight")
             finally:
-                if self.engine.epoch != epoch:  # even where an error came after the commit
-                    self._switched_at = self.steps
+                self._last_commit()
 
     def stats(self) -> Stats:
         """Return the counts, the refusals by reason and the last ten switches."""
@@ -115,6 +115,12 @@ class Coordinator:
             dict(self._refused),
             self.engine.recent,
         )
+
+    def _last_commit(self) -> int | None:
+        """Return the step of the last committed switch; a new epoch tells of one, even where an error came after it."""
+        if self.engine.epoch != self._epoch:
+            self._epoch, self._committed_at = self.engine.epoch, self.steps
+        return self._committed_at
 
     def _refuse(self, target: str, reason: str) -> SwitchResult:
         self._refused[reason] += 1

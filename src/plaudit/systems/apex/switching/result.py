@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+REFUSALS = ("unknown_topology", "in_flight", "cooldown", "dwell")
+"""Why a switch does not begin; any other reason stands for one that was called off."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwitchResult:
@@ -28,7 +31,7 @@ class SwitchResult:
     reason: str | None = None
     """Why it is not; None where it is.
 
-    Refused: "unknown_topology", "in_flight", "cooldown", "dwell". Called off: "quiesce_timeout", "cancelled", "error".
+    Refused: one of `REFUSALS`. Called off: "quiesce_timeout", "cancelled", "error".
     """
     elapsed_ms: float = 0.0
     phase_ms: Mapping[str, float] = field(default_factory=dict, hash=False)

@@ -1,5 +1,6 @@
 """The router: what it lets through it stamps, copies for each recipient, and delivers in order."""
 
+import copy
 import json
 import time
 from collections import Counter, deque
@@ -12,6 +13,7 @@ from plaudit.errors import DefinitionError, DuplicateName, MessageRefused, OutOf
 from plaudit.systems.apex.switching.message import BROADCAST, SYSTEM, Message, carried
 from plaudit.systems.apex.switching.queues import Queues
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES, recipients
+from plaudit.systems.apex.values import count, count_from_0
 
 DEAD_LETTERS = 100
 """How many of the messages that were given up are kept to be looked at."""
@@ -44,13 +46,13 @@ class Router:
         self.agents = _agents(agents)
         if topology not in TOPOLOGIES:
             raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(TOPOLOGIES)}.")
-        if capacity < 1 or max_attempts < 0 or not ttl > 0:
-            raise OutOfRange("a router needs a capacity from 1, max_attempts from 0 and a ttl above 0.")
-        self.max_attempts = max_attempts
+        if not ttl > 0:
+            raise OutOfRange(f"ttl={ttl!r} must be a number of seconds above 0.")
+        self.max_attempts = count_from_0("max_attempts", max_attempts)
         self._topology = topology
         self._ttl = ttl
         self._clock = clock
-        self._queues = Queues(self.agents, capacity)
+        self._queues = Queues(self.agents, count("capacity", capacity))
         self._named = 0
         self._dropped: Counter[str] = Counter()
         self._dead: deque[Message] = deque(maxlen=DEAD_LETTERS)
@@ -98,11 +100,12 @@ class Router:
     ) -> tuple[Message, ...]: ...
 
     def send(self, message: Message | None = None, **parts: Any) -> tuple[Message, ...]:
-        """Accept a message, or one made of the parts given, and return the copy of it that each recipient will get.
+        """Accept a message, or one made of the parts given, and return what each recipient will get.
 
-        A copy has a payload of its own, as JSON carries it, and begins with attempt 0. Either every recipient gets one
-        or the message is refused: `reason` is one of those of `recipients`, "payload_too_large", "payload_not_json",
-        "expired" or "queue_full". While a switch runs, the rules of the topology that is still active hold.
+        Everybody has a payload of their own, as JSON carries it, the caller too; a copy begins with attempt 0. Either
+        every recipient gets one or the message is refused: `reason` is one of those of `recipients`,
+        "payload_too_large", "payload_not_json", "expired" or "queue_full". While a switch runs, the rules of the
+        topology that is still active hold.
         """
         if (message is None) is (not parts):
             raise WrongType("send takes a message, or the parts of one by name; dataclasses.replace changes a message.")
@@ -115,8 +118,8 @@ class Router:
         copies = tuple(self._copy(message, agent, json.loads(text), now, expires) for agent in reached)
         for agent in reached:
             self._make_room(agent, now)
-        for copy in copies:
-            self._queues.put(copy)
+        for each in copies:
+            self._queues.put(replace(each, payload=json.loads(text)))
         return copies
 
     def receive(self, agent: str) -> Message | None:
@@ -152,7 +155,7 @@ class Router:
                 reason=reason,
             )
         again = replace(message, topo_epoch=self._queues.ingress, attempt=message.attempt + 1, redelivered=True)
-        self._queues.put(again)
+        self._queues.put(replace(again, payload=copy.deepcopy(again.payload)))
         return again
 
     def prepare(self) -> None:
