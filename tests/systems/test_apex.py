@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plaudit import errors
 from plaudit.drafts import Draft
 from plaudit.systems import apex
-from plaudit.systems.apex.records import put_row
+from plaudit.systems.apex.logs.records import put_row
 
 START = {"phase": "coding", "test_pass_rate": 0.5, "tokens_used": 1000, "switch_committed": False}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import DefinitionError, ShapeMismatch, SpecError
 from plaudit.systems.apex.features import FEATURES
-from plaudit.systems.apex.values import ACTIONS, STAY
+from plaudit.systems.apex.logs.values import ACTIONS, STAY
 
 if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit import Signal
 from plaudit.errors import InputError, UnknownCategory
-from plaudit.systems.apex.artifacts import Artifacts
 from plaudit.systems.apex.chooser import Chooser
 from plaudit.systems.apex.features import FeatureSource
-from plaudit.systems.apex.logbook import Logbook
+from plaudit.systems.apex.logs.artifacts import Artifacts
+from plaudit.systems.apex.logs.logbook import Logbook
+from plaudit.systems.apex.logs.records import all_tests_pass
+from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
+from plaudit.systems.apex.logs.values import ACTIONS
 from plaudit.systems.apex.outcome import Choice, Credit, Outcome, carried_out
-from plaudit.systems.apex.records import all_tests_pass
 from plaudit.systems.apex.reward import RewardAccumulator
-from plaudit.systems.apex.rows import DecisionRow, RewardRow
 from plaudit.systems.apex.switching import Coordinator
-from plaudit.systems.apex.values import ACTIONS
 
 if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner

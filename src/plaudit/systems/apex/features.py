@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from plaudit.errors import DefinitionError, UnknownCategory, WrongType, did_you_mean
-from plaudit.systems.apex.budget import TokenBudget
+from plaudit.systems.apex.probing.budget import TokenBudget
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 
 FEATURES = (

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from plaudit.systems.apex.rows import DecisionRow, Switch
+from plaudit.systems.apex.logs.rows import DecisionRow, Switch
+from plaudit.systems.apex.logs.values import STAY
 from plaudit.systems.apex.switching import Coordinator, SwitchEngine
-from plaudit.systems.apex.values import STAY
 
 if TYPE_CHECKING:
     from plaudit.learn.decision import Decision

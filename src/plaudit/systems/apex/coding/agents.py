@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from plaudit.systems.apex.budget import TokenBudget
 from plaudit.systems.apex.coding.project import TASKS, Project
 from plaudit.systems.apex.coding.talk import Talk
-from plaudit.systems.apex.junit import PytestRun
+from plaudit.systems.apex.probing.budget import TokenBudget
+from plaudit.systems.apex.probing.junit import PytestRun
 
 AGENTS = ("planner", "coder", "runner", "critic")
 """The agents, in the order in which they act."""

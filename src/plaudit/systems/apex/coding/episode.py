@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.errors import OutOfRange
-from plaudit.systems.apex.artifacts import Artifacts
-from plaudit.systems.apex.budget import BUDGET, Denial, TokenBudget
 from plaudit.systems.apex.chooser import Chooser
 from plaudit.systems.apex.coding.agents import AGENTS, Agents
 from plaudit.systems.apex.coding.project import TASKS, TESTS, Project
 from plaudit.systems.apex.coding.talk import Said, Talk
 from plaudit.systems.apex.controller import Controller, Stats
 from plaudit.systems.apex.features import FeatureSource
-from plaudit.systems.apex.junit import PytestRun
+from plaudit.systems.apex.logs.artifacts import Artifacts
+from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
 from plaudit.systems.apex.phases import PhaseCounts, count_phases
-from plaudit.systems.apex.probes import PytestProbe
-from plaudit.systems.apex.rows import DecisionRow, RewardRow
+from plaudit.systems.apex.probing.budget import BUDGET, Denial, TokenBudget
+from plaudit.systems.apex.probing.junit import PytestRun
+from plaudit.systems.apex.probing.probes import PytestProbe
 from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine
 
 if TYPE_CHECKING:

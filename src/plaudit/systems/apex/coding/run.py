@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plaudit.errors import FileError, InputError
 from plaudit.systems.alone import alone_in
-from plaudit.systems.apex.artifacts import DECISIONS, Artifacts, read_decisions
-from plaudit.systems.apex.budget import BUDGET
 from plaudit.systems.apex.chooser import Chooser
 from plaudit.systems.apex.coding.episode import STEPS, Episode, Step, coding_episode
-from plaudit.systems.apex.entries import DECIDED
+from plaudit.systems.apex.logs.artifacts import DECISIONS, Artifacts, read_decisions
+from plaudit.systems.apex.logs.entries import DECIDED
+from plaudit.systems.apex.probing.budget import BUDGET
 
 if TYPE_CHECKING:
     from plaudit.ledger.store import Ledger

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from plaudit.errors import SwitchInFlight
+from plaudit.systems.apex.logs.values import count_from_0
 from plaudit.systems.apex.switching.engine import Phase, SwitchEngine
 from plaudit.systems.apex.switching.result import SwitchResult
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
-from plaudit.systems.apex.values import count_from_0
 
 
 class Stats(NamedTuple):

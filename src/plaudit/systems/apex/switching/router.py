@@ -10,10 +10,10 @@ from typing import Any, overload
 from weakref import WeakValueDictionary
 
 from plaudit.errors import DefinitionError, DuplicateName, MessageRefused, OutOfRange, UnknownCategory, WrongType
+from plaudit.systems.apex.logs.values import count, count_from_0
 from plaudit.systems.apex.switching.message import BROADCAST, SYSTEM, Message, carried
 from plaudit.systems.apex.switching.queues import Queues
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES, recipients
-from plaudit.systems.apex.values import count, count_from_0
 
 DEAD_LETTERS = 100
 """How many of the messages that were given up are kept to be looked at."""

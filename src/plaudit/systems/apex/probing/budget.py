@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from plaudit.errors import InputError, MissingField
-from plaudit.systems.apex.values import count_from_0, whole
+from plaudit.systems.apex.logs.values import count_from_0, whole
 
 BUDGET = 10_000
 """Tokens in an episode."""

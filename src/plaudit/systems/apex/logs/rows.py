@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from plaudit import Signal
 from plaudit.errors import InputError, MissingField, WrongType
-from plaudit.systems.apex.values import (
+from plaudit.systems.apex.logs.values import (
     action,
     count,
     count_from_0,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from plaudit.errors import FileError, InputError, MissingExtra, OutOfRange, ProbeTimeout
-from plaudit.systems.apex.junit import LONGEST, Failure, PytestRun, read_report
-from plaudit.systems.apex.values import count
+from plaudit.systems.apex.logs.values import count
+from plaudit.systems.apex.probing.junit import LONGEST, Failure, PytestRun, read_report
 
 TAIL = 12
 """How many lines of what pytest printed an error shows."""
@@ -101,7 +101,7 @@ class PytestProbe:
             raise FileError(f"{self.folder} is no folder: name the project whose tests are to be run.")
         with tempfile.TemporaryDirectory(prefix="plaudit-") as scratch:
             report = Path(scratch, "report.xml")
-            plugin = files("plaudit.systems.apex").joinpath("watching.py").read_bytes()
+            plugin = files("plaudit.systems.apex.probing").joinpath("watching.py").read_bytes()
             Path(scratch, f"{_WATCHING}.py").write_bytes(plugin)
             with Path(scratch, "printed.txt").open("w+b") as printed:
                 yield _Bench(self._command(report), self._options(printed, scratch), report, printed)

@@ -1,8 +1,8 @@
 """The step reward over what a log keeps of a step: changes instead of the states before and after."""
 
 from plaudit import Field, Reward, Signal, term
+from plaudit.systems.apex.logs.rows import RewardRow
 from plaudit.systems.apex.reward import phase_advance, reward, switch_cost, terminal_bonus, test_improvement, token_cost
-from plaudit.systems.apex.rows import RewardRow
 
 
 @term(weight=phase_advance.weight, kind="shaping", name="phase_advance")

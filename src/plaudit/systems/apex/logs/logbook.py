@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from plaudit import Signal
-from plaudit.systems.apex.artifacts import Artifacts
-from plaudit.systems.apex.entries import rewarded, without_reward
-from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow
-from plaudit.systems.apex.values import count
+from plaudit.systems.apex.logs.artifacts import Artifacts
+from plaudit.systems.apex.logs.entries import rewarded, without_reward
+from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow
+from plaudit.systems.apex.logs.values import count
 
 if TYPE_CHECKING:
     from plaudit.ledger.store import Ledger

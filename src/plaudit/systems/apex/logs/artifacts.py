@@ -8,7 +8,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from plaudit.errors import FileError, LedgerError, UnknownInput
 from plaudit.ledger.jsonl.appending import Fsync, JsonLines, read_lines
-from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow, Row
+from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Row
 
 REWARDS = "rewards.jsonl"
 DECISIONS = "controller_decisions.jsonl"

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from plaudit import Reward, Signal, term
-from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow
+from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow
 
 if TYPE_CHECKING:
     from plaudit.ledger.record import Entry

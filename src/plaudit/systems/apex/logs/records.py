@@ -7,8 +7,8 @@ from typing import Any
 from plaudit.drafts import Draft
 from plaudit.errors import FileError, InputError
 from plaudit.ledger.jsonl.text import encode
+from plaudit.systems.apex.logs.rows import RewardRow
 from plaudit.systems.apex.reward import RewardAccumulator
-from plaudit.systems.apex.rows import RewardRow
 
 
 def reward_rows(

@@ -11,7 +11,7 @@ import pytest
 
 from plaudit import errors
 from plaudit.systems import apex
-from plaudit.systems.apex.junit import Failure, read_report
+from plaudit.systems.apex.probing.junit import Failure, read_report
 
 MIXED = """
 import pytest

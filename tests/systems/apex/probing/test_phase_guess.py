@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.systems import apex
-from plaudit.systems.apex.phase_guess import GUESSES
+from plaudit.systems.apex.probing.phase_guess import GUESSES
 
 P, C, R, K = "planner", "coder", "runner", "critic"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.drafts import Draft
 from plaudit.errors import FileError, InputError, NotInLedger
-from plaudit.systems.apex.artifacts import (
+from plaudit.systems.apex.logs.artifacts import (
     DECISIONS,
     LATENCIES,
     REWARDS,
@@ -26,11 +26,11 @@ from plaudit.systems.apex.artifacts import (
     read_latencies,
     read_rewards,
 )
-from plaudit.systems.apex.entries import rewarded, same, unrewarded, without_reward
-from plaudit.systems.apex.episodes import Place, check_places, placed
-from plaudit.systems.apex.log_reward import logged, logged_signal
-from plaudit.systems.apex.records import put_row
-from plaudit.systems.apex.rows import DecisionRow, LatencyRow, RewardRow, Row
+from plaudit.systems.apex.logs.entries import rewarded, same, unrewarded, without_reward
+from plaudit.systems.apex.logs.episodes import Place, check_places, placed
+from plaudit.systems.apex.logs.log_reward import logged, logged_signal
+from plaudit.systems.apex.logs.records import put_row
+from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Row
 
 if TYPE_CHECKING:
     from plaudit.ledger.record import Entry, Record

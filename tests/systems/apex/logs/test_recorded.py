@@ -13,7 +13,7 @@ from plaudit import errors
 from plaudit.ledger.jsonl import JsonLines, read_lines
 from plaudit.ledger.store import Ledger
 from plaudit.systems import apex, deepthinker
-from plaudit.systems.apex.episodes import placed
+from plaudit.systems.apex.logs.episodes import placed
 
 STATES = apex.scenario()
 FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")

@@ -5,8 +5,8 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from plaudit.errors import InputError
-from plaudit.systems.apex.artifacts import DECISIONS, REWARDS
-from plaudit.systems.apex.rows import DecisionRow, RewardRow
+from plaudit.systems.apex.logs.artifacts import DECISIONS, REWARDS
+from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
 
 
 class Place(NamedTuple):

@@ -1,0 +1,1 @@
+"""What is measured of a task while it runs: its tests, its tokens, its phase."""
