@@ -23,7 +23,7 @@ def test_json_is_for_scripts(plaudit):
 
 
 def test_a_narrow_terminal_will_do(plaudit, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("COLUMNS", "40")
     result = plaudit("list")
     assert result.exit_code == 0
-    assert max(map(len, result.stdout.splitlines())) <= 20
+    assert max(map(len, result.stdout.splitlines())) <= 40

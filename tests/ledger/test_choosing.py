@@ -64,11 +64,11 @@ def test_a_reader_that_comes_back_for_what_is_new_misses_nothing(where):
         for thread in threads:
             thread.start()
         while running or len(seen) < 300:
-            before = len(seen)
+            before, ended = len(seen), not running
             for record in reader.history(after=last):
                 seen.append((record.run, record.step))
                 last = record.id
-            if not running and len(seen) == before:
+            if ended and len(seen) == before:
                 break
         for thread in threads:
             thread.join()

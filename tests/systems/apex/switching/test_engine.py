@@ -148,7 +148,7 @@ def test_every_phase_is_gone_through_in_order(time):
 def test_the_queues_of_dead_epochs_are_let_go(engine, router):
     def queues():
         gc.collect()
-        return sum(isinstance(each, deque) for each in gc.get_objects())
+        return sum(type(each) is deque for each in gc.get_objects())
 
     asyncio.run(engine.switch("flat"))
     before = queues()

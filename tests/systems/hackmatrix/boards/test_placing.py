@@ -63,17 +63,17 @@ def free_of(state):
 
 
 def test_line_of_fire_ends_at_the_first_enemy_or_block():
-    states = random_states(300, seed=1)
+    states = jax.device_get(random_states(300, seed=1))
+    each = [entry(states, at) for at in range(300)]
+    behind = [shields_of(state) for state in each]
     seen = np.asarray(
         jax.jit(jax.vmap(lambda player, shields: line_of_fire(Board.at(*player), Board.of(shields)).cells()))(
             (states.player.row, states.player.col),
-            jnp.asarray([[cell in shields_of(entry(states, at)) for cell in PLACES] for at in range(300)]),
+            jnp.asarray([[cell in shields for cell in PLACES] for shields in behind]),
         )
     )
-    for at in range(300):
-        state = entry(states, at)
+    for at, (state, shields) in enumerate(zip(each, behind, strict=True)):
         player = int(state.player.row), int(state.player.col)
-        shields = shields_of(state)
         wanted = {cell for cell in PLACES if cell != player and in_line_of_fire(player, cell, shields)}
         assert {cell for cell in PLACES if seen[at][cell] and cell != player} == wanted
 
