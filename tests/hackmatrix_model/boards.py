@@ -64,8 +64,8 @@ def random_states(count: int, *, seed: int = 0) -> EnvState:
 
 
 def entry(states: EnvState, at: int) -> EnvState:
-    """Return one state of a batch."""
-    return jax.tree.map(lambda leaf: leaf[at], states)
+    """Return one state of a batch, in NumPy: plain code reads single cells of it, which is slow on a device."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[at], states)
 
 
 def _grid(rng: np.random.Generator, count: int, exit_row: Any, exit_col: Any) -> Grid:

@@ -146,7 +146,6 @@ def apart(ours: np.ndarray, mean: float, count: int) -> float:
     return abs(ours.mean() - mean) / (ours.std() * np.sqrt(1 / len(ours) + 1 / count))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_policy_gets_as_far_as_it_did_elsewhere(name, record_property):
     told, found = BASELINES[name], played(name)
@@ -157,7 +156,6 @@ def test_a_policy_gets_as_far_as_it_did_elsewhere(name, record_property):
     record_property("counted", ("episodes of untrained policies", {name: len(found.returns)}))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_policy_ends_on_the_stages_it_did_elsewhere(name):
     told, found = BASELINES[name], played(name)
@@ -171,7 +169,6 @@ def test_a_policy_ends_on_the_stages_it_did_elsewhere(name):
     assert chi2_contingency([ours, theirs]).pvalue > 1e-4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "component"), [(name, component) for name, told in BASELINES.items() for component in told.breakdown]
 )
