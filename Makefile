@@ -76,5 +76,5 @@ $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.peers: $(VENV)/.dev
-	@$(INSTALL) --only-binary :all: 'plaudit[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."
+	@$(INSTALL) --no-build-isolation --prefer-binary -e '.[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."
 	@touch $@

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from plaudit.errors import MissingField, NotFinite, OutOfRange, ShapeMismatch, UnknownCategory, WrongType, did_you_mean
+from plaudit.language.numbers import as_float
 
 
 class Decision(NamedTuple):
@@ -92,14 +93,9 @@ def number(value: Any, name: str) -> float:
     >>> number(1, "reward")
     1.0
     """
-    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
-        value = value.item()  # of NumPy
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    plain = as_float(value)
+    if plain is None:
         raise WrongType(f"{name}={value!r:.60} is not a number.")
-    try:
-        plain = float(value)
-    except OverflowError:  # a whole number beyond any double
-        plain = math.inf
     if not math.isfinite(plain):
         raise NotFinite(f"{name}={plain!r} is not a finite number.")
     return plain

@@ -126,6 +126,19 @@ class History:
         """Yield blocks with their chosen records, reading a few at a time so that writers are never in the way."""
         return self._read(newest_first=False)
 
+    def gathered(self, records: int) -> Iterator[list[Page]]:
+        """Yield pages in lists of about so many records, which are worth an array or a commit."""
+        waiting: list[Page] = []
+        count = 0
+        for page in self.pages():
+            waiting.append(page)
+            count += page.row.records
+            if count >= records:
+                yield waiting
+                waiting, count = [], 0
+        if waiting:
+            yield waiting
+
     def _read(self, *, newest_first: bool) -> Iterator[Page]:
         order = blocks.c.first.desc() if newest_first else blocks.c.first
         after = None if self.choice.after is None else blocks.c.first > self.choice.after - LARGEST

@@ -1,7 +1,7 @@
 """Decisions out of a ledger: whole blocks at a time, no object for each record."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from plaudit.learn.off_policy.columns import Columns
 from plaudit.learn.off_policy.evaluation import Source
 from plaudit.learn.off_policy.log import LoggedDecisions
 from plaudit.learn.off_policy.totals import Scorer
-from plaudit.ledger.history import History, Page
 from plaudit.ledger.places.schema import scopes
 from plaudit.reward.reward import Reward
 
@@ -72,7 +71,7 @@ def read_decisions(
     total = history.count() if progress is not None else 0
     columns = Columns(Scorer(ledger.shelf, reward))
     done = 0
-    for pages in _gathered(history):
+    for pages in history.gathered(_TOGETHER):
         done += columns.take(pages)
         if progress is not None:
             progress(min(done, total), total)
@@ -108,20 +107,6 @@ def _check_rewards(scorer: Scorer, reward: Reward | None) -> None:
             f"the records are of different rewards ({listed}), whose numbers do not compare. Give a reward, and all of "
             "them are scored by it; or choose a run or a time in which there was one."
         )
-
-
-def _gathered(history: History) -> Iterator[list[Page]]:
-    """Yield pages so many at a time that arrays are worth it."""
-    waiting: list[Page] = []
-    count = 0
-    for page in history.pages():
-        waiting.append(page)
-        count += page.row.records
-        if count >= _TOGETHER:
-            yield waiting
-            waiting, count = [], 0
-    if waiting:
-        yield waiting
 
 
 def _near(ledger: "Ledger", decision_class: str) -> str:

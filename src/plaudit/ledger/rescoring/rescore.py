@@ -125,7 +125,7 @@ def rescore(
     shape = ledger.shelf.shape(reward)
     job = ledger.pen.transact(lambda cursor: _job(ledger, cursor, shape, choice))
     scored = done = 0
-    for pages in _gathered(History(ledger.place, ledger.shelf, choice)):
+    for pages in History(ledger.place, ledger.shelf, choice).gathered(_TOGETHER):
         scored += ledger.pen.transact(lambda cursor, pages=pages: _score(ledger, cursor, shape, job, pages))  # type: ignore[misc]
         done += sum(len(page.positions()) for page in pages)
         if progress is not None:
@@ -152,20 +152,6 @@ def _job(ledger: "Ledger", cursor: Any, shape: Shape, choice: Choice) -> tuple[i
         cursor.execute(ledger.place.text(_ADD_JOB), (digest, spec, chosen, ledger.pen.now(), None))
         found = cursor.execute(ledger.place.text(_FIND_JOB), (digest,)).fetchone()
     return int(found[0]), digest
-
-
-def _gathered(history: History) -> Iterator[list[Page]]:
-    """Yield pages so many at a time that a commit is worth it."""
-    waiting: list[Page] = []
-    count = 0
-    for page in history.pages():
-        waiting.append(page)
-        count += page.row.records
-        if count >= _TOGETHER:
-            yield waiting
-            waiting, count = [], 0
-    if waiting:
-        yield waiting
 
 
 def _score(ledger: "Ledger", cursor: Any, shape: Shape, job: tuple[int, str], pages: Sequence[Page]) -> int:

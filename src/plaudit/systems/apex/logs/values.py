@@ -4,6 +4,7 @@ import math
 from typing import Any, TypeVar
 
 from plaudit.errors import NotFinite, OutOfRange, UnknownCategory, WrongType
+from plaudit.language.numbers import as_float
 
 STAY = "stay"
 """The action that leaves the topology as it is; asking for the active topology by name is the same."""
@@ -19,14 +20,9 @@ Quantity = TypeVar("Quantity", int, float)
 
 def number(key: str, value: Any) -> float:
     """Return a finite number as a float; one of NumPy will do."""
-    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    plain = as_float(value)
+    if plain is None:
         raise WrongType(f"key {key!r}: {value!r} is not a number.")
-    try:
-        plain = float(value)
-    except OverflowError:  # a whole number beyond any double
-        plain = math.inf
     if not math.isfinite(plain):
         raise NotFinite(f"key {key!r}: {plain!r} is not a finite number.")
     return plain
