@@ -75,6 +75,11 @@ def has_clamp(reward: Reward) -> bool:
     return reward.low is not None or reward.high is not None
 
 
+def components(reward: Reward) -> tuple[str, ...]:
+    """Return what a total is made of: the terms and, where it has a clamp, what that adds."""
+    return (*(term.name for term in reward.terms), *((CLAMP,) if has_clamp(reward) else ()))
+
+
 def added(signal: Signal) -> dict[str, float]:
     """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
 

@@ -63,6 +63,7 @@ class Ledger:
         self._clock = clock
         self._turn = threading.RLock()
         self._writers: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
+        self._before_close: list[Callable[[], None]] = []
         self._open()
         _OPEN.add(self)
 
@@ -150,6 +151,10 @@ class Ledger:
         made = BufferedWriter(self, max_records=max_records, max_delay=max_delay)
         self._writers.add(made)
         return made
+
+    def before_close(self, flush: Callable[[], None]) -> None:
+        """Call `flush` before the ledger closes: for those who gather what they record and write it now and then."""
+        self._before_close.append(flush)
 
     def row_of(self, entry: Entry | Signal) -> Row:
         """Return an entry, or a signal without a context, ready to be written."""
@@ -286,8 +291,8 @@ class Ledger:
     def close(self) -> None:
         """Make durable what is buffered and close every connection; closing twice is no error."""
         try:
-            for writer in list(self._writers):
-                writer.close()
+            for flush in (*self._before_close, *(writer.close for writer in list(self._writers))):
+                flush()
         finally:
             with self._turn:
                 if not self._closed:
