@@ -2,15 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from plaudit.systems.hackmatrix.training import Config
+    from plaudit.systems.training.about import Settings
 
+Figures = Callable[[Mapping[str, Any]], str]
+"""What matters of an update, in a line."""
 LINES = 10
 """How often progress is told where there is no terminal."""
 
@@ -40,24 +42,24 @@ class _Stopping(Watch):
 class Lines(_Stopping):
     """A line now and then."""
 
-    def __init__(self, updates: int) -> None:
-        self._updates, self._every = updates, max(1, updates // LINES)
+    def __init__(self, updates: int, figures: Figures) -> None:
+        self._updates, self._every, self._figures = updates, max(1, updates // LINES), figures
 
     def told(self, row: Mapping[str, Any]) -> None:
         """Tell an update, if it is its turn."""
         if row["update"] % self._every == 0 or row["update"] == self._updates:
-            click.echo(f"update {row['update']:,} of {self._updates:,}: {figures(row)}", err=True)
+            click.echo(f"update {row['update']:,} of {self._updates:,}: {self._figures(row)}", err=True)
 
 
 class Bar(_Stopping):
     """A bar of steps on a terminal."""
 
-    def __init__(self, shown: Any, task: Any) -> None:
-        self._shown, self._task = shown, task
+    def __init__(self, shown: Any, task: Any, figures: Figures) -> None:
+        self._shown, self._task, self._figures = shown, task, figures
 
     def told(self, row: Mapping[str, Any]) -> None:
         """Move the bar."""
-        self._shown.update(self._task, completed=row["steps"], description=figures(row))
+        self._shown.update(self._task, completed=row["steps"], description=self._figures(row))
 
     @contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -68,23 +70,13 @@ class Bar(_Stopping):
             yield
 
 
-def figures(row: Mapping[str, Any]) -> str:
-    """Return what matters of an update, in a line.
-
-    >>> figures({"return": -1.5, "stage": 1.25, "steps_per_second": 12345.6, "episodes": 3})
-    'return -1.50, stage 1.25, 12,346 steps/s'
-    """
-    played = f"return {row['return']:.2f}, stage {row['stage']:.2f}, " if row["episodes"] else ""
-    return f"{played}{row['steps_per_second']:,.0f} steps/s"
-
-
 @contextmanager
-def watched(config: "Config", *, quiet: bool) -> Iterator[Watch]:
-    """Yield who is told how a run goes."""
+def watched(config: "Settings", figures: Figures, *, first: str = "compiling", quiet: bool) -> Iterator[Watch]:
+    """Yield who is told how a run goes; `first` is what it does before its first update."""
     if quiet:
         yield Watch()
     elif not sys.stderr.isatty():
-        yield Lines(config.updates)
+        yield Lines(config.updates, figures)
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -92,4 +84,4 @@ def watched(config: "Config", *, quiet: bool) -> Iterator[Watch]:
 
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
         with Progress(*columns, console=Screen(stderr=True), transient=True) as shown:
-            yield Bar(shown, shown.add_task("compiling", total=config.updates * config.batch))
+            yield Bar(shown, shown.add_task(first, total=config.updates * config.batch), figures)

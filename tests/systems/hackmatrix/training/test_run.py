@@ -1,7 +1,6 @@
 """Runs: what is kept, stopped and gone on with, and to the same bits."""
 
 import json
-import os
 import signal
 from dataclasses import replace
 
@@ -12,8 +11,10 @@ from hackmatrix_model.toy import jax, small, toy
 from plaudit import FileError
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.training import checkpoint, run
-from plaudit.systems.hackmatrix.training.report import described, evaluated, write_report
-from plaudit.systems.hackmatrix.training.run import Stop, stoppable, train
+from plaudit.systems.hackmatrix.training.report import described, evaluated
+from plaudit.systems.hackmatrix.training.run import train
+from plaudit.systems.training.folder import write_report
+from plaudit.systems.training.stopping import Stop
 
 REWARD = hackmatrix.reward
 POTENTIAL = hackmatrix.version("potential")
@@ -180,20 +181,6 @@ def test_the_report_says_what_was_done_how_well_and_whether_it_was_healthy(start
         "1.0.0": ["sampled", "greedy"],
         "potential": ["sampled", "greedy"],
     }
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_is_a_wish_and_the_second_an_order(number):
-    told = []
-    with stoppable(lambda: told.append(True)) as stop:
-        os.kill(os.getpid(), number)
-        assert stop.asked
-        assert told == [True]
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), number)
-            signal.pause()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_a_checkpoint_holds_is_enough_for_the_policy(started, tmp_path):

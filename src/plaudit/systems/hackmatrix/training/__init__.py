@@ -7,8 +7,10 @@ from plaudit.systems.hackmatrix.training.games import BASELINES, games
 from plaudit.systems.hackmatrix.training.health import MEASURES, Verdict, verdicts
 from plaudit.systems.hackmatrix.training.ppo import Environment, Outcome, Training, apply_network, begin, updating
 from plaudit.systems.hackmatrix.training.recording import record_episodes
-from plaudit.systems.hackmatrix.training.report import Evaluated, described, evaluated, write_report
-from plaudit.systems.hackmatrix.training.run import Run, Stop, machine, stoppable, train
+from plaudit.systems.hackmatrix.training.report import Evaluated, described, evaluated
+from plaudit.systems.hackmatrix.training.run import Run, machine, train
+from plaudit.systems.training.folder import write_report
+from plaudit.systems.training.stopping import Stop, stoppable
 
 __all__ = [
     "BASELINES",

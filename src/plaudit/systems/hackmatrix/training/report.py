@@ -1,21 +1,19 @@
 """What a run came to: how well its policy plays, by which reward, and whether the run was healthy."""
 
-import json
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 
-from plaudit.drafts import Draft
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.rewards import reward as standard
 from plaudit.systems.hackmatrix.training.evaluation import NETWORK, Evaluation, Inputs, evaluator, paid_by_all
 from plaudit.systems.hackmatrix.training.games import BASELINES
-from plaudit.systems.hackmatrix.training.journal import numbers
 from plaudit.systems.hackmatrix.training.ppo import Environment
-from plaudit.systems.hackmatrix.training.run import REPORT, Run, installed
+from plaudit.systems.hackmatrix.training.run import Run
+from plaudit.systems.training.folder import installed
+from plaudit.systems.training.journal import numbers
 
 SEED = 1_000_003
 """Evaluations of all runs play the same games, which no run was trained on."""
@@ -77,11 +75,3 @@ def described(run: Run, reward: Reward, evaluation: Evaluated) -> dict[str, Any]
         "health": {each.measure.key: numbers(each.to_dict()) for each in run.verdicts},
         "evaluation": {version: {name: each.to_dict() for name, each in found.items()} for version, found in results},
     }
-
-
-def write_report(out: Path, report: dict[str, Any]) -> None:
-    """Write the report of a run into its folder, all of it or nothing."""
-    with Draft(out / REPORT) as draft:
-        json.dump(report, draft.file, indent=2)
-        draft.file.write("\n")
-        draft.commit()

@@ -1,68 +1,25 @@
 """A run from its first update to its report: logged, kept, stopped and gone on with."""
 
 import math
-import signal
 import statistics
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from plaudit.errors import DefinitionError, FileError
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.training import checkpoint, ppo
 from plaudit.systems.hackmatrix.training.checkpoint import About
 from plaudit.systems.hackmatrix.training.config import Config
 from plaudit.systems.hackmatrix.training.health import Verdict, verdicts
-from plaudit.systems.hackmatrix.training.journal import Row, cut, journals, numbers, read_lines
 from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Training
-
-CHECKPOINT, POLICY, LOG, REPORT = "checkpoint.npz", "policy.npz", "log.jsonl", "report.json"
-"""The files of a run, in its folder."""
-SAVES = 20
-"""How many checkpoints a run writes, unless told otherwise."""
-
-
-class Stop:
-    """Whether somebody asked the run to end; it does so after the update that it is in."""
-
-    def __init__(self) -> None:
-        self.signal: int | None = None
-
-    @property
-    def asked(self) -> bool:
-        """Whether it was asked to."""
-        return self.signal is not None
-
-
-@contextmanager
-def stoppable(tell: Callable[[], None] = lambda: None) -> Iterator[Stop]:
-    """Take the first Ctrl-C or SIGTERM as a wish that is told and kept; the second one ends at once."""
-    stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-
-    def note(number: int, frame: object) -> None:
-        if stop.asked:
-            raise KeyboardInterrupt
-        stop.signal = number
-        tell()
-
-    wanted = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it ignored
-        wanted.append(signal.SIGINT)
-    before = {number: signal.signal(number, note) for number in wanted}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+from plaudit.systems.training.about import check_fits
+from plaudit.systems.training.folder import CHECKPOINT, LOG, POLICY, SAVES, begin_in, installed
+from plaudit.systems.training.journal import Row, cut, journals, numbers, read_lines
+from plaudit.systems.training.stopping import Stop
 
 
 @dataclass(frozen=True)
@@ -130,9 +87,8 @@ def train(
     stop = stop or Stop()
     with journals(out, after=done * config.batch, tensorboard=tensorboard) as books:
         if not resume:
-            keep(
-                out, training, about
-            )  # before the compiler takes its time: whatever happens, there is a run to go on with
+            # before the compiler takes its time: whatever happens, there is a run to go on with
+            keep(out, training, about)
         before = time.perf_counter()
         update = ppo.updating(config, environment)
         compiling = time.perf_counter() - before
@@ -160,13 +116,7 @@ def train(
 
 def begun(out: Path, environment: Environment, config: Config) -> Training:
     """Return the beginning of a run in a folder that holds none."""
-    for name in (CHECKPOINT, LOG, REPORT):
-        if (out / name).is_file() and (out / name).stat().st_size:
-            raise FileError(f"{out} holds a run already ({name}). Go on with it: --resume; or name another folder.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{out} cannot be made: {error.strerror or error}") from None
+    begin_in(out)
     return ppo.begin(config, environment)
 
 
@@ -174,32 +124,9 @@ def resumed(out: Path, environment: Environment, wanted: About) -> Training:
     """Return the state in which the run in a folder was kept; FileError if it is another run than the one wanted."""
     path = out / CHECKPOINT
     about = checkpoint.read_about(path)
-    fitting(path, about, wanted)
+    check_fits(path, about, wanted, system="hackmatrix")
     like = jax.eval_shape(lambda: ppo.begin(wanted.config, environment))
     return Training(*checkpoint.load(path, like)[0])
-
-
-def fitting(path: Path, about: About, wanted: About) -> None:
-    """Raise where a checkpoint is not of the run that is wanted, and say what differs."""
-    if about.kind != wanted.kind:
-        raise FileError(f"{path} holds a {about.kind}, and a {wanted.kind} is needed to go on.")
-    if about.plaudit != wanted.plaudit:
-        raise FileError(
-            f"{path} was written by plaudit {about.plaudit}, and this is {wanted.plaudit}; "
-            f"a run goes on with the version that it began with."
-        )
-    if (about.version, about.fingerprint) != (wanted.version, wanted.fingerprint):
-        raise FileError(
-            f"{path} was trained on hackmatrix@{about.version} ({about.fingerprint[:12]}), "
-            f"and not on hackmatrix@{wanted.version} ({wanted.fingerprint[:12]})."
-        )
-    have, want = about.config.to_dict(), wanted.config.to_dict()
-    for name in have:
-        if have[name] != want[name] and not (name == "steps" and not about.config.anneals):
-            hint = " Its settings change along the run, so its length is fixed." if name == "steps" else ""
-            raise FileError(f"{path} was trained with {name}={have[name]!r}, and not {want[name]!r}.{hint}")
-    if wanted.config.updates < about.update:
-        raise DefinitionError(f"{path} has {about.steps:,} steps already, and {wanted.config.steps:,} were asked for.")
 
 
 def keep(out: Path, training: Training, about: About) -> None:
@@ -212,13 +139,3 @@ def keep(out: Path, training: Training, about: About) -> None:
 def machine() -> str:
     """Return the preset for the device that JAX uses."""
     return "cpu" if jax.default_backend() == "cpu" else "gpu"
-
-
-def installed() -> str:
-    """Return the version of plaudit."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("plaudit")
-    except PackageNotFoundError:
-        return "(not installed)"

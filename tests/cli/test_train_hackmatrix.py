@@ -1,4 +1,4 @@
-"""`plaudit train`: options, files, interruption, going on, reports. What is trained is a toy, which compiles quickly."""
+"""`plaudit train hackmatrix`: options, files, interruption, going on, reports. What is trained is a toy, which compiles quickly."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from hackmatrix_model.toy import jax, toy
 from plaudit import Ledger
-from plaudit.cli.train import job
+from plaudit.cli.train.hackmatrix import job
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.training import begin, load, read_about
 
@@ -179,7 +179,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from hackmatrix_model.toy import toy
 from plaudit.cli import main
-from plaudit.cli.train import job
+from plaudit.cli.train.hackmatrix import job
 job.games = lambda reward, **options: toy()
 main()
 """
@@ -238,7 +238,7 @@ def test_the_last_checkpoint_is_whole_however_a_run_ends(endless, tmp_path, numb
 
 
 def test_without_the_libraries_the_extra_is_named(plaudit, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("plaudit.cli.train.job")]:
+    for name in [name for name in sys.modules if name.startswith("plaudit.cli.train.hackmatrix.job")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("plaudit.systems.hackmatrix.training")]:
         monkeypatch.delitem(sys.modules, name)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from plaudit import FileError, MissingExtra
-from plaudit.systems.hackmatrix.training.journal import cut, journals, read_lines
+from plaudit.systems.training.journal import cut, journals, read_lines
 
 ROW = {"update": 1, "steps": 100, "return": -1.5, "kl": 0.01, "win_rate": float("nan"), "terms/kills": 0.3}
 

@@ -2,22 +2,22 @@
 
 import json
 import math
-import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from plaudit.adapters.tensorboard import Scalars
 from plaudit.drafts import Draft, unwritable
 from plaudit.errors import FileError, MissingExtra
+from plaudit.systems.training.folder import LOG
 
 Row = Mapping[str, Any]
 """What there is to know of an update: the keys are the same for each."""
 
 _GROUPS = {
-    "episode": ("episodes", "return", "length", "stage", "win_rate"),
-    "policy": ("kl", "clip_fraction", "entropy", "entropy_share"),
+    "episode": ("episodes", "return", "length", "stage", "win_rate", "collision_rate", "hazard_rate"),
+    "policy": ("kl", "clip_fraction", "entropy", "entropy_share", "std"),
     "loss": ("loss", "policy_loss", "value_loss", "explained_variance", "gradient"),
     "speed": ("steps_per_second",),
 }
@@ -58,46 +58,32 @@ class Lines:
 class Curves:
     """Curves for TensorBoard, over the steps of all games."""
 
-    def __init__(self, folder: Path, *, after: int = 0) -> None:
+    def __init__(self, folder: Path, *, after: int = 0, extra: str = "train") -> None:
         """Begin a file in a folder; what older files there have after so many steps was undone."""
         try:
-            from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-            from tensorboard.compat.proto.summary_pb2 import Summary
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ModuleNotFoundError as error:
-            raise MissingExtra(
-                f"curves for TensorBoard need {error.name}. Install it: pip install 'plaudit[train]', "
-                f"or leave them out: --no-tensorboard."
-            ) from None
-        self._event, self._summary = Event, Summary
-        self._writer = EventFileWriter(os.fspath(folder))
-        if after:
-            log = SessionLog(status=SessionLog.START)
-            self._writer.add_event(Event(wall_time=time.time(), step=after + 1, session_log=log))
+            self._scalars = Scalars(folder, after=after or None, extra=extra)
+        except MissingExtra as error:
+            raise MissingExtra(f"{error}, or leave them out: --no-tensorboard.") from None
 
     def write(self, row: Row) -> None:
         """Write down an update."""
-        value = self._summary.Value
-        tags = {tag: row[name] for name in row if (tag := _tag(name))}
-        values = [value(tag=tag, simple_value=figure) for tag, figure in tags.items() if figure == figure]
-        self._writer.add_event(
-            self._event(wall_time=time.time(), step=row["steps"], summary=self._summary(value=values))
-        )
+        self._scalars.write({tag: row[name] for name in row if (tag := _tag(name))}, row["steps"])
 
     def close(self) -> None:
         """Finish writing."""
-        self._writer.close()
+        self._scalars.close()
 
 
 def _tag(name: str) -> str | None:
-    return name if name.startswith("terms/") else _GROUP.get(name)
+    """Return what a figure is called in TensorBoard: terms name their group themselves, some figures are not drawn."""
+    return name if "/" in name else _GROUP.get(name)
 
 
 @contextmanager
-def journals(out: Path, *, after: int, tensorboard: bool) -> Iterator[list[Journal]]:
-    """Yield what the updates of a run are written to."""
-    curves = Curves(out / "tensorboard", after=after) if tensorboard else None
-    lines = Lines(out / "log.jsonl")
+def journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[list[Journal]]:
+    """Yield what the updates of a run are written to; `extra` is what of plaudit brings TensorBoard."""
+    curves = Curves(out / "tensorboard", after=after, extra=extra) if tensorboard else None
+    lines = Lines(out / LOG)
     try:
         yield [lines] if curves is None else [lines, curves]
     finally:

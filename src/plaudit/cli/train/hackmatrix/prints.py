@@ -9,6 +9,16 @@ from plaudit.cli.screen import Screen, table
 _NUMBERS = ("return", "± error", "s.d.", "steps", "stage", "wins")
 
 
+def figures(row: Mapping[str, Any]) -> str:
+    """Return what matters of an update, in a line.
+
+    >>> figures({"return": -1.5, "stage": 1.25, "steps_per_second": 12345.6, "episodes": 3})
+    'return -1.50, stage 1.25, 12,346 steps/s'
+    """
+    played = f"return {row['return']:.2f}, stage {row['stage']:.2f}, " if row["episodes"] else ""
+    return f"{played}{row['steps_per_second']:,.0f} steps/s"
+
+
 def print_report(report: Mapping[str, Any], out: Path) -> None:
     """Print how well the policy plays, what each term gave, and whether the run was healthy."""
     screen = Screen()

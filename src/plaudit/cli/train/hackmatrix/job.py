@@ -1,4 +1,4 @@
-"""What one run of `plaudit train` does: settings, training, evaluation, report."""
+"""What one run of `plaudit train hackmatrix` does: settings, training, evaluation, report."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ import click
 from plaudit.cli.errors import INTERRUPTED, TERMINATED
 from plaudit.cli.ledger.opening import opened_to_write
 from plaudit.cli.rewards import find_reward
-from plaudit.cli.train.prints import print_report
+from plaudit.cli.train.hackmatrix.prints import figures, print_report
 from plaudit.cli.train.watching import Watch, watched
 from plaudit.errors import MissingExtra, UnknownField
 from plaudit.reward.reward import Reward
@@ -69,7 +69,7 @@ def carried_out(job: Job) -> None:
     if job.ledger is not None:
         with opened_to_write(job.ledger, new=True) as ledger:
             ledger.register(reward)  # a label that means another formula is told before the run
-    with watched(config, quiet=job.quiet) as watch, stoppable(watch.stopping) as stop:
+    with watched(config, figures, quiet=job.quiet) as watch, stoppable(watch.stopping) as stop:
         run = train(
             games(reward, view=config.view, max_steps=config.max_steps),
             config,
