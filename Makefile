@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
-EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,train,learn
+EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,mujoco,train,learn,sumo
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

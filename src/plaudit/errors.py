@@ -25,6 +25,7 @@ PlauditError
 ├── MessageRefused (RuntimeError)     a message that the topology or a queue does not let through
 ├── SwitchInFlight (RuntimeError)     a switch of topology was asked for while another one runs
 ├── SwitchNotPrepared (RuntimeError)  a switch of topology was to be ended that had not begun
+├── SimulatorError (RuntimeError)     a simulator that died, refused what it was given, or is taken
 ├── FileError (OSError)               a file that cannot be read or written
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
     ├── KeyConflict (ValueError)      a key that is taken by another record
@@ -130,6 +131,10 @@ class SwitchInFlight(PlauditError, RuntimeError):
 
 class SwitchNotPrepared(PlauditError, RuntimeError):
     """A switch of topology was to be ended that had not begun, or not got that far."""
+
+
+class SimulatorError(PlauditError, RuntimeError):
+    """A simulator died, refused what it was given, or is taken by another environment."""
 
 
 class FileError(PlauditError, OSError):

@@ -1,0 +1,117 @@
+"""What an action does to the car: the speed it commands, and the deceleration that came of it."""
+
+import math
+from typing import Any, Literal, Protocol, get_args
+
+from plaudit.errors import DefinitionError, NotFinite, OutOfRange, WrongType
+from plaudit.systems.roadsense.facts import BRAKE
+from plaudit.systems.roadsense.world import STEP
+
+Actions = Literal["discrete", "continuous"]
+Scale = Literal["real", "per_step"]
+Charge = Literal["achieved", "requested"]
+
+HARDEST = 8.0
+"""How hard the continuous action 1 brakes, in m/s²."""
+RELEASE = 0.02
+"""A continuous action up to this lets the car follow by itself."""
+DIGITS = 9
+"""Differences of speeds carry rounding errors; beyond these decimals 4.5 m/s² would be harsh in one step of two."""
+RELEASED = -1.0
+"""The commanded speed that commands nothing."""
+
+
+class Vehicle(Protocol):
+    """A car that can be driven for one step."""
+
+    @property
+    def speed(self) -> float:
+        """How fast it goes, in m/s."""
+
+    def drive(self, speed: float) -> float:
+        """Command a speed for one step, or nothing if it is negative, and return the speed after the step."""
+
+
+class ActionApplicator:
+    """Drives a car by actions and tells how hard it really braked, in m/s².
+
+    The actions Maintain, Caution, Brake and Emergency command 0, 0.5, 2.0 and 4.5 m/s²; a continuous one, from 0 to 1,
+    commands up to 8 m/s², and next to 0 lets the car follow by itself.
+
+    `scale="per_step"` takes the four numbers as the speed to lose in a step of 0.1 s, ten times as much, which is cut
+    to what the car can do: all three brake alike. `charge="requested"` returns what was asked for instead of what came
+    of it, per step as it was commanded: with `scale="per_step"` that is a speed in m/s, not a deceleration.
+    """
+
+    def __init__(
+        self, vehicle: Vehicle, *, actions: Actions = "discrete", scale: Scale = "real", charge: Charge = "achieved"
+    ) -> None:
+        for name, given, known in (("actions", actions, Actions), ("scale", scale, Scale), ("charge", charge, Charge)):
+            if given not in get_args(known):
+                raise DefinitionError(f"{name}={given!r}: it is {' or '.join(map(repr, get_args(known)))}.")
+        if actions == "continuous" and scale == "per_step":
+            raise DefinitionError("scale='per_step' is for the four actions; continuous ones are in m/s².")
+        self._vehicle, self._charge = vehicle, charge
+        self._discrete = actions == "discrete"
+        self._drops = BRAKE if scale == "per_step" else tuple(brake * STEP for brake in BRAKE)
+        self._unit = 1.0 if scale == "per_step" else STEP
+        self.holding = False
+        """Whether a continuous action next to 0 holds the speed instead of letting the car follow by itself."""
+
+    def apply(self, action: Any) -> float:
+        """Drive one step and return how hard the car braked: 0 where it was let follow by itself."""
+        if self._discrete:
+            return self._brake(self._drops[self.checked(action)])
+        level = self.checked(action)
+        if level > RELEASE:
+            return self._brake(HARDEST * level * STEP)
+        if self.holding:
+            return self._brake(0.0)
+        self._vehicle.drive(RELEASED)
+        return 0.0
+
+    def checked(self, action: Any) -> Any:
+        """Return an action as a plain number; an error where it is none, or out of range."""
+        return _choice(action) if self._discrete else _level(action)
+
+    def _brake(self, drop: float) -> float:
+        before = self._vehicle.speed
+        wanted = max(0.0, before - drop)
+        after = self._vehicle.drive(wanted)
+        braked = (before - after) / STEP if self._charge == "achieved" else (before - wanted) / self._unit
+        return round(braked, DIGITS)
+
+
+def _choice(action: Any) -> int:
+    """Return one of the four actions as a whole number."""
+    if type(action) is int and 0 <= action < len(BRAKE):
+        return action
+    try:
+        whole = action.item() if hasattr(action, "item") else action
+    except ValueError:
+        whole = action
+    if isinstance(whole, bool) or not isinstance(whole, int | float) or whole != whole // 1:
+        raise WrongType(f"action {action!r:.60}: one of the whole numbers 0 to {len(BRAKE) - 1} is needed.")
+    if not 0 <= whole < len(BRAKE):
+        raise OutOfRange(f"action {whole!r:.60}: it is 0 (Maintain), 1 (Caution), 2 (Brake) or 3 (Emergency).")
+    return int(whole)
+
+
+def _level(action: Any) -> float:
+    """Return how hard a continuous action brakes, from 0 to 1."""
+    try:
+        level = action.item() if hasattr(action, "item") else action
+        if isinstance(level, list | tuple) and len(level) == 1:
+            (level,) = level
+        if isinstance(level, bool | str | bytes):
+            raise TypeError
+        level = float(level)
+    except OverflowError:  # a whole number that no float can hold
+        level = math.inf
+    except (TypeError, ValueError):
+        raise WrongType(f"action {action!r:.60}: one number from 0 to 1 is needed.") from None
+    if not math.isfinite(level):
+        raise NotFinite(f"action {level!r}: a number from 0 to 1 is needed.")
+    if not 0.0 <= level <= 1.0:
+        raise OutOfRange(f"action {level!r}: it is a number from 0 (follow) to 1 (brake at {HARDEST:g} m/s²).")
+    return level

@@ -1,0 +1,255 @@
+"""The convoy as a Gymnasium environment on SUMO. Importing this registers `plaudit/RoadSense-v0`."""
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import EzPickle
+
+from plaudit.adapters.samples import components
+from plaudit.errors import DefinitionError, SimulatorError
+from plaudit.reward.reward import Reward
+from plaudit.systems.roadsense import asked
+from plaudit.systems.roadsense.action_applicator import ActionApplicator, Actions, Charge, Scale
+from plaudit.systems.roadsense.convoy import Convoy
+from plaudit.systems.roadsense.ears import Ears
+from plaudit.systems.roadsense.hazard import Hazard, HazardInjector, hazard_named, told
+from plaudit.systems.roadsense.measured import Measured, action_of, scorer_of
+from plaudit.systems.roadsense.observation_builder import Kind, ObservationBuilder
+from plaudit.systems.roadsense.radio import RadioParameters, Transport
+from plaudit.systems.roadsense.radio import radio as radio_named
+from plaudit.systems.roadsense.scenario import SEEDS, Scenario, scenario_named
+from plaudit.systems.roadsense.sumo import Binding, road, simulation
+from plaudit.systems.roadsense.world import COLLISION, CarState
+
+if TYPE_CHECKING:
+    from plaudit.systems.roadsense.pictures.frame import Frame
+
+ID = "plaudit/RoadSense-v0"
+
+Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
+    """A car behind a convoy, on SUMO: the policy decides every 0.1 s how hard it brakes.
+
+    `actions` are the four of R0, or `"continuous"`: a number from 0, at which the car follows by itself, to 1, at
+    which it brakes at 8 m/s². The car does what it is asked for, and it can collide; with `assist` SUMO keeps a safe
+    gap whatever is commanded. `scale` and `charge` are those of `ActionApplicator`.
+
+    `reward` is a version, or a Reward of your own that reads what is measured. `scenario`, `hazard` and `radio` are
+    names or values; with `randomise` each episode draws its drivers, its number of peers and its radio anew.
+    `hold_after` takes the car's own following from the policy that many steps after the hazard has begun.
+    """
+
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 - Gymnasium's own way
+
+    measured: Measured
+    """What the reward could read in the last step."""
+
+    def __init__(
+        self,
+        *,
+        reward: str | Reward | None = None,
+        actions: Actions = "discrete",
+        scale: Scale = "real",
+        charge: Charge = "achieved",
+        assist: bool | None = None,
+        observation: Kind | None = None,
+        scenario: str | Scenario = "early",
+        hazard: str | Hazard = "seed",
+        radio: str | RadioParameters = "ideal",
+        transport: Transport = "mesh",
+        randomise: bool = False,
+        hold_after: int | None = None,
+        limit: int = 1000,
+        warmup: int = 0,
+        binding: Binding = "libsumo",
+        render_mode: str | None = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        EzPickle.__init__(self, **given)  # a copy is made anew, and begins an episode of its own
+        self.render_mode = asked.render_mode(render_mode, self.metadata["render_modes"])
+        self.reward = asked.reward_for(reward, actions)
+        self._score = scorer_of(self.reward)
+        self._scenario, self._hazard = scenario_named(scenario), hazard_named(hazard)
+        self._randomise = randomise
+        self._limit, self._warmup = asked.count("limit", limit, 1), asked.count("warmup", warmup, 0)
+        self._hold_after = None if hold_after is None else asked.count("hold_after", hold_after, 0)
+        air = radio_named(radio, transport=transport, randomised=randomise)
+        kind = observation if observation is not None else "vector" if actions == "discrete" else "dict"
+        self._builder = ObservationBuilder(kind, peers=self._scenario.ids[1:])
+        window = self.render_mode == "human"
+        self._simulation = simulation("traci" if window else binding, gui=window)
+        self._convoy = Convoy(self._simulation, mode=asked.mode_for(scale, assist))
+        self._ears = Ears(self._convoy, air)
+        self._applicator = ActionApplicator(self._convoy, actions=actions, scale=scale, charge=charge)
+        self._discrete = actions == "discrete"
+        self.observation_space = self._builder.space
+        self.action_space = spaces.Discrete(4) if self._discrete else spaces.Box(0.0, 1.0, (1,), np.float32)
+        self._network = self._scenario.network
+        self._running = False
+        self._total, self._terms = 0.0, dict[str, float]()
+        self._sums: dict[str, float] = {}
+        self._keys = {name: f"reward_{name}" for name in components(self.reward)}
+        self._news: tuple[object, ...] = ()
+        self._hazard_told: dict[str, Any] = {}
+
+    # -- Gymnasium ------------------------------------------------------------------------------------------------
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode, with the same seed the same one; `options` may have a `scenario` and a `hazard` for it."""
+        super().reset(seed=seed)
+        self._running = False
+        convoy, ears, hazard = self._convoy, self._ears, self._begin(asked.options(options))
+        ears.listen()
+        while self._warmup and (convoy.rolled < self._warmup or convoy.is_settling(self._warmup)):
+            convoy.roll()
+            ears.listen()
+        convoy.endanger(hazard, self._chance())
+        self._applicator.holding = False
+        self._total, self._terms, self._sums = 0.0, {}, dict.fromkeys(self._keys, 0.0)
+        assert convoy.ego is not None
+        self._running = True
+        self.measured = ears.measured(0, 0.0)
+        return self._observe(convoy.ego), self._told()
+
+    def step(self, action: Any) -> Outcome:
+        """Drive for 0.1 s."""
+        if not self._running:
+            raise ResetNeeded("the episode is over, or none has begun: call reset().")
+        convoy, ears, given = self._convoy, self._ears, self._applicator.checked(action)
+        before = convoy.ego
+        assert before is not None
+        if self._hold_after is not None:
+            began = convoy.hazard.step
+            self._applicator.holding = began is not None and convoy.step >= began + self._hold_after
+        try:
+            deceleration = self._applicator.apply(given)
+        except SimulatorError as error:
+            warnings.warn(f"the episode is cut off: {error}", RuntimeWarning, stacklevel=2)
+            return self._cut_off(before, f"simulator died: {error}")
+        ego = convoy.ego
+        if ego is None:
+            return self._cut_off(before, "ego route ended")
+        ears.listen()
+        self.measured = ears.measured(given if self._discrete else action_of(deceleration), deceleration)
+        self._total, self._terms = total, terms = self._score(self.measured)
+        terminated = ears.true_distance < COLLISION
+        truncated = not terminated and convoy.step >= self._limit
+        info = self._told()
+        self._account(terms, info)
+        info["reward_total"] = total
+        info["collision"] = terminated
+        if truncated:
+            info["truncated_reason"] = f"limit of {self._limit} steps"
+        if terminated or truncated:
+            self._running = False
+            info["episode_reward_components"] = dict(self._sums)
+        return self._observe(ego), total, terminated, truncated, info
+
+    def render(self) -> Any:
+        """Return a picture of the convoy from above; None in no mode, and where SUMO's own window shows it."""
+        if self.render_mode != "rgb_array":
+            return None
+        from plaudit.systems.roadsense.pictures import top_view, zones_of
+
+        return top_view(self.frame, road=road(self._network).shape, zones=zones_of(self.reward))
+
+    def close(self) -> None:
+        """End the simulator; a second call does nothing."""
+        self._running = False
+        self._simulation.close()
+
+    # -- what the last step was like ------------------------------------------------------------------------------
+
+    @property
+    def cars(self) -> Mapping[str, CarState]:
+        """Every car on the road after the last step."""
+        return self._convoy.cars
+
+    @property
+    def true_distance(self) -> float:
+        """Metres to the nearest car ahead in truth, whatever the radio says."""
+        return self._ears.true_distance
+
+    @property
+    def frame(self) -> "Frame":
+        """The last step, for a picture; of an episode that was cut off, the last one that was measured."""
+        from plaudit.systems.roadsense.pictures.frame import Frame
+
+        convoy, heard = self._convoy, frozenset(self._ears.heard)
+        if not convoy.seen:
+            raise ResetNeeded("there is nothing to see yet: call reset().")
+        return Frame(convoy.step, convoy.seen, self.measured, self._terms, self._total, convoy.hazard.source, heard)
+
+    # -- how a step is made ---------------------------------------------------------------------------------------
+
+    def _begin(self, options: Mapping[str, Any]) -> Hazard:
+        """Put the cars of an episode on the road and return its hazard."""
+        hazard = hazard_named(options.get("hazard", self._hazard))
+        convoy = scenario_named(options.get("scenario", self._scenario))
+        if self._randomise and "scenario" not in options:
+            convoy = convoy.drawn(self.np_random)
+        if self._builder.kind == "vector" and convoy.peers > len(self._builder.peers):
+            raise DefinitionError(
+                f"a scenario with {convoy.peers} peers does not fit an observation of {len(self._builder.peers)}; "
+                f"make the environment with it, or with observation='dict'."
+            )
+        self._network = convoy.network
+        self._ears.reset(self._chance())
+        self._convoy.begin(convoy.world(int(self.np_random.integers(SEEDS))))
+        return hazard
+
+    def _chance(self) -> np.random.Generator:
+        """Return a generator of its own, so that what one part draws does not change what another one does."""
+        return np.random.default_rng(int(self.np_random.integers(2**63)))
+
+    def _observe(self, ego: CarState) -> Any:
+        return self._builder.build(ego, self._ears.heard, braking=self._ears.warned.fading)
+
+    def _told(self) -> dict[str, Any]:
+        """Return what is told of a step, whatever it earned."""
+        convoy = self._convoy
+        return {
+            "step": convoy.step,
+            "simulation_time": convoy.time / 1000.0,
+            "ego_speed": self.measured.ego_speed,
+            **self._ears.told(),
+            **self._told_of_hazard(convoy.hazard),
+        }
+
+    def _told_of_hazard(self, hazard: HazardInjector) -> dict[str, Any]:
+        """Return what is told of the hazard, made anew only when there is news of it."""
+        news = (hazard, hazard.trigger_result, hazard.resolved)
+        if news != self._news:
+            self._news, self._hazard_told = news, told(hazard)
+        return self._hazard_told
+
+    def _account(self, terms: dict[str, float], info: dict[str, Any]) -> None:
+        """Add what a step earned to the sums of the episode and to what is told of it."""
+        sums, keys = self._sums, self._keys
+        for name, value in terms.items():
+            sums[name] += value
+            info[keys[name]] = value
+        info["reward_components"] = terms
+        info["action"] = self.measured.action
+        info["deceleration"] = self.measured.deceleration
+
+    def _cut_off(self, ego: CarState, reason: str) -> Outcome:
+        """End an episode in a step that nothing was measured in: it earns nothing, and tells what the last one told."""
+        self._running = False
+        self._total, self._terms = 0.0, {}
+        info = self._told()
+        self._account({}, info)
+        info |= {"reward_total": 0.0, "collision": False, "truncated_reason": reason}
+        info["episode_reward_components"] = dict(self._sums)
+        return self._observe(ego), 0.0, False, True, info
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(id=ID, entry_point=f"{__name__}:{RoadSenseEnv.__name__}")

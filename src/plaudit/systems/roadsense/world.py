@@ -1,0 +1,66 @@
+"""What a simulator is asked for, and what it says: a road, the cars that set out on it, and each car after a step."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+EGO = "V001"
+"""The car that the policy drives, behind all others."""
+STEP = 0.1
+"""Seconds of a step."""
+COLLISION = 5.0
+"""Nearer to the car ahead than this, front bumper to front bumper, is a collision: cars are 5 m long."""
+
+
+class CarState(NamedTuple):
+    """What is known of a car: its front bumper in metres, m/s, m/s², and degrees clockwise from north.
+
+    It is the truth of a step, or what a message said of it, which is older and has travelled.
+    """
+
+    x: float
+    y: float
+    speed: float
+    acceleration: float
+    heading: float
+    age: float = 0.0
+    """Milliseconds since it was so."""
+    hops: int = 0
+    """By how many transmissions it is known: 1 where the car itself was heard."""
+
+
+class Departure(NamedTuple):
+    """A car at the start: where its front bumper is, in metres from the start of the road, and how fast it goes."""
+
+    id: str
+    position: float
+    speed: float
+
+
+@dataclass(frozen=True)
+class CarModel:
+    """How all cars of a convoy drive when nobody commands them (Krauss's car-following model)."""
+
+    accel: float = 2.6
+    decel: float = 4.5
+    sigma: float = 0.5
+    """How imperfectly they hold their speed, from 0 to 1."""
+    tau: float = 1.0
+    """The gap that they want to the car ahead, in seconds."""
+    length: float = 5.0
+    min_gap: float = 2.5
+    max_speed: float = 50.0
+    speed_factor: float = 1.0
+    """How fast they would go, as a share of the limit."""
+    speed_deviation: float = 0.0
+    """How much that share differs from car to car: the standard deviation from which SUMO draws it."""
+
+
+@dataclass(frozen=True)
+class World:
+    """One simulation from its start: the same world gives the same drive to the bit."""
+
+    network: str
+    """`straight`, `curved`, or the path of a SUMO network of your own with a single way through it."""
+    cars: tuple[Departure, ...]
+    model: CarModel = field(default_factory=CarModel)
+    seed: int = 0

@@ -1,0 +1,93 @@
+"""What the tests of SUMO share: fresh Pythons, since libsumo allows one simulation in a process, and what is alive."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from plaudit.systems.roadsense.sumo import Simulation, simulation
+
+PREAMBLE = """
+from plaudit.errors import *
+from plaudit.systems.roadsense.sumo import road, simulation
+from plaudit.systems.roadsense.world import CarModel, CarState, Departure, World
+
+def convoy(*, seed=0, network="straight", cars=3, speed=15.0, spacing=30.0, **model):
+    starts = tuple(Departure(f"V{i + 1:03}", spacing * i, speed) for i in range(cars))
+    return World(network, starts, CarModel(**model), seed)
+"""
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Return what a Python of its own prints; its temporary files must be gone when it ends."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    def run(code: str, **variables: str) -> str:
+        environment = {**os.environ, "TMPDIR": str(temporary), **variables}
+        command = [sys.executable, "-W", "error", "-c", PREAMBLE + textwrap.dedent(code)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
+
+    yield run
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.fixture
+def launched() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
+    """Start a Python of its own, in its own session, for a test that ends it or looks on."""
+    running: list[subprocess.Popen[str]] = []
+
+    def launch(code: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-c", PREAMBLE + textwrap.dedent(code)]
+        pipe = subprocess.PIPE
+        running.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True))
+        return running[-1]
+
+    yield launch
+    for popen in running:
+        popen.kill()
+        popen.communicate()
+
+
+@pytest.fixture(scope="module", params=["process", "traci"])
+def elsewhere(request: pytest.FixtureRequest) -> Iterator[Simulation]:
+    """A simulation outside this process, where another test may have loaded pyarrow."""
+    sumo = simulation(request.param)
+    yield sumo
+    sumo.close()
+
+
+@pytest.fixture(scope="module")
+def sumo() -> Iterator[Simulation]:
+    """One simulation for a module's tests."""
+    sumo = simulation("process")
+    yield sumo
+    sumo.close()
+
+
+@pytest.fixture
+def is_gone() -> Callable[[int], bool]:
+    """Return whether a process ends within a few seconds; one that only waits to be collected has ended."""
+
+    def ended(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    def gone(pid: int) -> bool:
+        for _ in range(500):
+            if ended(pid):
+                return True
+            time.sleep(0.01)
+        return False
+
+    return gone
