@@ -4,7 +4,22 @@ from typing import Any
 
 import click
 
-from plaudit.cli import check, demo, evaluate, ledger, listing, parity, play, prove, rescore, run, score, show, train
+from plaudit.cli import (
+    check,
+    demo,
+    evaluate,
+    experiment,
+    ledger,
+    listing,
+    parity,
+    play,
+    prove,
+    rescore,
+    run,
+    score,
+    show,
+    train,
+)
 from plaudit.cli.errors import told
 from plaudit.cli.texts import accept_any_text
 
@@ -73,5 +88,6 @@ for _command in (
     play.play,
     train.train,
     run.run,
+    experiment.experiment,
 ):
     main.add_command(_command)

@@ -1,0 +1,124 @@
+"""Drivers that nobody trained: some sensible, some not, to see which of them a reward pays best."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from plaudit.systems.roadsense.action_applicator import HARDEST
+from plaudit.systems.roadsense.facts import BRAKE
+from plaudit.systems.roadsense.measured import Measured
+
+MAINTAIN, CAUTION, BRAKES, EMERGENCY = range(len(BRAKE))
+"""The four actions."""
+TOO_CLOSE, CLOSE = 15.0, 20.0
+"""Below the first R0 calls a distance unsafe, from the second on safe, in metres."""
+RELEASED = 0.0
+"""The continuous action at which the car follows by itself."""
+PARKING = 0.8
+"""How hard a car brakes to come to a stand unnoticed, in m/s²; at 0.5, the threshold of later versions, it is free."""
+FIRM = 4.0
+"""How hard a car brakes that was warned, in m/s²."""
+
+
+class Seen(NamedTuple):
+    """What a policy decides by: the step before as it was measured, how many steps were made, and chance."""
+
+    measured: Measured
+    step: int
+    rng: np.random.Generator
+
+
+Policy = Callable[[Seen], float]
+"""From what is seen to one of the four actions, or to a continuous one from 0 to 1."""
+
+
+def always(action: float) -> Policy:
+    """Return the policy that looks at nothing and always does the same.
+
+    >>> always(1)(None)
+    1
+    """
+    return lambda seen: action
+
+
+def by_distance(too_close: float, close: float, otherwise: float) -> Policy:
+    """Return the policy that brakes by how near the next car is: the closer, the harder."""
+
+    def policy(seen: Seen) -> float:
+        distance = seen.measured.distance
+        if distance < TOO_CLOSE:
+            return too_close
+        return close if distance < CLOSE else otherwise
+
+    return policy
+
+
+def when_warned(braking: float, otherwise: float) -> Policy:
+    """Return the policy that brakes while a peer ahead warns and, once warned, whenever the gap closes."""
+
+    def policy(seen: Seen) -> float:
+        measured = seen.measured
+        closes = measured.peer_warned_ever > 0 and measured.closing_rate > 0
+        return braking if measured.fresh_braking or closes else otherwise
+
+    return policy
+
+
+def when_late(braking: float, otherwise: float) -> Policy:
+    """Return the policy that brakes when the next car is too close already and comes closer."""
+
+    def policy(seen: Seen) -> float:
+        measured = seen.measured
+        return braking if measured.distance < TOO_CLOSE and measured.closing_rate > 0 else otherwise
+
+    return policy
+
+
+def _any_action(seen: Seen) -> float:
+    return int(seen.rng.integers(len(BRAKE)))
+
+
+def _any_level(seen: Seen) -> float:
+    return float(seen.rng.random())
+
+
+def level(deceleration: float) -> float:
+    """Return the continuous action that brakes at a deceleration in m/s².
+
+    >>> level(4.0)
+    0.5
+    """
+    return deceleration / HARDEST
+
+
+DISCRETE: Mapping[str, Policy] = MappingProxyType(
+    {
+        "maintain": always(MAINTAIN),
+        "caution": always(CAUTION),
+        "brake": always(BRAKES),
+        "emergency": always(EMERGENCY),
+        "random": _any_action,
+        "sensible": by_distance(EMERGENCY, BRAKES, MAINTAIN),
+        "warned": when_warned(BRAKES, MAINTAIN),
+        "late": when_late(EMERGENCY, MAINTAIN),
+    }
+)
+"""Policies of the four actions. The first four look at nothing."""
+
+CONTINUOUS: Mapping[str, Policy] = MappingProxyType(
+    {
+        "nothing": always(RELEASED),
+        "park": always(level(PARKING)),
+        "full": always(1.0),
+        "random": _any_level,
+        "sensible": by_distance(level(BRAKE[EMERGENCY]), level(BRAKE[BRAKES]), RELEASED),
+        "warned": when_warned(level(FIRM), RELEASED),
+        "late": when_late(1.0, RELEASED),
+    }
+)
+"""Policies of the continuous action. The first three look at nothing."""
+
+BLIND = frozenset({"maintain", "caution", "brake", "emergency", "nothing", "park", "full", "random"})
+"""Policies that look at nothing: where one of them earns most, a reward can be had without driving."""
