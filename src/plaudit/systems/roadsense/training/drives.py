@@ -1,0 +1,116 @@
+"""Episodes that are driven to be judged, not to be learnt from: the same ones for every policy."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+
+from plaudit.systems.roadsense.action_applicator import HARDEST, RELEASE
+from plaudit.systems.roadsense.env import RoadSenseEnv
+from plaudit.systems.roadsense.facts import BRAKE
+from plaudit.systems.roadsense.measured import Measured
+from plaudit.systems.roadsense.scenario import SCENARIOS
+from plaudit.systems.roadsense.training.convoys import HAZARD
+
+SEED = 1_000_003
+"""All runs are judged by the same episodes, which no run was trained on."""
+MOST_PEERS = 5
+
+Driver = Callable[[Any, Measured, int, np.random.Generator], Any]
+"""From what is observed, what was measured in the step before, the step and chance: the action."""
+
+
+class Bucket(NamedTuple):
+    """Which convoys: how many cars are ahead, and which of them brakes, counted from the driven one."""
+
+    peers: int
+    rank: int
+
+    def __str__(self) -> str:
+        return f"{self.peers}/{self.rank}"
+
+
+BUCKETS = tuple(Bucket(peers, rank) for peers in range(1, MOST_PEERS + 1) for rank in range(1, peers + 1))
+
+
+class Drive(NamedTuple):
+    """One episode, step by step."""
+
+    bucket: Bucket
+    measured: dict[str, np.ndarray[Any, Any]]
+    """Every measure under its name, a row for each step."""
+    true_distance: np.ndarray[Any, Any]
+    requested: np.ndarray[Any, Any]
+    """How hard the policy asked to brake, in m/s², whatever the car did by itself."""
+    terms: dict[str, float]
+    """What each term of the reward gave in all."""
+    collision: bool
+    truncated: str | None
+    """Why the episode was cut off; None where it was not."""
+    hazard: int | None
+    """The step in which a car ahead began to brake; None where none did."""
+    failed: str | None
+    """Why none did."""
+    warned: bool
+    """Whether its warning arrived."""
+
+    @property
+    def returned(self) -> float:
+        """What the episode paid in all."""
+        return float(sum(self.terms.values()))
+
+
+def drives(env: RoadSenseEnv, driver: Driver, *, episodes: int) -> Iterator[Drive]:
+    """Yield `episodes` drives of every bucket; each bucket has its own convoys, the same ones for every driver."""
+    for bucket in BUCKETS:
+        for number in range(episodes):
+            yield driven(env, driver, bucket, seed=np.random.SeedSequence([SEED, *bucket, number]))
+
+
+def driven(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np.random.SeedSequence) -> Drive:
+    """Return one episode of a bucket, driven to its end."""
+    rng = np.random.default_rng(seed)
+    options = {
+        "scenario": SCENARIOS["late"].drawn(rng, peers=bucket.peers),
+        "hazard": replace(HAZARD, target=f"rank:{bucket.rank}"),
+    }
+    observation, told = env.reset(seed=int(rng.integers(2**31)), options=options)
+    discrete, info, over = isinstance(env.action_space, spaces.Discrete), told, False
+    rows: list[Measured] = []
+    distances: list[float] = []
+    requested: list[float] = []
+    while not over:
+        action = driver(observation, env.measured, len(rows), rng)
+        observation, _, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        if "reward_components" in info:  # else the car had left the road, and nothing was measured
+            told = info
+            rows.append(env.measured)
+            distances.append(env.true_distance)
+            requested.append(asked(action, discrete=discrete))
+    return Drive(
+        bucket,
+        dict(zip(Measured._fields, map(np.array, zip(*rows, strict=True)), strict=True)),
+        np.array(distances),
+        np.array(requested),
+        dict(info["episode_reward_components"]),
+        info["collision"],
+        info.get("truncated_reason"),
+        told["hazard_step"] if told["hazard_injected"] else None,
+        told["hazard_injection_failed_reason"],
+        env.measured.warned_ever > 0,
+    )
+
+
+def asked(action: Any, *, discrete: bool) -> float:
+    """Return how hard an action asks the car to brake, in m/s².
+
+    >>> asked(2, discrete=True), asked(np.array([0.5]), discrete=False), asked(0.01, discrete=False)
+    (2.0, 4.0, 0.0)
+    """
+    level = np.asarray(action).item()
+    if discrete:
+        return BRAKE[level]
+    return HARDEST * level if level > RELEASE else 0.0
