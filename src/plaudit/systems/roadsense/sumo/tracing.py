@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 from plaudit.errors import SimulatorError
@@ -12,7 +13,7 @@ from plaudit.systems.roadsense.sumo.network import in_one_line
 from plaudit.systems.roadsense.sumo.orders import Command, carry_out, orders
 from plaudit.systems.roadsense.sumo.plan import Plan, plan
 from plaudit.systems.roadsense.sumo.vehicles import place
-from plaudit.systems.roadsense.world import CarState, World
+from plaudit.systems.roadsense.world import EGO, STEP, CarState, World
 
 DEPARTED = constants.VAR_DEPARTED_VEHICLES_IDS
 POSITION, SPEED, ACCELERATION, HEADING = READ = (
@@ -22,6 +23,10 @@ POSITION, SPEED, ACCELERATION, HEADING = READ = (
     constants.VAR_ANGLE,
 )
 """What is read of every car in the answer to a step."""
+WINDOW = ("--start", "--quit-on-end", "--window-size", "1200,480")
+"""How `sumo-gui` opens its window: it waits for nobody to press a button."""
+VIEW, ZOOM = "View #0", 3000.0
+"""The part of the window with the road, and how near it is seen: some 100 m."""
 
 
 class Traced:
@@ -32,7 +37,9 @@ class Traced:
         if gui and not _has_display():
             raise SimulatorError("sumo-gui needs a display, and there is none: leave gui=False, or set DISPLAY")
         self.version = version("eclipse-sumo")
-        self._command = (program("sumo-gui"), "--start", "--quit-on-end") if gui else (program("sumo"),)
+        self._program = program("sumo-gui" if gui else "sumo")
+        self._window = WINDOW if gui else ()
+        self._followed = False
         self._sumo: Hosted | None = None
         self._line: Line | None = None
 
@@ -45,6 +52,7 @@ class Traced:
             line = self._started_or_loaded(todo)
             place(line, todo)
             line.simulation.subscribe([DEPARTED])
+            self._followed = False
         except Refused as error:
             self.close()
             raise SimulatorError(f"SUMO refuses the world on {todo.path}: {in_one_line(error)}") from error
@@ -56,9 +64,9 @@ class Traced:
 
     def _started_or_loaded(self, todo: Plan) -> Line:
         if self._line is not None:
-            self._line.load(todo.options)
+            self._line.load([*self._window, *todo.options])  # or the window would wait for a button again
             return self._line
-        self._sumo, self._line = connected([*self._command, *todo.options])
+        self._sumo, self._line = connected([self._program, *self._window, *todo.options])
         self._orders = orders(self._line.vehicle)
         return self._line
 
@@ -70,7 +78,10 @@ class Traced:
         try:
             carry_out(self._orders, commands)
             line.simulationStep()
-            return _cars(line)
+            cars = _cars(line)
+            if self._window:
+                self._show(line, cars)
+            return cars
         except Refused as error:
             raise SimulatorError(f"SUMO refuses to go on: {in_one_line(error)}") from error
         except (Fatal, OSError) as error:
@@ -78,6 +89,14 @@ class Traced:
         except (KeyboardInterrupt, SystemExit):  # the answer is still on its way, and nobody would wait for it
             self.close()
             raise
+
+    def _show(self, line: Line, cars: dict[str, CarState]) -> None:
+        """Let the window follow the driven car, since all of the road would show none, and as fast as on a road."""
+        if EGO in cars and not self._followed:
+            line.gui.trackVehicle(VIEW, EGO)
+            line.gui.setZoom(VIEW, ZOOM)
+            self._followed = True
+        time.sleep(STEP)
 
     def _died(self, error: Exception) -> SimulatorError:
         sumo, self._sumo, self._line = self._sumo, None, None
