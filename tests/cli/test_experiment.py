@@ -71,13 +71,16 @@ def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
     ("arguments", "told"),
     [
         (("--only", "R13"), "R13"),
-        (("--policy", "parc"), "Did you mean 'park'"),
+        (("--policy", "brak"), "Did you mean 'brake'"),
         (("--plot", "plot.gif"), "a plot is saved as .png or .svg"),
         (("--plot", "no/plot.png"), "there is no folder"),
         (("--seeds", 0), "1<=x<=10000"),
         (("--workers", 0), "x>=1"),
         (("--study", "both"), "--study"),
         (("--out", ""), "it is empty"),
+        (("--ledger", ""), "it is empty"),
+        (("--only", ""), "it names nothing"),
+        (("--policy", "full"), "there is no policy 'full', but brake"),
         (("--out", "file"), "file is a file"),
     ],
 )

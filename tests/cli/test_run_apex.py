@@ -78,7 +78,7 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
 def test_a_folder_without_a_name_is_refused(plaudit, tmp_path):
     done = plaudit("run", "apex", "--out", "")
     assert done.exit_code == FAILED
-    assert "name a folder, or leave the option out" in done.stderr
+    assert "give a name, or leave the option out" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -56,7 +56,7 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(training, tmp_
     ):
         assert text in done.stdout
     folder = tmp_path / "runs" / "first"
-    assert sorted(os.listdir(folder)) == ["checkpoint.npz", "log.jsonl", "policy.npz", "report.json"]
+    assert sorted(os.listdir(folder)) == [".lock", "checkpoint.npz", "log.jsonl", "policy.npz", "report.json"]
     report = json.loads((folder / "report.json").read_text())
     assert report["updates"] == 4
     assert report["evaluation"]["1.0.0"]["greedy"]["episodes"] == 16

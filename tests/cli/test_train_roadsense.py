@@ -14,11 +14,22 @@ import pytest
 from plaudit import Ledger
 from plaudit.cli.train.roadsense import job
 from plaudit.systems import roadsense
+from plaudit.systems.alone import alone_in
 
 TINY = (
     *("--envs", 1, "--rollout", 64, "--minibatch", 32, "--epochs", 1, "--steps", 128, "--limit", 40),
     *("--episodes", 1, "--no-tensorboard"),
 )
+
+OWN = """
+from plaudit import Field, Reward, term
+
+@term
+def near(distance: float) -> float:
+    return -1.0 if distance < 15 else 0.0
+
+reward = Reward("gap", version="2", terms=[near], fields=[Field("distance", low=0)])
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +50,7 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
     for text in ("15 episodes each, paid by roadsense@R8", "peers/rank", "5/3", "comfort", "128 steps"):
         assert text in done.stdout
     folder = tmp_path / "runs" / "roadsense-R8-3"
-    assert sorted(os.listdir(folder)) == ["checkpoint.npz", "log.jsonl", "policy.npz", "report.json"]
+    assert sorted(os.listdir(folder)) == [".lock", "checkpoint.npz", "log.jsonl", "policy.npz", "report.json"]
 
     report = json.loads((folder / "report.json").read_text())
     assert (report["updates"], report["steps"]) == (2, 128)
@@ -74,6 +85,8 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
         (("--radio", "loud"), "'loud' is not one of"),
         (("--hazards", 2), "hazards=2.0: it is between 0 and 1"),
         (("--out", "a/file/run"), "cannot be made"),
+        (("--out", ""), "it is empty"),
+        (("--ledger", " "), "it is empty"),
         (("--view", "player"), "No such option '--view'"),
     ],
 )
@@ -84,6 +97,24 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(plaudit, tmp_path, argumen
     assert done.exit_code == 2
     assert told in done.stderr.replace("No such option: --view", "No such option '--view'")
     assert "Traceback" not in done.stderr
+
+
+def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
+    with alone_in(tmp_path / "busy"):
+        done = train(plaudit, "--out", "busy")
+    assert done.exit_code == 2
+    assert "another run is writing to busy" in done.stderr
+    assert os.listdir(tmp_path / "busy") == [".lock"]
+
+
+def test_a_reward_of_ones_own_is_called_by_its_name(plaudit, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN)
+    done = train(plaudit, "--reward", "mine.py:reward", "--out", "run")
+    assert done.exit_code == 0, done.stderr
+    assert "paid by gap@2;" in done.stdout
+    assert "roadsense@" not in done.stdout
+    assert json.loads((tmp_path / "run" / "report.json").read_text())["reward"]["name"] == "gap"
+    assert "a reward of your own, '2': add --reward" in train(plaudit, "--out", "run", "--resume").stderr
 
 
 def test_the_games_are_named_where_none_is(plaudit):

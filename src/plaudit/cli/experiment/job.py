@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,20 +44,20 @@ def carried_out(job: Job) -> None:
     """Drive what lacks, score everything, keep it and print it."""
     for plot in job.plots:
         check_name(plot)
-    with ExitStack() as stack:
-        check = stack.enter_context(terminable())
-        folder = stack.enter_context(alone_in(job.out))
-        where = job.ledger or str(folder / LEDGER)
-        stack.enter_context(_stoppable(where))
-        told = stack.enter_context(watched(quiet=job.quiet))
-        found = _experiment(job, where, _checking(check, told))
-    _keep(job, folder, found)
+    with alone_in(job.out) as folder:
+        found = _found(job, job.ledger or str(folder / LEDGER))
+        _keep(job, folder, found)
     if job.as_json:
         click.echo(json.dumps(found.to_dict()))
     else:
         print_experiment(found, spread=job.spread)
         kept = f"{REPORT}, {PLOT}" if job.ledger else f"{LEDGER}, {REPORT}, {PLOT}"
         click.echo(f"\nWritten to {job.out}: {kept}.")
+
+
+def _found(job: Job, where: str) -> Experiment:
+    with terminable() as check, _stoppable(where), watched(quiet=job.quiet) as told:
+        return _experiment(job, where, _checking(check, told))
 
 
 def _experiment(job: Job, where: str, told: Told) -> Experiment:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.cli.run.folder import named
+from plaudit.cli.naming import named
 
 OUT = "runs/experiment-roadsense"
 _COUNT = click.IntRange(min=1)
@@ -12,6 +12,8 @@ _COUNT = click.IntRange(min=1)
 
 def _listed(context: click.Context, option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
     """Return names that were given one by one or with commas between, each once."""
+    if any(not text.replace(",", " ").strip() for text in given):
+        raise click.BadParameter("it names nothing; leave the option out for all of them.")
     return tuple(dict.fromkeys(name.strip() for text in given for name in text.split(",") if name.strip()))
 
 

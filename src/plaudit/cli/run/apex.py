@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.cli.run.folder import named
+from plaudit.cli.naming import named
 
 _COUNT = click.IntRange(min=1)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from plaudit.cli.run.folder import named
+from plaudit.cli.naming import named
 
 
 @click.command(epilog="Example: plaudit run deepthinker --missions 60 --seed 7 --out runs/deepthinker")

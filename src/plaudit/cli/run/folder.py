@@ -6,13 +6,6 @@ from contextlib import contextmanager
 import click
 
 
-def named(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Refuse a name that is empty: a variable of the shell was, and nothing would be kept."""
-    if value is not None and not value.strip():
-        raise click.BadParameter("it is empty; name a folder, or leave the option out to keep nothing.")
-    return value
-
-
 @contextmanager
 def stoppable(out: str | None) -> Iterator[None]:
     """Say at Ctrl-C what is kept."""

@@ -4,12 +4,20 @@ from typing import Any
 
 import click
 
+from plaudit.cli.naming import named
+
 _EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --reward potential --out runs/first"
 _COUNT = click.IntRange(min=1)
 
 
 @click.command(epilog=_EXAMPLE)
-@click.option("-o", "--out", metavar="DIR", help="The folder of the run; runs/hackmatrix-VERSION-SEED if not given.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="DIR",
+    callback=named,
+    help="The folder of the run; runs/hackmatrix-VERSION-SEED if not given.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the run in --out, where its checkpoint is.")
 @click.option("--preset", type=click.Choice(["cpu", "gpu"]), help="Settings for a machine; this one's if not given.")
 @click.option("--reward", metavar="VERSION", help="What pays: a version, or a REWARD of your own that reads the same.")
@@ -38,7 +46,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--baselines", is_flag=True, help="Evaluate a script and random policies too, to compare with.")
 @click.option("--save-every", metavar="COUNT", type=_COUNT, help="Updates between two checkpoints.")
-@click.option("--ledger", metavar="LEDGER", help="Record the steps of some evaluated episodes there.")
+@click.option("--ledger", metavar="LEDGER", callback=named, help="Record the steps of some evaluated episodes there.")
 @click.option("--tensorboard/--no-tensorboard", default=True, help="Write curves for TensorBoard, or do not.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
@@ -66,7 +74,7 @@ def hackmatrix(
 
     The exit code is 0 if the run is complete, 130 if it was stopped, 2 if it could not be done.
     """
-    from plaudit.cli.train.hackmatrix.job import Job, carried_out
+    from plaudit.cli.train.hackmatrix.job import GameJob, trained
 
     given = {name: value for name, value in settings.items() if value is not None}
     if "hidden" in given:
@@ -75,8 +83,22 @@ def hackmatrix(
         raise click.UsageError("--resume goes on with the settings of the run; --preset is for a new one.")
     if resume and out is None:
         raise click.UsageError("--resume needs the folder of the run: --out DIR.")
-    job = Job(out, resume, preset, reward, given, episodes, baselines, save_every, ledger, tensorboard, quiet, as_json)
-    carried_out(job)
+    trained(
+        GameJob(
+            out=out,
+            resume=resume,
+            preset=preset,
+            reward=reward,
+            settings=given,
+            episodes=episodes,
+            baselines=baselines,
+            save_every=save_every,
+            ledger=ledger,
+            tensorboard=tensorboard,
+            quiet=quiet,
+            as_json=as_json,
+        )
+    )
 
 
 def _widths(text: str) -> tuple[int, ...]:

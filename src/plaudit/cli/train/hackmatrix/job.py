@@ -1,18 +1,12 @@
 """What one run of `plaudit train hackmatrix` does: settings, training, evaluation, report."""
 
-import json
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import click
-
-from plaudit.cli.errors import INTERRUPTED, TERMINATED
 from plaudit.cli.ledger.opening import opened_to_write
-from plaudit.cli.rewards import find_reward
 from plaudit.cli.train.hackmatrix.prints import figures, print_report
+from plaudit.cli.train.job import Game, Job, Report, carried_out
 from plaudit.cli.train.watching import Watch, watched
 from plaudit.errors import MissingExtra, UnknownField
 from plaudit.reward.reward import Reward
@@ -42,33 +36,24 @@ except ModuleNotFoundError as error:
 
 RECORDED = 8
 """Episodes whose steps go into a ledger."""
-STANDARD = hackmatrix.VERSIONS[0]
+GAME = Game("hackmatrix", hackmatrix.VERSIONS, hackmatrix.version)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is asked for."""
+@dataclass(frozen=True, kw_only=True)
+class GameJob(Job):
+    """What is asked for of the game."""
 
-    out: str | None
-    resume: bool
     preset: str | None
-    reward: str | None
-    settings: Mapping[str, Any]
-    episodes: int
-    baselines: bool
-    save_every: int | None
-    ledger: str | None
-    tensorboard: bool
-    quiet: bool
-    as_json: bool
 
 
-def carried_out(job: Job) -> None:
+def trained(job: GameJob) -> None:
     """Train, evaluate and report."""
     reward, config, out = _prepared(job)
-    if job.ledger is not None:
-        with opened_to_write(job.ledger, new=True) as ledger:
-            ledger.register(reward)  # a label that means another formula is told before the run
+    carried_out(job, reward, out, run=lambda: _run(job, reward, config, out), show=print_report)
+
+
+def _run(job: Job, reward: Reward, config: Config, out: Path) -> Report:
+    """Return the report of the run, once it is complete; a run that was stopped ends the program."""
     with watched(config, figures, quiet=job.quiet) as watch, stoppable(watch.stopping) as stop:
         run = train(
             games(reward, view=config.view, max_steps=config.max_steps),
@@ -81,34 +66,26 @@ def carried_out(job: Job) -> None:
             told=watch.told,
             stop=stop,
         )
-    if not run.complete:
-        click.echo(f"Stopped after {run.update:,} of {config.updates:,} updates. Go on with:", err=True)
-        click.echo(f"  plaudit train hackmatrix --out {out} --resume{_reward_again(job)}", err=True)
-        raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
-    report = _reported(job, run, reward, out, watch)
-    if job.as_json:
-        click.echo(json.dumps(report, indent=2))
-    else:
-        print_report(report, out)
+    GAME.check_complete(run, stop, job, out)
+    return _reported(job, run, reward, out, watch)
 
 
-def _prepared(job: Job) -> tuple[Reward, Config, Path]:
+def _prepared(job: GameJob) -> tuple[Reward, Config, Path]:
     """Return the reward, the settings and the folder of the run."""
     if job.resume:
         assert job.out is not None  # the command asks for it
         out = Path(job.out)
         about = read_about(out / "checkpoint.npz")
         config = Config.from_dict({**about.config.to_dict(), **job.settings})
-        return _reward(job.reward or about.version), config, out
-    reward = _reward(job.reward or STANDARD)
+        return _reward(GAME.reward_of_run(job, out, about.version)), config, out
+    reward = _reward(job.reward or hackmatrix.VERSIONS[0])
     config = preset(job.preset or machine(), **job.settings)
     return reward, config, Path(job.out or f"runs/hackmatrix-{reward.version}-{config.seed}")
 
 
 def _reward(text: str) -> Reward:
-    """Return the reward that a version or the name of a reward stands for."""
-    own = ":" in text or "@" in text or text.endswith(".json") or text == "hackmatrix"
-    reward = find_reward(text) if own else hackmatrix.version(text)
+    """Return the reward that a text stands for; UnknownField where it reads what the game does not measure."""
+    reward = GAME.reward(text)
     for name in reward.program.inputs:
         if name not in hackmatrix.reward.program.inputs:
             known = ", ".join(sorted(hackmatrix.reward.program.inputs))
@@ -118,11 +95,7 @@ def _reward(text: str) -> Reward:
     return reward
 
 
-def _reward_again(job: Job) -> str:
-    return f" --reward {job.reward}" if job.reward and job.reward not in hackmatrix.VERSIONS else ""
-
-
-def _reported(job: Job, run: Run, reward: Reward, out: Path, watch: Watch) -> dict[str, Any]:
+def _reported(job: Job, run: Run, reward: Reward, out: Path, watch: Watch) -> Report:
     keep = RECORDED if job.ledger else 0
     with watch.doing("evaluating"):
         found = evaluated(run, reward, _paid_by(run.config), episodes=job.episodes, baselines=job.baselines, keep=keep)

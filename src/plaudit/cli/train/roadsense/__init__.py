@@ -4,12 +4,20 @@ from typing import Any
 
 import click
 
+from plaudit.cli.naming import named
+
 _EXAMPLE = "Example: plaudit train roadsense --reward R8 --steps 300_000 --seed 0 --out runs/r8-0"
 _COUNT = click.IntRange(min=1)
 
 
 @click.command(epilog=_EXAMPLE)
-@click.option("-o", "--out", metavar="DIR", help="The folder of the run; runs/roadsense-VERSION-SEED if not given.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="DIR",
+    callback=named,
+    help="The folder of the run; runs/roadsense-VERSION-SEED if not given.",
+)
 @click.option("--resume", is_flag=True, help="Go on with the run in --out, where its checkpoint is.")
 @click.option("--reward", metavar="VERSION", help="What pays: a version, or a REWARD of your own that reads the same.")
 @click.option("--steps", metavar="COUNT", type=_COUNT, help="Steps of the whole run, over all convoys.  [300_000]")
@@ -48,7 +56,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--baselines", is_flag=True, help="Evaluate policies that need no training too, to compare with.")
 @click.option("--save-every", metavar="COUNT", type=_COUNT, help="Updates between two checkpoints.")
-@click.option("--ledger", metavar="LEDGER", help="Record the steps of some evaluated episodes there.")
+@click.option("--ledger", metavar="LEDGER", callback=named, help="Record the steps of some evaluated episodes there.")
 @click.option("--tensorboard/--no-tensorboard", default=True, help="Write curves for TensorBoard, or do not.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
@@ -76,9 +84,24 @@ def roadsense(
 
     The exit code is 0 if the run is complete, 130 if it was stopped, 2 if it could not be done.
     """
-    from plaudit.cli.train.roadsense.job import Job, carried_out
+    from plaudit.cli.train.job import Job
+    from plaudit.cli.train.roadsense.job import trained
 
     if resume and out is None:
         raise click.UsageError("--resume needs the folder of the run: --out DIR.")
     given = {name: value for name, value in settings.items() if value is not None}
-    carried_out(Job(out, resume, reward, given, episodes, baselines, save_every, ledger, tensorboard, quiet, as_json))
+    trained(
+        Job(
+            out=out,
+            resume=resume,
+            reward=reward,
+            settings=given,
+            episodes=episodes,
+            baselines=baselines,
+            save_every=save_every,
+            ledger=ledger,
+            tensorboard=tensorboard,
+            quiet=quiet,
+            as_json=as_json,
+        )
+    )

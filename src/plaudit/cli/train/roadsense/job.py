@@ -1,17 +1,9 @@
 """What one run of `plaudit train roadsense` does: settings, training, evaluation, report."""
 
-import json
-import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import click
-
-from plaudit.cli.errors import INTERRUPTED, TERMINATED
 from plaudit.cli.ledger.opening import opened_to_write
-from plaudit.cli.rewards import find_reward
+from plaudit.cli.train.job import Game, Job, Report, carried_out
 from plaudit.cli.train.roadsense.prints import figures, print_report
 from plaudit.cli.train.watching import Watch, watched
 from plaudit.errors import MissingExtra
@@ -38,32 +30,17 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra(f"training needs {error.name}. Install it: pip install 'plaudit[gym,sumo]'") from None
 
-STANDARD = roadsense.VERSIONS[0]
+GAME = Game("roadsense", roadsense.VERSIONS, roadsense.version)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What is asked for."""
-
-    out: str | None
-    resume: bool
-    reward: str | None
-    settings: Mapping[str, Any]
-    episodes: int
-    baselines: bool
-    save_every: int | None
-    ledger: str | None
-    tensorboard: bool
-    quiet: bool
-    as_json: bool
-
-
-def carried_out(job: Job) -> None:
+def trained(job: Job) -> None:
     """Train, evaluate and report."""
     reward, config, out = _prepared(job)
-    if job.ledger is not None:
-        with opened_to_write(job.ledger, new=True) as ledger:
-            ledger.register(reward)  # a label that means another formula is told before the run
+    carried_out(job, reward, out, run=lambda: _run(job, reward, config, out), show=print_report)
+
+
+def _run(job: Job, reward: Reward, config: Config, out: Path) -> Report:
+    """Return the report of the run, once it is complete; a run that was stopped ends the program."""
     with watched(config, figures, first="starting SUMO", quiet=job.quiet) as watch, stoppable(watch.stopping) as stop:
         run = train(
             config,
@@ -75,15 +52,8 @@ def carried_out(job: Job) -> None:
             told=watch.told,
             stop=stop,
         )
-    if not run.complete:
-        click.echo(f"Stopped after {run.update:,} of {config.updates:,} updates. Go on with:", err=True)
-        click.echo(f"  plaudit train roadsense --out {out} --resume{_reward_again(job)}", err=True)
-        raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
-    report = _reported(job, run, reward, out, watch)
-    if job.as_json:
-        click.echo(json.dumps(report, indent=2))
-    else:
-        print_report(report, out)
+    GAME.check_complete(run, stop, job, out)
+    return _reported(job, run, reward, out, watch)
 
 
 def _prepared(job: Job) -> tuple[Reward, Config, Path]:
@@ -93,25 +63,20 @@ def _prepared(job: Job) -> tuple[Reward, Config, Path]:
         out = Path(job.out)
         about = read_about(out / "checkpoint.npz")
         config = Config.from_dict({**about.config.to_dict(), **job.settings})
-        return _reward(job.reward or about.version), config, out
-    reward = _reward(job.reward or STANDARD)
+        return _reward(GAME.reward_of_run(job, out, about.version)), config, out
+    reward = _reward(job.reward or roadsense.VERSIONS[0])
     config = config_for(reward, **job.settings)
     return reward, config, Path(job.out or f"runs/roadsense-{reward.version}-{config.seed}")
 
 
 def _reward(text: str) -> Reward:
-    """Return the reward that a version or a name stands for; UnknownField where it reads what is not measured."""
-    own = ":" in text or "@" in text or text.endswith(".json") or text == "roadsense"
-    reward = find_reward(text) if own else roadsense.version(text)
+    """Return the reward that a text stands for; UnknownField where it reads what is not measured."""
+    reward = GAME.reward(text)
     inputs_of(reward)
     return reward
 
 
-def _reward_again(job: Job) -> str:
-    return f" --reward {job.reward}" if job.reward and job.reward not in roadsense.VERSIONS else ""
-
-
-def _reported(job: Job, run: Run, reward: Reward, out: Path, watch: Watch) -> dict[str, Any]:
+def _reported(job: Job, run: Run, reward: Reward, out: Path, watch: Watch) -> Report:
     with watch.doing("evaluating"):
         found = evaluated(run, reward, episodes=job.episodes, baselines=job.baselines)
     report = described(run, reward, found)

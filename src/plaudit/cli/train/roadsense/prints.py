@@ -28,15 +28,15 @@ def print_report(report: Mapping[str, Any], out: Path) -> None:
     screen = Screen()
     every = {name: each["all"] for name, each in report["evaluation"].items()}
     first = next(iter(every.values()))
-    version = report["reward"]["version"]
+    reward = f"{report['reward']['name']}@{report['reward']['version']}"
     hazards = f"a car ahead braked in {first['hazards']:,} of them"
-    screen.print(f"\n{first['episodes']:,} episodes each, paid by roadsense@{version}; {hazards}.")
+    screen.print(f"\n{first['episodes']:,} episodes each, paid by {reward}; {hazards}.")
     _print_returns(screen, every)
     _print_driving(screen, "policy", every)
     _print_terms(screen, dict(list(every.items())[:_LEARNT]))
     _print_driving(screen, "peers/rank", next(iter(report["evaluation"].values()))["buckets"])
     speed = f"{report['steps_per_second']:,.0f} steps/s" if report["steps_per_second"] else "no updates"
-    screen.print(f"\n{report['steps']:,} steps on roadsense@{version} in {report['seconds']:,.0f} s ({speed})")
+    screen.print(f"\n{report['steps']:,} steps on {reward} in {report['seconds']:,.0f} s ({speed})")
     screen.print(f"Written to {out}: report.json, log.jsonl, policy.npz, checkpoint.npz")
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.training.settings import need, settings_from
 
 Precision = Literal["float32", "bfloat16"]
 View = Literal["board", "player"]
@@ -64,17 +65,17 @@ class Config:
             "minibatches",
             *(["max_steps"] if self.max_steps is not None else []),
         ):
-            _need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+            need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("learning_rate", "max_gradient", "clip"):
-            _need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
+            need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
         for name in ("gamma", "gae_lambda"):
-            _need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
+            need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
         for name in ("value_weight", "entropy", *(["entropy_end"] if self.entropy_end is not None else [])):
-            _need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
-        _need(all(width >= 1 for width in self.hidden), "hidden", self.hidden, "widths of 1 or more")
-        _need(self.precision in get_args(Precision), "precision", self.precision, " or ".join(get_args(Precision)))
-        _need(self.view in get_args(View), "view", self.view, " or ".join(get_args(View)))
-        _need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
+            need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
+        need(all(width >= 1 for width in self.hidden), "hidden", self.hidden, "widths of 1 or more")
+        need(self.precision in get_args(Precision), "precision", self.precision, " or ".join(get_args(Precision)))
+        need(self.view in get_args(View), "view", self.view, " or ".join(get_args(View)))
+        need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
         if self.batch % self.minibatches:
             raise DefinitionError(
                 f"a batch of {self.envs} × {self.rollout} = {self.batch} steps "
@@ -103,16 +104,7 @@ class Config:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Config":
         """Return the settings that `to_dict` gave."""
-        known = {each.name for each in dataclasses.fields(cls)}
-        for name in given:
-            if name not in known:
-                raise DefinitionError(f"there is no setting {name!r}.{did_you_mean(name, known)}")
-        return cls(**given)
-
-
-def _need(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise DefinitionError(f"{name}={value!r}: it is {wanted}.")
+        return settings_from(cls, given)
 
 
 def scaled(envs: int, rollout: int) -> dict[str, int]:

@@ -1,12 +1,9 @@
 """A run from its first update to its report: logged, kept, stopped and gone on with."""
 
-import math
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import jax
 
@@ -19,46 +16,22 @@ from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Trainin
 from plaudit.systems.training.about import check_fits
 from plaudit.systems.training.folder import CHECKPOINT, LOG, POLICY, SAVES, begin_in, installed
 from plaudit.systems.training.journal import Row, cut, journals, numbers, read_lines
+from plaudit.systems.training.ran import Ran
 from plaudit.systems.training.stopping import Stop
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, kw_only=True)
+class Run(Ran[Config]):
     """A run that ended, or was stopped."""
 
-    config: Config
     params: Params
-    rows: list[dict[str, Any]] = field(repr=False)
-    """What was logged of each update, those before it was gone on with too."""
-    update: int
-    """Updates done."""
     compiling: float
     """Seconds that the compiler took."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all updates were done."""
-        return self.update >= self.config.updates
-
-    @property
-    def steps(self) -> int:
-        """Steps done, over all games."""
-        return self.update * self.config.batch
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Whether it was healthy."""
         return verdicts(self.rows)
-
-    @property
-    def seconds(self) -> float:
-        """How long all updates took together, without compiling, evaluating and saving."""
-        return math.fsum(row["seconds"] for row in self.rows)
-
-    @property
-    def speed(self) -> float:
-        """Steps a second, of the update in the middle."""
-        return statistics.median(row["steps_per_second"] for row in self.rows) if self.rows else float("nan")
 
 
 def train(
@@ -111,7 +84,7 @@ def train(
             told(row)
             if done % every == 0 or done == config.updates or stop.asked:
                 keep(out, training, about)
-    return Run(config, training.params, rows, done, compiling)
+    return Run(config=config, params=training.params, rows=rows, update=done, compiling=compiling)
 
 
 def begun(out: Path, environment: Environment, config: Config) -> Training:

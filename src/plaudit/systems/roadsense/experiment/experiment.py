@@ -57,6 +57,8 @@ def experiment(
     """
     chosen = [STUDIES[_known("study", name, STUDIES)] for name in studies or STUDIES]
     rewards = {label: version(label) for label in versions or VERSIONS}
+    for name in policies:
+        _known("policy", name, sorted({policy for study in chosen for policy in study.policies}))
     wanted = {study.name: _cases(study, policies, seeds) for study in chosen}
     count = workers or os.cpu_count() or 1
     ledger.register(recorded)  # a label that means another formula is told before anything is driven
@@ -84,9 +86,6 @@ def _known(what: str, name: str, known: Sequence[str] | Mapping[str, Any]) -> st
 
 def _cases(study: Study, policies: Sequence[str], seeds: int | None) -> list[Case]:
     """Return the episodes asked for; of the policies named, those that the study has and those it measures by."""
-    every = {name for each in STUDIES.values() for name in each.policies}
-    for name in policies:
-        _known("policy", name, sorted(every))
     named = [name for name in study.policies if not policies or name in (*policies, *study.wanted)]
     return list(study.cases(study.seeds if seeds is None else seeds, named))
 

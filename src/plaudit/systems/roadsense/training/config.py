@@ -4,10 +4,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.action_applicator import Actions
 from plaudit.systems.roadsense.versions import VERSIONS
+from plaudit.systems.training.settings import need, settings_from
 
 RADIOS = ("ideal", "default", "bench", "field")
 """What cars hear of one another: everything at once, or what a measured radio lets through."""
@@ -63,18 +64,18 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("envs", "steps", "rollout", "epochs", "limit", "threads"):
-            _need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        _need(self.minibatch >= 2, "minibatch", self.minibatch, "2 or more")
+            need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        need(self.minibatch >= 2, "minibatch", self.minibatch, "2 or more")
         for name in ("learning_rate", "max_gradient", "clip"):
-            _need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
+            need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
         for name in ("gamma", "gae_lambda", "hazards"):
-            _need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
+            need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
         for name in ("value_weight", "entropy"):
-            _need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
-        _need(-20 <= self.log_std <= 2, "log_std", self.log_std, "between -20 and 2")
-        _need(self.actions in get_args(Actions), "actions", self.actions, " or ".join(get_args(Actions)))
-        _need(self.radio in RADIOS, "radio", self.radio, " or ".join(RADIOS))
-        _need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
+            need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
+        need(-20 <= self.log_std <= 2, "log_std", self.log_std, "between -20 and 2")
+        need(self.actions in get_args(Actions), "actions", self.actions, " or ".join(get_args(Actions)))
+        need(self.radio in RADIOS, "radio", self.radio, " or ".join(RADIOS))
+        need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
         if self.rollout % self.envs or self.rollout % self.minibatch:
             raise DefinitionError(
                 f"a rollout of {self.rollout} steps cannot be cut into {self.envs} equal parts for the convoys "
@@ -103,16 +104,7 @@ class Config:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Config":
         """Return the settings that `to_dict` gave."""
-        known = {each.name for each in dataclasses.fields(cls)}
-        for name in given:
-            if name not in known:
-                raise DefinitionError(f"there is no setting {name!r}.{did_you_mean(name, known)}")
-        return cls(**given)
-
-
-def _need(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise DefinitionError(f"{name}={value!r}: it is {wanted}.")
+        return settings_from(cls, given)
 
 
 def config_for(reward: Reward, **changes: Any) -> Config:

@@ -90,7 +90,7 @@ def described(run: Run, reward: Reward, found: Evaluated) -> dict[str, Any]:
     return {
         "system": "roadsense",
         "plaudit": installed(),
-        "reward": {"version": reward.version, "fingerprint": reward.fingerprint},
+        "reward": {"name": reward.name, "version": reward.version, "fingerprint": reward.fingerprint},
         "config": run.config.to_dict(),
         "cores": os.cpu_count(),
         "libraries": {

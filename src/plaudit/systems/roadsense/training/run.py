@@ -1,10 +1,8 @@
 """A run from its first update to its last: logged, kept, stopped and gone on with."""
 
-import math
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from plaudit.systems.roadsense.training.network import network_settings
 from plaudit.systems.training.about import check_fits
 from plaudit.systems.training.folder import CHECKPOINT, LOG, POLICY, SAVES, begin_in, installed
 from plaudit.systems.training.journal import Row, cut, journals, numbers, read_lines
+from plaudit.systems.training.ran import Ran
 from plaudit.systems.training.stopping import Stop
 
 _FIGURES = {
@@ -40,36 +39,11 @@ _THEIRS = ("train/", "rollout/", "time/")
 """What it logs itself; the rest is what each term of the reward gave."""
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, kw_only=True)
+class Run(Ran[Config]):
     """A run that ended, or was stopped."""
 
-    config: Config
     policy: BasePolicy
-    rows: list[dict[str, Any]] = field(repr=False)
-    """What was logged of each update, those before it was gone on with too."""
-    update: int
-    """Updates done."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all updates were done."""
-        return self.update >= self.config.updates
-
-    @property
-    def steps(self) -> int:
-        """Steps done, over all convoys."""
-        return self.update * self.config.batch
-
-    @property
-    def seconds(self) -> float:
-        """How long all updates took together, without evaluating and saving."""
-        return math.fsum(row["seconds"] for row in self.rows)
-
-    @property
-    def speed(self) -> float:
-        """Steps a second, of the update in the middle."""
-        return statistics.median(row["steps_per_second"] for row in self.rows) if self.rows else float("nan")
 
 
 def train(
@@ -110,7 +84,7 @@ def train(
                 told(row)
                 if done % every == 0 or done == config.updates or stop.asked:
                     keep(out, model, replace(about, update=done))
-    return Run(config, model.policy, rows, done)
+    return Run(config=config, policy=model.policy, rows=rows, update=done)
 
 
 def _begun(out: Path, wanted: About, *, resume: bool) -> int:
