@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import click
 from plaudit.cli.errors import INTERRUPTED, TERMINATED
 from plaudit.cli.ledger.opening import opened_to_write
 from plaudit.cli.rewards import find_reward
+from plaudit.cli.train.asked import Job
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.alone import alone_in
@@ -19,23 +20,6 @@ from plaudit.systems.training.ran import Ran
 from plaudit.systems.training.stopping import Stop
 
 Report = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is asked for."""
-
-    out: str | None
-    resume: bool
-    reward: str | None
-    settings: Mapping[str, Any]
-    episodes: int
-    baselines: bool
-    save_every: int | None
-    ledger: str | None
-    tensorboard: bool
-    quiet: bool
-    as_json: bool
 
 
 @dataclass(frozen=True)

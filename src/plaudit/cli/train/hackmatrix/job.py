@@ -1,12 +1,12 @@
 """What one run of `plaudit train hackmatrix` does: settings, training, evaluation, report."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from plaudit.cli.ledger.opening import opened_to_write
+from plaudit.cli.train.asked import Job
 from plaudit.cli.train.hackmatrix.prints import figures, print_report
-from plaudit.cli.train.job import Game, Job, Report, carried_out
+from plaudit.cli.train.job import Game, Report, carried_out
 from plaudit.cli.train.watching import Watch, watched
 from plaudit.errors import MissingExtra, UnknownField
 from plaudit.reward.reward import Reward
@@ -39,16 +39,9 @@ RECORDED = 8
 GAME = Game("hackmatrix", hackmatrix.VERSIONS, hackmatrix.version)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GameJob(Job):
-    """What is asked for of the game."""
-
-    preset: str | None
-
-
-def trained(job: GameJob) -> None:
-    """Train, evaluate and report."""
-    reward, config, out = _prepared(job)
+def trained(job: Job, preset: str | None) -> None:
+    """Train, evaluate and report; `preset` names settings for a machine, this one's if it is None."""
+    reward, config, out = _prepared(job, preset)
     carried_out(job, reward, out, run=lambda: _run(job, reward, config, out), show=print_report)
 
 
@@ -70,7 +63,7 @@ def _run(job: Job, reward: Reward, config: Config, out: Path) -> Report:
     return _reported(job, run, reward, out, watch)
 
 
-def _prepared(job: GameJob) -> tuple[Reward, Config, Path]:
+def _prepared(job: Job, machine_preset: str | None) -> tuple[Reward, Config, Path]:
     """Return the reward, the settings and the folder of the run."""
     if job.resume:
         assert job.out is not None  # the command asks for it
@@ -79,7 +72,7 @@ def _prepared(job: GameJob) -> tuple[Reward, Config, Path]:
         config = Config.from_dict({**about.config.to_dict(), **job.settings})
         return _reward(GAME.reward_of_run(job, out, about.version)), config, out
     reward = _reward(job.reward or hackmatrix.VERSIONS[0])
-    config = preset(job.preset or machine(), **job.settings)
+    config = preset(machine_preset or machine(), **job.settings)
     return reward, config, Path(job.out or f"runs/hackmatrix-{reward.version}-{config.seed}")
 
 

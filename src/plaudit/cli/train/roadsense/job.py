@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from plaudit.cli.ledger.opening import opened_to_write
-from plaudit.cli.train.job import Game, Job, Report, carried_out
+from plaudit.cli.train.asked import Job
+from plaudit.cli.train.job import Game, Report, carried_out
 from plaudit.cli.train.roadsense.prints import figures, print_report
 from plaudit.cli.train.watching import Watch, watched
 from plaudit.errors import MissingExtra
