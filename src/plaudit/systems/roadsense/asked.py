@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.action_applicator import Actions, Scale
+from plaudit.systems.roadsense.numbers import is_whole
 from plaudit.systems.roadsense.sumo import speed_mode
 from plaudit.systems.roadsense.versions import version
 
@@ -55,6 +54,6 @@ def render_mode(given: str | None, known: Sequence[str]) -> str | None:
 
 def count(name: str, given: Any, least: int) -> int:
     """Return a whole number of steps."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+    if not is_whole(given) or given < least:
         raise DefinitionError(f"{name}={given!r}: it is a whole number, {least} or more.")
     return int(given)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.roadsense.numbers import is_number, is_whole
 from plaudit.systems.roadsense.world import CarModel, Departure, World
 
 MOST_PEERS = 8
@@ -36,11 +37,11 @@ class Scenario:
             raise DefinitionError(f"model={self.model!r:.60}: it is a CarModel.")
         if not isinstance(self.network, str):
             raise DefinitionError(f"network={self.network!r:.60}: it is a name, or the path of a network as a text.")
-        if not _is_number(self.peers, int, np.integer) or not 1 <= self.peers <= MOST_PEERS:
+        if not is_whole(self.peers) or not 1 <= self.peers <= MOST_PEERS:
             raise DefinitionError(f"peers={self.peers!r}: it is a whole number from 1 to {MOST_PEERS}.")
-        if not _is_number(self.spacing) or not self.model.length < self.spacing < float("inf"):
+        if not is_number(self.spacing) or not self.model.length < self.spacing < float("inf"):
             raise DefinitionError(f"spacing={self.spacing!r}: cars are {self.model.length:g} m long; put them apart.")
-        if not _is_number(self.speed) or not 0 <= self.speed <= self.model.max_speed:
+        if not is_number(self.speed) or not 0 <= self.speed <= self.model.max_speed:
             raise DefinitionError(f"speed={self.speed!r}: it is from 0 to {self.model.max_speed:g} m/s.")
 
     @property
@@ -63,10 +64,6 @@ class Scenario:
         there = max(1, int((rng.random(self.peers) >= drop).sum())) if peers is None else peers
         model = replace(self.model, speed_factor=factor, sigma=sigma, decel=decel, tau=tau)
         return replace(self, peers=there, spacing=apart(there), model=model)
-
-
-def _is_number(value: object, *kinds: type) -> bool:
-    return isinstance(value, kinds or (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 _DRIVERS = ((0.8, 1.2), (0.0, 0.5), (3.5, 5.5), (0.5, 1.5))

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-import numpy as np
-
 from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.roadsense.numbers import check_number, check_pair, is_whole
 
 RANK = "rank:"
 """What the target `rank:2`, the second car ahead, begins with."""
@@ -44,8 +43,8 @@ class Hazard:
     """Whether it waits, from `first` on, for the gap to the car to be in a bucket drawn for it, until `last`."""
 
     def __post_init__(self) -> None:
-        _check_number("probability", self.probability, 0.0, 1.0)
-        _check_number("resolves", self.resolves, 0.0, 1.0)
+        check_number("probability", self.probability, 0.0, 1.0)
+        check_number("resolves", self.resolves, 0.0, 1.0)
         for name in ("first", "last"):
             _check_steps(name, getattr(self, name))
         if self.first > self.last:
@@ -54,33 +53,18 @@ class Hazard:
             raise DefinitionError(
                 f"kind={self.kind!r}: it is stop or slow.{did_you_mean(str(self.kind), ('stop', 'slow'))}"
             )
-        _check_pair("seconds", self.seconds, 0.1, 60.0)
+        check_pair("seconds", self.seconds, 0.1, 60.0)
         if self.decel is not None:
-            _check_pair("decel", self.decel, 0.0, 50.0)
-        _check_pair("after", self.after, 0, 100_000)
+            check_pair("decel", self.decel, 0.0, 50.0)
+        check_pair("after", self.after, 0, 100_000)
         for steps in self.after:
             _check_steps("after", steps)
         _check_target(self.target)
 
 
-def _check_number(name: str, value: Any, low: float, high: float) -> None:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (number and low <= value <= high):
-        raise DefinitionError(f"{name}={value!r}: it is a number from {low:g} to {high:g}.")
-
-
 def _check_steps(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+    if not is_whole(value) or value < 0:
         raise DefinitionError(f"{name}={value!r}: steps are a whole number from 0 on.")
-
-
-def _check_pair(name: str, value: Any, low: float, high: float) -> None:
-    if not (isinstance(value, tuple) and len(value) == 2):
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value.")
-    for end in value:
-        _check_number(name, end, low, high)
-    if value[0] > value[1]:
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value, in this order.")
 
 
 def _check_target(target: Any) -> None:

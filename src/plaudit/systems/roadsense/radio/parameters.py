@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.errors import DefinitionError
+from plaudit.systems.roadsense.numbers import check_number, check_pair
 
 Range = tuple[float, float]
 
@@ -65,9 +66,9 @@ class RadioParameters:
 
     def __post_init__(self) -> None:
         for name, (low, high, unit) in _ALLOWED.items():
-            _check_number(name, getattr(self, name), low, high, unit)
+            check_number(name, getattr(self, name), low, high, unit)
         for name, of in _DRAWN.items():
-            _check_range(name, getattr(self, name), *_ALLOWED[of])
+            check_pair(name, getattr(self, name), *_ALLOWED[of])
         if not self.near < self.far:
             raise DefinitionError(f"near={self.near!r} m: it is a number below far={self.far!r} m.")
         if not isinstance(self.bursts, bool):
@@ -119,35 +120,14 @@ def _within(ends: Range, share: float) -> float:
     return min(low + (high - low) * share, high)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _check_number(name: str, value: Any, low: float, high: float, unit: str) -> None:
-    unit = f" {unit}" if unit else ""
-    if not (_is_number(value) and low <= value <= high):
-        given = f"{value!r}{unit}" if _is_number(value) else repr(value)
-        ends = f"from {low:g} to {high:g}{unit}" if high < inf else f"of {low:g}{unit} or more"
-        raise DefinitionError(f"{name}={given}: it is a number {ends}.")
-
-
-def _check_range(name: str, value: Any, low: float, high: float, unit: str) -> None:
-    if not (isinstance(value, tuple) and len(value) == 2):
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value.")
-    for end in value:
-        _check_number(name, end, low, high, unit)
-    if value[0] > value[1]:
-        raise DefinitionError(f"{name}={value!r}: it is a pair, the lowest and the highest value, in this order.")
-
-
 def _check_bins(bins: Any) -> None:
     shaped = isinstance(bins, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in bins)
     if not shaped:
         raise DefinitionError(f"bins={bins!r}: it is a tuple of pairs (upper end in m, loss).")
     ends = [end for end, _ in bins]
     for end, loss in bins:
-        _check_number("bins", end, 0.0, 10_000.0, "m")
-        _check_number("bins", loss, 0.0, 1.0, "")
+        check_number("bins", end, 0.0, 10_000.0, "m")
+        check_number("bins", loss, 0.0, 1.0)
     if ends != sorted(set(ends)):
         raise DefinitionError(f"bins={bins!r}: their upper ends must rise.")
 
