@@ -1,0 +1,57 @@
+"""Writes the kept files anew: `python tests/golden/make.py`. Only for what no released plaudit has written yet."""
+
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from bandits import LEARNERS, context_of, lived  # noqa: E402 - after the path
+from golden.rewards import REWARDS, ROWS  # noqa: E402
+from plaudit import Ledger, learn  # noqa: E402
+from plaudit.systems import BUILT_IN, system  # noqa: E402
+
+STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1), ((0.0, 2.0, -1.0), 0.9)]
+CONTEXT = (0.4, -0.2, 1.5)
+
+
+def identity(reward) -> dict[str, str]:
+    return {"fingerprint": reward.fingerprint, "domain": reward.domain_fingerprint, "spec": reward.to_json()}
+
+
+def write(name: str, data: object) -> None:
+    (HERE / name).write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def records(ledger) -> list[dict[str, object]]:
+    return [json.loads(json.dumps(record.to_dict())) for record in (*ledger.history(), *ledger.history(job=1))]
+
+
+def main() -> None:
+    write("rewards.json", {name: identity(reward) for name, reward in REWARDS.items()})
+    labels = {name: system(name).VERSIONS for name in BUILT_IN}
+    write("systems.json", {f"{n}@{v}": identity(system(n).version(v)) for n, found in labels.items() for v in found})
+    path = HERE / "rewards.db"
+    path.unlink(missing_ok=True)
+    with Ledger(path) as ledger:
+        for name, reward in REWARDS.items():
+            for step, row in enumerate(ROWS[name]):
+                context = {"note": f"row {step}", "nested": {"a": [1, 2.5, None]}}
+                ledger.record(reward.score(**row), run="night", episode="1", step=step, key=f"{name}-{step}",
+                              phase="early", decision_class="go", actor="one", context=context)  # fmt: skip
+        ledger.rescore(REWARDS["maze"].with_params(solved={"bonus": 6.5}).with_version("2.2"), version="2.1")
+        ledger.export(HERE / "ledger.jsonl", overwrite=True)
+        write("records.json", records(ledger))
+        ledger.compact()
+    decisions = {}
+    for name, learner in LEARNERS.items():
+        state = lived(learner, STEPS)
+        learn.save(HERE / f"learner-{name.replace(' ', '-')}.json", learner, state, note="kept")
+        decision = learner.choose(state, 3, context_of(learner, CONTEXT))
+        decisions[name] = {"action": decision.action, "probability": decision.probability}
+    write("decisions.json", decisions)
+
+
+if __name__ == "__main__":
+    main()
