@@ -7,7 +7,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
-EXTRAS := dev,fast,jax,torch,prove,data,pg,ray,spark,gym,mujoco,train,learn,sumo
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,7 +17,7 @@ export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/$(VENV)/cache/jax
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage soak bench build clean
+.PHONY: help demo test lint format coverage soak bench pins build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -49,6 +48,9 @@ soak: $(VENV)/.dev ## The slow tests, with many more random examples
 bench: $(VENV)/.dev $(VENV)/.peers ## Benchmarks, as ratios against a peer in the same run
 	@for script in $$(grep -l __main__ bench/*.py); do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+pins: $(VENV)/.dev ## Ask the package index whether every pin has a wheel on Linux, macOS and Windows
+	$(BIN)/python .ci/pins.py
+
 build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
 
@@ -72,7 +74,7 @@ $(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
 	$(INSTALL) torch==2.13.0 hatchling
-	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[$(EXTRAS)]'
+	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[dev,all]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.peers: $(VENV)/.dev
