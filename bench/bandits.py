@@ -6,7 +6,6 @@ than that of every other library; a regret of LinUCB of at most 85 after 10,000 
 1,000. What a library that is not installed would have shown is left out, and said to be.
 """
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from importlib.util import find_spec
 
 import numpy as np
 from bandit_peers import ACTIONS, FEATURES, Contender, Make, Reference, Row, interpreted, ours, peers
-from timing import table
+from timing import QUICK, table
 
 from plaudit.learn import epsilon_ridge, linear_thompson, linucb, squarecb
 
@@ -168,4 +167,4 @@ def goal(what: str, figure: float, *, low: float = 0.0, high: float = float("inf
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv[1:])
+    main(QUICK)

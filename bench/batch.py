@@ -3,23 +3,22 @@
 `python bench/batch.py [rows]`. Peak memory is that of the process while it scores, above what it held before.
 """
 
-import sys
 import threading
 import time
 
 import numpy as np
 import peers
-from timing import compare, table
+from timing import compare, size, table
 
 from plaudit.systems import roadsense
 
 
-def main(size: int) -> None:
+def main(count: int) -> None:
     rng = np.random.default_rng(0)
     columns = {
-        "distance": rng.uniform(0, 60, size),
-        "deceleration": rng.uniform(-6, 6, size),
-        "action": rng.integers(0, 4, size).astype(np.float64),
+        "distance": rng.uniform(0, 60, count),
+        "deceleration": rng.uniform(-6, 6, count),
+        "action": rng.integers(0, 4, count).astype(np.float64),
     }
     compiled = {guard: roadsense.reward.compile("numpy", guard=guard) for guard in (False, True)}
     by_hand = peers.roadsense_columns(**columns)
@@ -35,20 +34,20 @@ def main(size: int) -> None:
         calls=1,
         rounds=5,
     )
-    print(f"{size:,} transitions, 3 columns in, 4 out, float64")
+    print(f"{count:,} transitions, 3 columns in, 4 out, float64")
     rows: list[tuple[str, ...]] = [("what", "rows/s", "against np.select by hand")]
     rows += [
-        (name, f"{size / best:,.0f}", f"{result.ratio(name, 'np.select by hand'):.2f}x")
+        (name, f"{count / best:,.0f}", f"{result.ratio(name, 'np.select by hand'):.2f}x")
         for name, best in result.best.items()
     ]
     table(rows)
-    moved = 7 * 8 * size
+    moved = 7 * 8 * count
     extra = peak(lambda: compiled[True](columns))
     print(f"numpy, guarded: peak memory {extra / moved + 3 / 7:.2f}x inputs + outputs\n")
-    numba_rows(columns, size)
+    numba_rows(columns, count)
 
 
-def numba_rows(columns: dict[str, np.ndarray], size: int) -> None:
+def numba_rows(columns: dict[str, np.ndarray], count: int) -> None:
     try:
         compiled = {guard: roadsense.reward.compile("numba", guard=guard) for guard in (False, True)}
     except ImportError as error:
@@ -61,7 +60,7 @@ def numba_rows(columns: dict[str, np.ndarray], size: int) -> None:
     few = [column[:1000] for column in columns.values()]
     for at, row in enumerate(zip(*few, strict=True)):
         assert check(*map(float, row))[0] == outs[True].total[at]
-    targets = [np.empty(size) for _ in range(4)]
+    targets = [np.empty(count) for _ in range(4)]
     sources = [*columns.values(), columns["distance"]]
 
     @numba.njit(parallel=True)
@@ -80,7 +79,7 @@ def numba_rows(columns: dict[str, np.ndarray], size: int) -> None:
     )
     rows: list[tuple[str, ...]] = [("what", "rows/s", "time against a plain copy")]
     rows += [
-        (name, f"{size / best:,.0f}", f"{best / result.best['plain copy']:.2f}x") for name, best in result.best.items()
+        (name, f"{count / best:,.0f}", f"{best / result.best['plain copy']:.2f}x") for name, best in result.best.items()
     ]
     table(rows)
 
@@ -115,4 +114,4 @@ def resident() -> int:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000)
+    main(size(10_000_000, quick=100_000))

@@ -11,17 +11,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import jax
 import jax.numpy as jnp
+from timing import QUICK, size
 
 from plaudit.systems import hackmatrix, roadsense
 
-CALLS = 10
+CALLS, ROUNDS = (1, 1) if QUICK else (10, 10)
 
 
 def timed(work, *arguments) -> float:
     """Return the best time of a call over several rounds of calls queued one after another, as in training."""
     jax.block_until_ready(work(*arguments))
     best = float("inf")
-    for _ in range(10):
+    for _ in range(ROUNDS):
         start = time.perf_counter()
         for _ in range(CALLS):
             out = work(*arguments)
@@ -80,4 +81,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 64_000_000)
+    main(size(64_000_000, quick=10_000))

@@ -6,14 +6,13 @@
 import json
 import os
 import sqlite3
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from timing import compare, table
+from timing import compare, size, table
 
 from plaudit import Ledger, Signal
 from plaudit.systems import roadsense
@@ -178,4 +177,4 @@ def one_class(folder: Path, records: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(size(1_000_000, quick=5_000))

@@ -7,14 +7,13 @@ standard errors; with scikit-learn installed there is one with its Ridge as well
 
 import json
 import sqlite3
-import sys
 import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from timing import compare, table
+from timing import compare, size, table
 
 from plaudit import Ledger
 from plaudit.learn.off_policy import LoggedDecisions, evaluate, evaluate_decisions, named, read_decisions
@@ -182,4 +181,4 @@ def reading(path: Path, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    main(size(1_000_000, quick=5_000))

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from timing import table
+from timing import QUICK, size, table
 
 TOGETHER = 1 << 20
 WAYS = ("rescore_file", "pyarrow", "pyarrow, no dictionaries")
@@ -123,10 +123,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--way"]:
         one(*sys.argv[2:])
     else:
-        given = sys.argv[1:]
+        given = [argument for argument in sys.argv[1:] if argument != "--quick"]
         main(
-            int(given[0]) if given else 2_000_000,
-            int(given[1]) if len(given) > 1 else 3,
+            size(2_000_000, quick=10_000),
+            int(given[1]) if len(given) > 1 else 1 if QUICK else 3,
             given[2] if len(given) > 2 else tempfile.gettempdir(),
             tuple(given[3:]) or ("narrow", "wide"),
         )

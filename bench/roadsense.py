@@ -2,12 +2,12 @@
 
 import time
 
-from timing import Result, table
+from timing import QUICK, Result, table
 
 from plaudit.systems.roadsense.env import RoadSenseEnv
 from plaudit.systems.roadsense.scenario import Scenario
 
-STEPS, TURNS, ROUNDS = 50, 8, 60
+STEPS, TURNS, ROUNDS = (5, 1, 3) if QUICK else (50, 8, 60)
 CASES = (
     # peers, radio, what the environment is asked for, the ratio that is wanted. Where the radio has an end, the car
     # follows by itself: one that holds its speed would fall behind and hear nobody

@@ -4,13 +4,12 @@
 that it has not seen. Lost: how much less than the best candidate its advice is worth, a decision.
 """
 
-import sys
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from bandit_peers import ACTIONS, FEATURES, NAMES, Row
-from timing import Result, compare, table
+from timing import QUICK, Result, compare, table
 
 from bandits import Task, task
 from plaudit.learn import Decision, squarecb
@@ -128,4 +127,4 @@ def loss(way: Any, data: Task, records: int) -> float:
 
 
 if __name__ == "__main__":
-    main(1_000 if "--quick" in sys.argv[1:] else 10_000)
+    main(1_000 if QUICK else 10_000)

@@ -1,8 +1,20 @@
-"""Timing two ways of doing the same thing against each other, in turns, so that both meet the same machine."""
+"""Timing two ways of doing the same thing against each other, in turns, so that both meet the same machine.
 
+Every script takes `--quick`: it then runs at a size of seconds, to see that it works and not to measure.
+"""
+
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+QUICK = "--quick" in sys.argv[1:]
+
+
+def size(full: int, quick: int) -> int:
+    """Return the number that was given on the command line; else `full`, or `quick` with `--quick`."""
+    given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    return int(given[0]) if given else quick if QUICK else full
 
 
 @dataclass(frozen=True)
@@ -21,6 +33,8 @@ def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: 
 
     Many short rounds find a quiet moment for each on a busy machine, where a few long ones would not.
     """
+    if QUICK:
+        calls, rounds = 1, 2
     best = dict.fromkeys(contenders, float("inf"))
     for contender in contenders.values():
         contender()  # first calls compile, allocate and warm caches

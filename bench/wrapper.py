@@ -8,7 +8,6 @@ ranges, nor for NaN, and it keeps a reference to the last observation where the 
 wrapper has Numba compile the reward where that is installed, and the last line is without.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from timing import compare, table
+from timing import compare, size, table
 
 from plaudit import Field, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
@@ -178,4 +177,4 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1024)
+    main(size(1024, quick=8))

@@ -1,0 +1,35 @@
+"""Every benchmark runs, at a size of seconds: a script that nobody runs stops working unnoticed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parent.parent / "bench"
+SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+NEEDS = {
+    "gpu": ["jax"],
+    "hackmatrix": ["jax"],
+    "off_policy": ["scipy"],
+    "prove": ["z3"],
+    "rescore": ["pyarrow"],
+    "roadsense": ["libsumo", "gymnasium"],
+    "wrapper": ["gymnasium"],
+}
+"""Libraries without which a script has nothing to measure."""
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_benchmark_runs_and_prints_its_figures(script, tmp_path):
+    for library in NEEDS.get(script.stem, []):
+        pytest.importorskip(library)
+    command = [sys.executable, script, "--quick"]
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert any(character.isdigit() for character in done.stdout)
+
+
+def test_no_script_is_left_out():
+    assert len(SCRIPTS) >= 12
