@@ -9,7 +9,7 @@ from collections.abc import Callable
 from timing import QUICK, compare, table
 
 from plaudit import Report, Reward, check
-from plaudit.language.intervals import intervals
+from plaudit.language.intervals import bound_nodes
 from plaudit.systems import BUILT_IN, load
 
 ALL_SECONDS, READ_SECONDS = 5.0, 0.010
@@ -60,7 +60,10 @@ def timed(work: Callable[[], Report]) -> tuple[Report, list[float]]:
 def readings(rewards: dict[str, Reward]) -> None:
     rows: list[tuple[str, ...]] = [("reader and interval bounds", "nodes", "read", "bounds", "of the budget")]
     for name, reward in rewards.items():
-        made = {"read": lambda reward=reward: reread(reward), "bounds": lambda reward=reward: intervals(reward.program)}
+        made = {
+            "read": lambda reward=reward: reread(reward),
+            "bounds": lambda reward=reward: bound_nodes(reward.program),
+        }
         best = compare(made, calls=1, rounds=20).best
         share = (best["read"] + best["bounds"]) / READ_SECONDS
         rows.append((name, str(len(reward.program.nodes)), ms(best["read"]), ms(best["bounds"]), f"{share:.2f}x"))
@@ -70,7 +73,7 @@ def readings(rewards: dict[str, Reward]) -> None:
 def reread(reward: Reward) -> object:
     """Read every term of a reward again, from its syntax tree to one Program."""
     parts = {part: getattr(reward, part) for part in PARTS}
-    return Reward(**parts, fields=reward.fields.values(), params=reward.shared).program
+    return Reward(**parts, fields=reward.fields.values(), shared=reward.shared).program
 
 
 def ms(seconds: float) -> str:

@@ -1,13 +1,15 @@
 """Steps of HackMatrix a second, with a random legal policy, and where the time goes.
 
 `python bench/hackmatrix.py [environments …]`: needs JAX and NumPy alone, and runs from a checkout without installing
-it. A step is everything a training loop asks for: mask, action, enemies' turn, reward by component, new boards for the
-games that ended, and the observation, written to memory. The peer is the plain Python game that the tests hold the
-environment against, on one core, in the same run.
+it; with `--quick` everything is traced and nothing compiled, to see that it works. A step is everything a training loop
+asks for: mask, action, enemies' turn, reward by component, new boards for the games that ended, and the observation,
+written to memory. The peer is the plain Python game that the tests hold the environment against, on one core, in the
+same run.
 """
 
 import sys
 import time
+from collections import OrderedDict
 from functools import partial
 from pathlib import Path
 
@@ -17,18 +19,28 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import jax
 import jax.numpy as jnp
 
-from plaudit.systems.hackmatrix.boards.generation import renewed
+from plaudit.systems.hackmatrix.board_generation import renew
 from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
 from plaudit.systems.hackmatrix.env import action_mask, auto_reset_step, reset
 from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rewards import reward
 from plaudit.systems.hackmatrix.rules import Rules
 from plaudit.systems.hackmatrix.turns.actions import act
-from plaudit.systems.hackmatrix.turns.enemy_turn import enemy_turn
+from plaudit.systems.hackmatrix.turns.enemy_turn import take_enemy_turn
 
 RULES = Rules.reference()
+QUICK = "--quick" in sys.argv
 STEPS = 100
 """Steps in one program, as in training."""
+ROUNDS = 1 if QUICK else 5
+REPEATS = 20
+"""How often a part of a step is repeated in one program."""
+PLAIN_STEPS = 20 if QUICK else 2000
+
+
+def finish(function, *arguments):
+    """Return what a compiled function returns, once it is there; in a hurry, the shapes of it."""
+    return jax.eval_shape(function, *arguments) if QUICK else jax.block_until_ready(function(*arguments))
 
 
 def legal_action(key, mask):
@@ -51,8 +63,8 @@ def play(key, environments: int):
     def steps(key, carried):
         return jax.lax.scan(one_step, carried, jax.random.split(key, STEPS))
 
-    seen, state = jax.jit(jax.vmap(reset))(jax.random.split(key, environments))
-    sums = {term.name: jnp.zeros(environments) for term in reward.terms}
+    seen, state = finish(jax.jit(jax.vmap(reset)), jax.random.split(key, environments))
+    sums = OrderedDict((term.name, jnp.zeros(environments)) for term in reward.terms)  # as the environment has them
     return steps, (state, seen, sums)
 
 
@@ -61,19 +73,19 @@ def measure(environments: int) -> tuple[float, float, object]:
     key = jax.random.key(environments)
     start = time.perf_counter()
     steps, carried = play(key, environments)
-    carried, _ = jax.block_until_ready(steps(key, carried))
+    carried, _ = finish(steps, key, carried)
     compiled = time.perf_counter() - start
     best = float("inf")
-    for number in range(5):
+    for number in range(ROUNDS):
         start = time.perf_counter()
-        carried, ended = jax.block_until_ready(steps(jax.random.fold_in(key, number), carried))
+        carried, ended = finish(steps, jax.random.fold_in(key, number), carried)
         best = min(best, (time.perf_counter() - start) / STEPS)
-    assert int(ended.sum()) > 0
+    assert QUICK or int(ended.sum()) > 0
     return best, compiled, carried[0]
 
 
 def seconds_of(function, *arguments) -> float:
-    """Return the seconds of a part of a step: twenty times in one program, for one half of the batch or the other."""
+    """Return the seconds of a part of a step, repeated in one program, for one half of the batch or the other."""
     half = arguments[-1].shape[0] // 2
 
     @jax.jit
@@ -83,19 +95,19 @@ def seconds_of(function, *arguments) -> float:
             some = jax.tree.map(lambda leaf: jax.lax.dynamic_slice_in_dim(leaf, start, half), arguments)
             return jax.vmap(function)(*some)
 
-        return jax.lax.fori_loop(0, 20, once, once(0, None))
+        return jax.lax.fori_loop(0, REPEATS, once, once(0, None))
 
-    jax.block_until_ready(repeated(arguments))
+    finish(repeated, arguments)
     start = time.perf_counter()
-    jax.block_until_ready(repeated(arguments))
-    return (time.perf_counter() - start) / 20
+    finish(repeated, arguments)
+    return (time.perf_counter() - start) / REPEATS
 
 
 def parts(environments: int, state) -> dict[str, float]:
     """Return the seconds of each part of a step for a batch in mid-game."""
     key = jax.random.key(1)
     keys = jax.random.split(key, environments)
-    action = jax.vmap(legal_action)(keys, jax.vmap(action_mask)(state))
+    action = finish(jax.jit(jax.vmap(lambda key, state: legal_action(key, action_mask(state)))), keys, state)
     seeds = jax.random.bits(key, (environments, 2, 2), jnp.uint32)
     yes = jnp.ones(environments, bool)
     some = jnp.arange(environments) % 40 == 0
@@ -103,11 +115,11 @@ def parts(environments: int, state) -> dict[str, float]:
         "mask": seconds_of(lambda s, _: action_mask(s), state, action),
         "what the reward remembers": seconds_of(lambda s, a: remember(s, a, rules=RULES).before, state, action),
         "action": seconds_of(lambda s, b, a: act(b[0], s, a).state.snapshot(), state, seeds, action),
-        "enemies' turn": seconds_of(lambda s, b, w: enemy_turn(b, s, w).snapshot(), state, seeds, yes),
-        "keeping a snapshot": seconds_of(lambda s, w: s.history.pushed(s.snapshot(), w), state, yes),
+        "enemies' turn": seconds_of(lambda s, b, w: take_enemy_turn(b, s, w).snapshot(), state, seeds, yes),
+        "keeping a snapshot": seconds_of(lambda s, w: s.history.push(s.snapshot(), w), state, yes),
         "reward": seconds_of(lambda s, a, w: calculate_reward(s, ~w, ~w, ~w, a, rules=RULES), state, action, yes),
         "new boards": seconds_of(
-            lambda s, k, w: renewed(k, s, stage_over=False, game_over=w).snapshot(), state, keys, some
+            lambda s, k, w: renew(k, s, stage_over=False, game_over=w).snapshot(), state, keys, some
         ),
         "observation": seconds_of(lambda s, _: observe(s), state, action),
     }
@@ -115,20 +127,22 @@ def parts(environments: int, state) -> dict[str, float]:
 
 def plain_steps_a_second() -> float:
     """Return how many steps a second the plain Python game of the tests makes, with the same policy."""
-    from hackmatrix_model.draws import Draws
-    from hackmatrix_model.play import legal_actions, new_game, step
+    from support.hackmatrix_model.draws import Draws
+    from support.hackmatrix_model.play import legal_actions, new_game, step
 
-    draws, steps = Draws(0), 2000
+    draws = Draws(0)
     start, game = time.perf_counter(), new_game(draws)
-    for _ in range(steps):
+    for _ in range(PLAIN_STEPS):
         game, happened = step(game, draws.random.choice(legal_actions(game)), draws)
         if happened.died or happened.won:
             game = new_game(draws)
-    return steps / (time.perf_counter() - start)
+    return PLAIN_STEPS / (time.perf_counter() - start)
 
 
 def main(batches: list[int]) -> None:
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}; random legal actions, {STEPS} steps in a program")
+    if QUICK:
+        print("--quick: traced and not compiled, so the figures below mean nothing")
     peer = plain_steps_a_second()
     print(f"peer: the plain Python game of the tests, {peer:,.0f} steps/s on one core")
     for environments in batches:
@@ -145,4 +159,4 @@ def main(batches: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(number) for number in sys.argv[1:]] or [256, 2048])
+    main([int(number) for number in sys.argv[1:] if number != "--quick"] or ([16] if QUICK else [256, 2048]))

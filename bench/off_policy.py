@@ -16,7 +16,7 @@ import numpy as np
 from timing import compare, size, table
 
 from plaudit import Ledger
-from plaudit.learn.off_policy import LoggedDecisions, evaluate, evaluate_decisions, named, read_decisions
+from plaudit.learn.off_policy import LoggedDecisions, evaluate, evaluate_decisions, from_function, read_decisions
 from plaudit.systems import roadsense
 
 ACTIONS = ("chain", "flat", "star", "stay")
@@ -79,7 +79,7 @@ def by_hand(log: LoggedDecisions, likely: np.ndarray, *, sklearn: bool = False) 
 
 
 def estimating(log: LoggedDecisions, likely: np.ndarray) -> None:
-    policy = named(lambda contexts: likely, ACTIONS)
+    policy = from_function(lambda contexts: likely, ACTIONS)
     found = evaluate_decisions(log, policy)
     for name, (value, error) in by_hand(log, likely).items():
         assert abs(found[name].value - value) < 0.1 * error, name
@@ -166,7 +166,7 @@ def reading(path: Path, count: int) -> None:
         peer = timed(lambda: one_by_one(ledger, few)) / few
         parsed = timed(parse) / count
         read = timed(lambda: read_decisions(ledger, decision_class="topology")) / count
-        policy = named(lambda contexts: np.full((len(contexts), 4), 0.25), ACTIONS)
+        policy = from_function(lambda contexts: np.full((len(contexts), 4), 0.25), ACTIONS)
         whole = timed(lambda: evaluate(ledger, policy, decision_class="topology", reward=roadsense.reward)) / count
     print(f"Reading {count:,} decisions of a ledger ({path.stat().st_size / 1e6:,.0f} MB)")
     rows: list[tuple[str, ...]] = [("what", "µs a decision", "against the first")]

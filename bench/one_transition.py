@@ -35,7 +35,7 @@ def row(system, name, result, peer, count=1):
 
 def functions(system, hand, arguments, reward, inputs) -> list[tuple[str, ...]]:
     compiled = reward.compile("python", guard=False)
-    ordered = compiled.row(inputs)
+    ordered = compiled.convert_row(inputs)
     contenders = {
         "hand-written": lambda: hand(*arguments),
         "compiled, no guard": lambda: compiled.function(*ordered),
@@ -58,7 +58,7 @@ def main() -> None:
     phase = deepthinker.episode()[2]
     rows += functions("deepthinker", peers.deepthinker, tuple(phase.values()), deepthinker.reward, phase)
     move = hackmatrix.episode()[3]
-    flat = dict(zip(hackmatrix.reward.inputs, hackmatrix.reward.compile("python").row(move), strict=True))
+    flat = dict(zip(hackmatrix.reward.inputs, hackmatrix.reward.compile("python").convert_row(move), strict=True))
     rows += functions("hackmatrix", peers.hackmatrix, (flat,), hackmatrix.reward, move)
     table(rows)
 

@@ -18,8 +18,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrap
 from timing import compare, size, table
 
 from plaudit import Field, Reward, term
-from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.adapters.gymnasium import rows as scoring
+from plaudit.adapters.gymnasium import RewardWrapper, scoring
 
 LIMIT = 200
 BOX = spaces.Box(-np.inf, np.inf, (4,), np.float32)

@@ -13,16 +13,16 @@ from pathlib import Path
 
 from plaudit.systems.roadsense.env import RoadSenseEnv
 from plaudit.systems.roadsense.hazard import Hazard
-from plaudit.systems.roadsense.measured import Measured
-from plaudit.systems.roadsense.pictures import Frame, film, strip_chart, zones_of
+from plaudit.systems.roadsense.measurement import Measurement
+from plaudit.systems.roadsense.pictures import Frame, find_zones, save_film, save_strip_chart
 from plaudit.systems.roadsense.scenario import Scenario
-from plaudit.systems.roadsense.sumo import road
+from plaudit.systems.roadsense.sumo import find_road
 from plaudit.systems.roadsense.world import CarModel
 
 SEED = 7
 TITLE = "R0, actions at their original scale: parking pays, a safe stop is fined"
 
-Rule = Callable[[Measured], int | list[float]]
+Rule = Callable[[Measurement], int | list[float]]
 
 
 def drive(env: RoadSenseEnv, rule: Rule) -> list[Frame]:
@@ -37,17 +37,17 @@ def drive(env: RoadSenseEnv, rule: Rule) -> list[Frame]:
     return frames
 
 
-def always_cautious(measured: Measured) -> int:
+def always_cautious(measured: Measurement) -> int:
     """Brake a little, whatever happens."""
     return 1
 
 
-def sensible(measured: Measured) -> int:
+def sensible(measured: Measurement) -> int:
     """Brake when the car ahead is near, and harder when it is nearer."""
     return 3 if measured.distance < 15 else 2 if measured.distance < 20 else 0
 
 
-def warned(measured: Measured) -> list[float]:
+def warned(measured: Measurement) -> list[float]:
     """Brake at 4 m/s² until the warning has faded, else let the car follow by itself."""
     return [0.5 if measured.warned_fading > 0.01 else 0.0]
 
@@ -62,7 +62,7 @@ def draw_film(path: Path) -> None:
         limit=315,
     )
     frames = drive(env, warned)[200:]
-    film(frames, path, road=road("curved").shape, zones=zones_of(env.reward))
+    save_film(frames, path, road=find_road("curved").shape, zones=find_zones(env.reward))
 
 
 def draw_chart(path: Path) -> None:
@@ -73,7 +73,7 @@ def draw_chart(path: Path) -> None:
         name: drive(RoadSenseEnv(reward="R0", scale="per_step", hazard=hazard, limit=400), rule)
         for name, rule in rules.items()
     }
-    strip_chart(drives, path, title=TITLE)
+    save_strip_chart(drives, path, title=TITLE)
 
 
 if __name__ == "__main__":

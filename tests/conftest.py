@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from hypothesis import Phase, settings
 
-from local_spark import spark
-from mounts import NOT_ALLOWED
-from postgres import postgres, postgres_url
+from support.local_spark import spark
+from support.mounts import NOT_ALLOWED
+from support.postgres import postgres, postgres_url
 
 __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 

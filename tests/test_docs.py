@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
-import pages
 import plaudit
 from plaudit.cli import main
+from support import pages
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bandits import LEARNERS, context_of
 from golden.make import CONTEXT, identity, records
 from golden.rewards import REWARDS, ROWS
 from plaudit import Ledger, Reward, learn
+from support.bandits import LEARNERS, context_of
 
 GOLDEN = Path(__file__).parent / "golden"
 

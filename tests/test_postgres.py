@@ -10,11 +10,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from postgres import Server
+from support.postgres import Server
 
 STARTS_ONE = """
 import sys
-from postgres import Server
+from support.postgres import Server
 server = Server()
 server.start()
 print(server.folder, server.url(), flush=True)

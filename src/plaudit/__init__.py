@@ -3,65 +3,46 @@
 import typing
 
 from plaudit.checks.bounds import Bound, Bounds, bounds
-from plaudit.checks.check import check
-from plaudit.checks.finding import Finding, Report
-from plaudit.checks.gate import assert_reward_ok
+from plaudit.checks.check import assert_reward_ok, check
+from plaudit.checks.finding import Finding
 from plaudit.checks.prove import Difference, Proof, prove
+from plaudit.checks.report import Report
 from plaudit.errors import (
     DefinitionError,
-    DuplicateName,
     FileError,
     InputError,
     KeyConflict,
-    LedgerBroken,
     LedgerBusy,
     LedgerError,
-    LedgerTooNew,
-    MessageRefused,
     MissingExtra,
-    MissingField,
     NotEvaluable,
-    NotFinite,
     NotInLedger,
     OutOfRange,
-    OutsideDomain,
     PlauditError,
-    ProbeTimeout,
     ReadError,
-    ShapeMismatch,
-    SimulatorError,
     SpecError,
-    SwitchInFlight,
-    SwitchNotPrepared,
     TargetError,
-    UnknownCategory,
-    UnknownField,
-    UnknownInput,
-    UnknownParameter,
-    UnsupportedNode,
-    UnusedField,
     VersionConflict,
-    WrongType,
 )
 from plaudit.language.field import Field
-from plaudit.reward.fact import Fact, fact
-from plaudit.reward.prefer import Preference, prefer
+from plaudit.reward.declared import Fact, Preference, fact, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
 from plaudit.reward.term import Term, term
-from plaudit.targets.scores import Scores
+from plaudit.targets.compiled import Scores
 
 if typing.TYPE_CHECKING:
+    from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.record import Entry, Record
-    from plaudit.ledger.store import Ledger
-    from plaudit.ledger.writer import Receipt
+    from plaudit.ledger.storage.buffered import Receipt
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Bound",
     "Bounds",
     "DefinitionError",
     "Difference",
-    "DuplicateName",
     "Entry",
     "Fact",
     "Field",
@@ -70,21 +51,14 @@ __all__ = [
     "InputError",
     "KeyConflict",
     "Ledger",
-    "LedgerBroken",
     "LedgerBusy",
     "LedgerError",
-    "LedgerTooNew",
-    "MessageRefused",
     "MissingExtra",
-    "MissingField",
     "NotEvaluable",
-    "NotFinite",
     "NotInLedger",
     "OutOfRange",
-    "OutsideDomain",
     "PlauditError",
     "Preference",
-    "ProbeTimeout",
     "Proof",
     "ReadError",
     "Receipt",
@@ -92,23 +66,13 @@ __all__ = [
     "Report",
     "Reward",
     "Scores",
-    "ShapeMismatch",
     "Signal",
-    "SimulatorError",
     "SpecError",
-    "SwitchInFlight",
-    "SwitchNotPrepared",
     "TargetError",
     "Term",
     "TermScore",
-    "UnknownCategory",
-    "UnknownField",
-    "UnknownInput",
-    "UnknownParameter",
-    "UnsupportedNode",
-    "UnusedField",
     "VersionConflict",
-    "WrongType",
+    "__version__",
     "assert_reward_ok",
     "bounds",
     "check",
@@ -118,7 +82,7 @@ __all__ = [
     "term",
 ]
 
-_LEDGER = {"Entry": "record", "Ledger": "store", "Receipt": "writer", "Record": "record"}
+_LEDGER = {"Entry": "record", "Ledger": "ledger", "Receipt": "storage.buffered", "Record": "record"}
 """What is imported when it is first asked for: a ledger needs libraries that rewards do not."""
 
 

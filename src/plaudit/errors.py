@@ -15,17 +15,12 @@ PlauditError
 │   ├── OutOfRange                    a number outside its declared range, or a row that breaks a fact
 │   ├── UnknownCategory               a text that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
-│   ├── ShapeMismatch                 columns of different lengths
-│   └── ProbeTimeout (TimeoutError)   a measurement of a running task did not come in time
+│   └── ShapeMismatch                 columns of different lengths
 ├── TargetError                       a reward that cannot be compiled for a target
 │   ├── MissingExtra (ImportError)    the target's library is not installed
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
 ├── NotEvaluable (ValueError)         a log of decisions that can carry no estimate for another policy
-├── MessageRefused (RuntimeError)     a message that the topology or a queue does not let through
-├── SwitchInFlight (RuntimeError)     a switch of topology was asked for while another one runs
-├── SwitchNotPrepared (RuntimeError)  a switch of topology was to be ended that had not begun
-├── SimulatorError (RuntimeError)     a simulator that died, refused what it was given, or is taken
 ├── FileError (OSError)               a file that cannot be read or written
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
     ├── KeyConflict (ValueError)      a key that is taken by another record
@@ -104,37 +99,12 @@ class ShapeMismatch(InputError):
     """The columns of a batch differ in length."""
 
 
-class ProbeTimeout(InputError, TimeoutError):
-    """A measurement of a running task, such as a run of its tests, did not come in time."""
-
-
 class SpecError(PlauditError, ValueError):
     """A JSON specification cannot be loaded."""
 
 
 class NotEvaluable(PlauditError, ValueError):
     """A log of decisions can carry no estimate of what another policy would have earned."""
-
-
-class MessageRefused(PlauditError, RuntimeError):
-    """A message was not let through; `reason` says why in a word, for programs."""
-
-    def __init__(self, message: str, *, reason: str = "refused") -> None:
-        """Say what was refused; `reason` is one of the codes that the router names."""
-        super().__init__(message)
-        self.reason = reason
-
-
-class SwitchInFlight(PlauditError, RuntimeError):
-    """A switch of topology was asked for while another one runs."""
-
-
-class SwitchNotPrepared(PlauditError, RuntimeError):
-    """A switch of topology was to be ended that had not begun, or not got that far."""
-
-
-class SimulatorError(PlauditError, RuntimeError):
-    """A simulator died, refused what it was given, or is taken by another environment."""
 
 
 class FileError(PlauditError, OSError):

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tables import table
+from support.tables import table
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-import sums
+from support import sums
 
 RECORDED = Path(__file__).parent / "recorded"
 

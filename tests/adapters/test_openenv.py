@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sums
 from plaudit import DefinitionError, Field, MissingExtra, Reward, Signal, SpecError, term
 from plaudit.adapters.openenv import components, rubric
+from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
 REWARD, CLAMPED = sums.reward(), sums.reward(low=-0.25, high=1.0)

@@ -1,19 +1,26 @@
 """Ray on this machine gives, row by row, what one process gives."""
 
+from importlib.util import find_spec
+
 import pyarrow.parquet as pq
 import pytest
 
-from plaudit import FileError, InputError, MissingField
+from plaudit import FileError, InputError
 from plaudit.adapters.ray import rescore_with_ray
+from plaudit.errors import MissingField
 from plaudit.ledger.dataset import rescore_file
-from tables import made, table
+from support.tables import made, table
 
-ray = pytest.importorskip("ray", reason="needs plaudit[ray]")
-pytestmark = pytest.mark.filterwarnings("default")  # Ray warns of itself, and leaves sockets to the garbage collector
+pytestmark = [
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs plaudit[ray]"),
+    pytest.mark.filterwarnings("default"),  # Ray warns of itself, and leaves sockets to the garbage collector
+]
 
 
 @pytest.fixture(scope="module")
 def cluster():
+    import ray
+
     ray.init(
         num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
     )

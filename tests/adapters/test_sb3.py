@@ -1,19 +1,14 @@
 """The callback on real training: what it logs of each term adds up to what was trained on."""
 
 import functools
+from types import SimpleNamespace
 
 import gymnasium
 import pytest
-import torch
-from stable_baselines3 import DQN, PPO
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
-from stable_baselines3.common.logger import KVWriter, Logger
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv
 
-from plaudit import DefinitionError, Field, MissingField, Reward, term
+from plaudit import DefinitionError, Field, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.adapters.sb3 import RewardTermsCallback
+from plaudit.errors import MissingField
 
 
 @term
@@ -46,48 +41,72 @@ def features(obs, action, next_obs, info):
 
 
 def cartpole(mode="add"):
+    from stable_baselines3.common.monitor import Monitor
+
     return Monitor(RewardWrapper(gymnasium.make("CartPole-v1"), BALANCE, features, mode=mode))
 
 
-class Kept(KVWriter):
-    """Keeps what is logged."""
+@pytest.fixture(scope="module")
+def sb3():
+    """Return what the tests need of Stable-Baselines3, which is imported no sooner: it brings PyTorch."""
+    import stable_baselines3
+    import torch
+    from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+    from stable_baselines3.common.logger import KVWriter, Logger
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import DummyVecEnv
 
-    def __init__(self):
-        self.rows = []
+    from plaudit.adapters.sb3 import RewardTermsCallback
 
-    def write(self, key_values, key_excluded, step=0):
-        self.rows.append(dict(key_values))
-
-    def close(self):
-        pass
-
-
-class Paid(BaseCallback):
-    """Keeps the rewards that the algorithm itself was given since the last dump."""
-
-    def _on_step(self):
-        self.model.paid.append(self.locals["rewards"].copy())
-        return True
-
-
-def trained(algorithm, profile, steps, env, **options):
-    """Return what was logged while an algorithm trained, and the rewards that it was given."""
     torch.set_num_threads(1)
-    kept = Kept()
-    model = algorithm("MlpPolicy", env, seed=0, device="cpu", **options)
-    model.set_logger(Logger(None, [kept]))
-    model.paid = []
-    model.learn(steps, callback=CallbackList([RewardTermsCallback(profile), Paid()]), log_interval=1)
-    return kept.rows, model.paid
+
+    class Rows(KVWriter):
+        """Keeps what is logged."""
+
+        def __init__(self):
+            self.rows = []
+
+        def write(self, key_values, key_excluded, step=0):
+            self.rows.append(dict(key_values))
+
+        def close(self):
+            pass
+
+    class Paid(BaseCallback):
+        """Keeps the rewards that the algorithm itself was given since the last dump."""
+
+        def _on_step(self):
+            self.model.paid.append(self.locals["rewards"].copy())
+            return True
+
+    def train(algorithm, profile, steps, env, **options):
+        """Return what was logged while an algorithm trained, and the rewards that it was given."""
+        writer = Rows()
+        model = algorithm("MlpPolicy", env, seed=0, device="cpu", **options)
+        model.set_logger(Logger(None, [writer]))
+        model.paid = []
+        model.learn(steps, callback=CallbackList([RewardTermsCallback(profile), Paid()]), log_interval=1)
+        return writer.rows, model.paid
+
+    return SimpleNamespace(
+        PPO=stable_baselines3.PPO,
+        DQN=stable_baselines3.DQN,
+        DummyVecEnv=DummyVecEnv,
+        Logger=Logger,
+        Monitor=Monitor,
+        RewardTermsCallback=RewardTermsCallback,
+        Rows=Rows,
+        train=train,
+    )
 
 
 def logged(row, name):
     return [row[name.format(term)] for term in TERMS]
 
 
-def test_the_sums_of_episodes_add_up_to_the_return_that_ppo_reports():
-    env = DummyVecEnv([cartpole] * 3)
-    rows, _ = trained(PPO, "isaac", 4000, env, n_steps=256, batch_size=256, n_epochs=1)
+def test_the_sums_of_episodes_add_up_to_the_return_that_ppo_reports(sb3):
+    env = sb3.DummyVecEnv([cartpole] * 3)
+    rows, _ = sb3.train(sb3.PPO, "isaac", 2000, env, n_steps=128, batch_size=128, n_epochs=1)
     rows = [row for row in rows if "rollout/ep_rew_mean" in row]
     assert len(rows) >= 5
     for row in rows:
@@ -95,33 +114,35 @@ def test_the_sums_of_episodes_add_up_to_the_return_that_ppo_reports():
         assert row["Train/mean_reward"] == pytest.approx(row["rollout/ep_rew_mean"], rel=1e-6)
 
 
-def test_the_means_of_steps_add_up_to_the_rewards_that_ppo_was_given():
-    env = DummyVecEnv([functools.partial(cartpole, "add")] * 2)
-    rows, paid = trained(PPO, "trl", 2000, env, n_steps=250, batch_size=250, n_epochs=1)
+def test_the_means_of_steps_add_up_to_the_rewards_that_ppo_was_given(sb3):
+    env = sb3.DummyVecEnv([functools.partial(cartpole, "add")] * 2)
+    rows, paid = sb3.train(sb3.PPO, "trl", 1000, env, n_steps=125, batch_size=125, n_epochs=1)
     rows = [row for row in rows if "reward" in row]
     assert len(rows) == 4
     for at, row in enumerate(rows):
-        given = [reward for rewards in paid[250 * at : 250 * (at + 1)] for reward in rewards]
+        given = [reward for rewards in paid[125 * at : 125 * (at + 1)] for reward in rewards]
         assert sum(logged(row, "rewards/{}/mean")) == pytest.approx(row["reward"], rel=1e-6)
         assert row["reward"] == pytest.approx(sum(map(float, given)) / len(given), rel=1e-5)
 
 
-def test_an_algorithm_that_logs_within_a_rollout_reports_the_same_episodes():
-    rows, _ = trained(DQN, "isaac", 1200, cartpole(), learning_starts=100, buffer_size=1000, train_freq=(50, "step"))
+def test_an_algorithm_that_logs_within_a_rollout_reports_the_same_episodes(sb3):
+    rows, _ = sb3.train(
+        sb3.DQN, "isaac", 1200, cartpole(), learning_starts=100, buffer_size=1000, train_freq=(50, "step")
+    )
     rows = [row for row in rows if "rollout/ep_rew_mean" in row]
     assert len(rows) >= 10
     for row in rows:
         assert sum(logged(row, "Episode_Reward/{}")) == pytest.approx(row["rollout/ep_rew_mean"], rel=1e-6)
 
 
-def test_training_that_goes_on_keeps_its_episodes():
-    kept = Kept()
-    model = PPO("MlpPolicy", cartpole(), seed=0, device="cpu", n_steps=64, batch_size=64, n_epochs=1)
-    model.set_logger(Logger(None, [kept]))
-    callback = RewardTermsCallback()
+def test_training_that_goes_on_keeps_its_episodes(sb3):
+    writer = sb3.Rows()
+    model = sb3.PPO("MlpPolicy", cartpole(), seed=0, device="cpu", n_steps=64, batch_size=64, n_epochs=1)
+    model.set_logger(sb3.Logger(None, [writer]))
+    callback = sb3.RewardTermsCallback()
     for _ in range(3):
         model.learn(192, callback=callback, log_interval=1, reset_num_timesteps=False)
-    row = [row for row in kept.rows if "rollout/ep_rew_mean" in row][-1]
+    row = [row for row in writer.rows if "rollout/ep_rew_mean" in row][-1]
     assert sum(logged(row, "Episode_Reward/{}")) == pytest.approx(row["rollout/ep_rew_mean"], rel=1e-6)
 
 
@@ -133,16 +154,18 @@ class Told(gymnasium.Wrapper):
         return obs, reward, terminated, truncated, {**info, "reward_components": {"alive": float(reward)}}
 
 
-def test_components_that_an_environment_tells_itself_are_summed_up():
-    rows, _ = trained(PPO, "isaac", 512, Monitor(Told(gymnasium.make("CartPole-v1"))), n_steps=256, n_epochs=1)
+def test_components_that_an_environment_tells_itself_are_summed_up(sb3):
+    rows, _ = sb3.train(
+        sb3.PPO, "isaac", 512, sb3.Monitor(Told(gymnasium.make("CartPole-v1"))), n_steps=256, n_epochs=1
+    )
     assert rows[-1]["Episode_Reward/alive"] == pytest.approx(rows[-1]["rollout/ep_rew_mean"])
 
 
-def test_an_environment_that_is_not_wrapped_is_refused_with_what_to_do():
+def test_an_environment_that_is_not_wrapped_is_refused_with_what_to_do(sb3):
     with pytest.raises(MissingField, match="info has no 'reward_components': wrap the environment in .*RewardWrapper"):
-        trained(PPO, "isaac", 64, gymnasium.make("CartPole-v1"), n_steps=64)
+        sb3.train(sb3.PPO, "isaac", 64, gymnasium.make("CartPole-v1"), n_steps=64)
 
 
-def test_a_profile_that_is_not_there_is_refused():
+def test_a_profile_that_is_not_there_is_refused(sb3):
     with pytest.raises(DefinitionError, match="no profile 'isac'. Did you mean 'isaac'"):
-        RewardTermsCallback("isac")
+        sb3.RewardTermsCallback("isac")

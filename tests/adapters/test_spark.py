@@ -3,10 +3,11 @@
 import pyarrow.parquet as pq
 import pytest
 
-from plaudit import Field, FileError, InputError, MissingField, Reward, term
+from plaudit import Field, FileError, InputError, Reward, term
 from plaudit.adapters.spark import rescore_with_spark
+from plaudit.errors import MissingField
 from plaudit.ledger.dataset import rescore_file
-from tables import made, pa, table
+from support.tables import made, pa, table
 
 pytestmark = pytest.mark.filterwarnings("default")  # Spark leaves sockets to the garbage collector
 

@@ -9,11 +9,12 @@ from gymnasium.vector import SyncVectorEnv
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.summary.writer import event_file_writer
 
-import walks
-from plaudit import DefinitionError, FileError, MissingExtra, MissingField
+from plaudit import DefinitionError, FileError, MissingExtra
+from plaudit.adapters.components import Profile
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.adapters.profiles import Profile
 from plaudit.adapters.tensorboard import RewardCurves, Scalars
+from plaudit.errors import MissingField
+from support import walks
 
 HELD = walks.reward(low=-0.5, high=1.0)
 
@@ -97,7 +98,7 @@ def test_without_tensorboard_the_extra_is_named(tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "tensorboard"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(MissingExtra, match=r"need tensorboard.*\. Install it: pip install 'plaudit\[gym\]'"):
+    with pytest.raises(MissingExtra, match=r"need tensorboard.*\. Install it: pip install 'plaudit\[tensorboard\]'"):
         RewardCurves(tmp_path)
 
 

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sums
-from plaudit import DefinitionError, MissingField, OutOfRange, ShapeMismatch, WrongType
+from plaudit import DefinitionError, OutOfRange
 from plaudit.adapters.trl import reward_func, reward_funcs
+from plaudit.errors import MissingField, ShapeMismatch, WrongType
+from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "trl.json").read_text(encoding="utf-8"))
 REWARD, CLAMPED = sums.reward(), sums.reward(low=-0.25, high=1.0)
@@ -147,7 +148,7 @@ def test_an_input_that_cannot_be_scored_is_an_error_and_never_none():
     ids=repr,
 )
 def test_a_completion_that_is_neither_text_nor_messages_is_refused_with_its_sample(completion):
-    with pytest.raises(WrongType, match="(?s)a completion is a text or a list of messages, not .*in sample 1$"):
+    with pytest.raises(WrongType, match="(?s)a completion is a string or a list of messages, not .*in sample 1$"):
         reward_func(REWARD, sums.features)(["", ""], ["5", completion], answer=["5", "5"])
 
 

@@ -13,9 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import sums
-from plaudit import DefinitionError, MissingField, OutOfRange, WrongType
+from plaudit import DefinitionError, OutOfRange
 from plaudit.adapters.verifiers import rubric_func, rubric_funcs, task_reward
+from plaudit.errors import MissingField, WrongType
+from support import sums
 
 FOLDER = Path(__file__).parent / "recorded"
 RUBRIC, TASK = (
@@ -99,7 +100,7 @@ def test_an_input_that_cannot_be_scored_raises_or_is_nan():
     assert math.isnan(called(rubric_func(REWARD, features, on_bad="mask"), RUBRIC))
     assert all(math.isnan(called(func, RUBRIC)) for func in rubric_funcs(REWARD, features, on_bad="mask").funcs)
     unreadable = {**RUBRIC, "completion": None}  # which the features themselves refuse
-    with pytest.raises(WrongType, match="a completion is a text or a list of messages, not None"):
+    with pytest.raises(WrongType, match="a completion is a string or a list of messages, not None"):
         called(rubric_func(REWARD, sums.features), unreadable)
     assert math.isnan(called(rubric_func(REWARD, sums.features, on_bad="mask"), unreadable))
     with pytest.raises(MissingField, match="asks for 'trace'"):

@@ -6,58 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import outputs, samples, share
 from plaudit import DefinitionError, Field, Reward, fact, term
-from plaudit.checks.ask import Solver
 from plaudit.checks.bounds import Bound, Ranges, bounds
-from plaudit.checks.boxes import close
-from plaudit.checks.smt import available
-from plaudit.checks.subject import Subject
-from plaudit.systems import load
-from written import readable, reward_from
+from plaudit.checks.model import RewardModel
+from plaudit.checks.solver.boxes import is_close
+from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.z3 import is_available
+from support.asking import outputs, samples, share
+from support.samples import following
+from support.written import readable, reward_from
 
-PROVING = [False, True] if available() else [False]
-GOLDEN = [
-    ("roadsense", "R0", -113, 1),
-    ("roadsense", "R8", -103, 4),
-    ("roadsense", "R11", -108, 6),
-    ("hackmatrix", None, -627.26, 101187.34),
-    ("deepthinker", None, -0.80, 0.70),
-]
-
-
-@pytest.mark.parametrize("z3", PROVING)
-@pytest.mark.parametrize(("name", "version", "low", "high"), GOLDEN)
-def test_the_built_in_rewards_lie_where_they_are_known_to(name, version, low, high, z3):
-    reward = load(name, version)
-    total = Ranges(Subject(reward), Solver(z3=z3), facts=False).span("total").bound(Subject(reward))
-    assert (total.low, total.high) == pytest.approx((low, high))
-    assert total.exact
-    for row, end in ((total.lowest, total.low), (total.highest, total.high)):
-        assert reward.compile("python")(row).total == pytest.approx(end)
-
-
-@pytest.mark.parametrize("z3", PROVING)
-def test_apex_is_unbounded_above_but_for_the_fact_that_tokens_only_rise(z3):
-    subject = Subject(load("apex"))
-    free = Ranges(subject, Solver(z3=z3), facts=False).span("total")
-    assert (free.low, free.high) == (-math.inf, math.inf)
-    assert Ranges(subject, Solver(z3=z3)).span("total").high == pytest.approx(2.0)
+PROVING = [False, True] if is_available() else [False]
 
 
 def test_facts_narrow_what_can_happen():
-    assert bounds(load("roadsense")).total == Bound(-113.0, 1.0)
-    assert bounds(load("roadsense"), facts=True).total == Bound(-103.0, 1.0)
+    assert bounds(following).total == Bound(-123.0, 1.0)
+    assert bounds(following, facts=True).total == Bound(-119.0, 1.0)  # who brakes hard has braked when it was close
 
 
 def holds(bound, value):
-    return bound.low <= value <= bound.high or close(value, bound.low) or close(value, bound.high)
+    return bound.low <= value <= bound.high or is_close(value, bound.low) or is_close(value, bound.high)
 
 
 def check_that_they_hold(case, seed, solver):
     """Assert that random rows lie within the bounds of everything, and that exact ends are attained."""
-    subject = Subject(case.reward)
-    found = Ranges(subject, solver, facts=False).bounds()
+    model = RewardModel(case.reward)
+    found = Ranges(model, solver, facts=False).bounds()
     named = {"total": found.total}
     named |= {f"{name}.value": bound for name, bound in found.values.items()}
     named |= {f"{name}.score": bound for name, bound in found.scores.items()}
@@ -68,17 +42,17 @@ def check_that_they_hold(case, seed, solver):
     if found.total.exact and math.isfinite(found.total.size):
         for row, end in ((found.total.lowest, found.total.low), (found.total.highest, found.total.high)):
             if all(abs(value) < 1e300 or value == math.inf for value in row.values() if isinstance(value, float)):
-                assert close(case.reward.compile("python")(row).total, end), (row, end)
+                assert is_close(case.reward.compile("python")(row).total, end), (row, end)
 
 
-@share(0.1)
+@share(0.06)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_without_z3(case, seed):
     check_that_they_hold(case, seed, Solver(z3=False))
 
 
-@pytest.mark.skipif(not available(), reason="z3 is not installed")
-@share(0.05)
+@pytest.mark.skipif(not is_available(), reason="z3 is not installed")
+@share(0.03)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_with_z3(case, seed):
     check_that_they_hold(case, seed, Solver(timeout=0.05))
@@ -89,10 +63,10 @@ UNIT = Field("x", low=0, high=1)
 
 def test_inputs_that_go_together_are_seen_through_by_z3_alone():
     reward = reward_from("def f(x): return 3 * x - 2 * x + (1 - x)", UNIT)
-    without = Ranges(Subject(reward), Solver(z3=False)).span("total")
+    without = Ranges(RewardModel(reward), Solver(z3=False)).span("total")
     assert not without.exact
     assert without.low < 1 < without.high
-    if available():
+    if is_available():
         assert bounds(reward).total == Bound(1.0, 1.0)
 
 

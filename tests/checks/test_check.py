@@ -1,15 +1,23 @@
-"""`check` as a whole: which rules run, what is allowed, what is left undecided, and every witness really scored."""
+"""`check` and `assert_reward_ok`."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 
-from asking import really, share
 from plaudit import DefinitionError, Field, Reward, fact, prefer, term
-from plaudit.checks.check import check
+from plaudit.checks.check import assert_reward_ok, check, list_failing
 from plaudit.checks.rules import RULES
-from plaudit.checks.smt import available
-from strategies import load
-from written import readable, reward_from
+from plaudit.checks.solver.z3 import is_available
+from support import reports
+from support.asking import really, share
+from support.reports import CLEAN, FULL, REWARD, instead_of_check
+from support.samples import maze
+from support.strategies import load
+from support.written import readable, reward_from
 
 UNIT = Field("x", low=0, high=1)
 
@@ -177,7 +185,7 @@ def test_a_reward_without_any_range_is_checked_as_far_as_it_goes():
     report = check(made)
     assert report.ok or codes(report) <= {"missing-range", "unbounded", "jump", "pays-for-staying"}
     assert {"missing-range", "unbounded", "jump", "pays-for-staying"} <= codes(report)
-    assert not report.undecided or not available()
+    assert not report.undecided or not is_available()
     for finding in report:
         assert all(total is not None for total in really(made, finding))
         assert all(abs(v) <= 1e6 for step in finding.witness for v in step.inputs.values())
@@ -292,3 +300,112 @@ def test_whatever_is_found_in_a_random_reward_is_really_so(case):
         totals = really(made, finding)
         if finding.code in ("may-divide-by-zero", "not-a-number"):
             assert totals == [None]
+
+
+ADVICE = reports.report(reports.finding())
+
+
+@pytest.mark.parametrize(
+    ("found", "fail_on", "fails"),
+    [
+        (CLEAN, "advice", False),
+        (ADVICE, "never", False),
+        (ADVICE, "warning", False),
+        (ADVICE, "advice", True),
+        (FULL, "never", False),
+        (FULL, "warning", True),
+        (FULL, "advice", True),
+    ],
+)
+def test_the_gate_opens_and_shuts_by_severity(monkeypatch, found, fail_on, fails):
+    instead_of_check(monkeypatch, lambda reward, **asked: found)
+    assert bool(list_failing(found, fail_on)) is fails
+    if fails:
+        with pytest.raises(AssertionError):
+            assert_reward_ok(REWARD, fail_on=fail_on)
+    else:
+        assert assert_reward_ok(REWARD, fail_on=fail_on) is found
+
+
+def test_the_error_is_the_report(monkeypatch):
+    instead_of_check(monkeypatch, lambda reward, **asked: FULL)
+    with pytest.raises(AssertionError) as raised:
+        assert_reward_ok(REWARD)
+    said = str(raised.value)
+    assert said.startswith("reaching@1  ")
+    assert "warning  loop-that-pays  total\n  It falls by 1 at distance = 2.\n" in said
+    assert said.endswith("1 allowed")
+    assert "\x1b" not in said
+
+
+def test_what_is_asked_reaches_the_check(monkeypatch):
+    given = {
+        "only": ["jump"],
+        "ignore": {"unbounded"},
+        "outcomes": {"idle": [{"distance": 1.0}]},
+        "timeout": 0.5,
+        "limit": 7.0,
+        "z3": False,
+    }
+    asked = {}
+    instead_of_check(monkeypatch, lambda reward, **options: asked.update(options, reward=reward) or CLEAN)
+    assert_reward_ok(REWARD, **given)
+    assert asked == {"reward": REWARD, **given}
+
+
+def test_the_gate_takes_whatever_the_check_takes():
+    of_check, of_gate = (dict(inspect.signature(each).parameters) for each in (check, assert_reward_ok))
+    assert of_gate.pop("fail_on").default == "warning"
+    assert of_gate == of_check
+
+
+def test_a_gate_that_does_not_exist_is_refused():
+    with pytest.raises(DefinitionError, match=r"fail_on='warnings' is not one of .* Did you mean 'warning'\?"):
+        assert_reward_ok(REWARD, fail_on="warnings")
+
+
+def test_pytest_shows_the_report_and_the_line_of_the_test(tmp_path):
+    (tmp_path / "test_mine.py").write_text(
+        "import reports\n"
+        "from plaudit.checks.check import assert_reward_ok\n"
+        "def test_mine(monkeypatch):\n"
+        "    reports.instead_of_check(monkeypatch, lambda reward, **asked: reports.FULL)\n"
+        "    assert_reward_ok(reports.REWARD)\n",
+        encoding="utf-8",
+    )
+    folders = [path for path in sys.path if path]
+    script = f"import sys; sys.path[:0] = {folders!r}; import pytest; sys.exit(pytest.main(['-p', 'no:cacheprovider']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert ">       assert_reward_ok(reports.REWARD)\nE" in done.stdout
+    assert "E       AssertionError: reaching@1" in done.stdout
+    assert "E       warning  loop-that-pays  total" in done.stdout
+    assert "__tracebackhide__" not in done.stdout
+
+
+def test_a_real_reward_with_a_flaw_does_not_pass():
+    with pytest.raises(AssertionError, match="loop-that-pays"):
+        assert_reward_ok(maze)
+    assert assert_reward_ok(maze, ignore=["loop-that-pays"]).ok
+
+
+def test_a_string_is_one_code_of_the_gate():
+    assert assert_reward_ok(REWARD, fail_on="never", only="jump").undecided == ()
+
+
+SCRIPT = """
+from concurrent.futures import ThreadPoolExecutor
+from plaudit import check
+from support.samples import handover, maze, research
+
+with ThreadPoolExecutor(3) as pool:
+    reports = list(pool.map(check, [maze, handover, research] * 2))
+print([[finding.code for finding in report] for report in reports[:3]] == [[f.code for f in r] for r in reports[3:]])
+"""
+
+
+def test_checks_in_threads_give_the_same_reports_and_keep_stdout():
+    tests = str(Path(__file__).parent.parent)
+    script = f"import sys; sys.path.insert(0, {tests!r})\n{SCRIPT}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")

@@ -7,13 +7,14 @@ import sys
 
 import pytest
 
-from plaudit.checks.finding import Place, Report
+from plaudit.checks.finding import SourceLine
+from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.cli.check import FOUND
-from plaudit.cli.errors import FAILED
 from plaudit.errors import DefinitionError
-from plaudit.systems import BUILT_IN, load
-from reports import finding, instead_of_check
+from plaudit.terminal import FAILED
+from support.command_line import BUILT_IN, built_in
+from support.reports import finding
 
 
 @pytest.fixture
@@ -23,18 +24,20 @@ def asked(monkeypatch) -> list[dict]:
 
     def answer(reward, **options) -> Report:
         questions.append({"reward": reward, **options})
-        warning = finding("loop-that-pays", severity="warning", place=Place(os.path.join(os.getcwd(), "my car.py"), 7))
+        warning = finding(
+            "loop-that-pays", severity="warning", place=SourceLine(os.path.join(os.getcwd(), "my car.py"), 7)
+        )
         found = () if reward.name == "apex" else (warning,)
         return Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint, findings=found)
 
-    instead_of_check(monkeypatch, answer)
+    monkeypatch.setattr("plaudit.cli.check.check_reward", answer)
     return questions
 
 
 def test_a_clean_reward_is_a_line_and_exit_code_0(plaudit, asked):
     result = plaudit("check", "apex")
     assert result.exit_code == 0
-    assert result.stdout == f"apex@explicit  {load('apex').fingerprint[:12]}  nothing to complain about\n"
+    assert result.stdout == f"apex@explicit  {built_in('apex').fingerprint[:12]}  nothing to complain about\n"
     assert result.stderr == ""
 
 
@@ -56,7 +59,7 @@ def test_several_rewards_are_checked_in_order_each_once(plaudit, asked):
 def test_all_are_the_built_in_ones(plaudit, asked):
     plaudit("check", "--all", "roadsense@R8")
     names = [f"{one['reward'].name}@{one['reward'].version}" for one in asked]
-    assert names == [*(f"{name}@{load(name).version}" for name in BUILT_IN), "roadsense@R8"]
+    assert names == [*(f"{name}@{built_in(name).version}" for name in BUILT_IN), "roadsense@R8"]
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("warning", 1), ("advice", 1), ("never", 0)])
@@ -161,8 +164,8 @@ def test_a_finding_without_a_place_stands_in_the_file_that_was_named(plaudit, mo
     def answer(reward, **options) -> Report:
         return Report(reward="r", version="1", fingerprint="", findings=(finding(place=None),))
 
-    instead_of_check(monkeypatch, answer)
-    (tmp_path / "r.json").write_text(load("roadsense").to_json(), encoding="utf-8")
+    monkeypatch.setattr("plaudit.cli.check.check_reward", answer)
+    (tmp_path / "r.json").write_text(built_in("roadsense").to_json(), encoding="utf-8")
     (run,) = json.loads(plaudit("check", "r.json", "--format", "sarif").stdout)["runs"]
     assert run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "r.json"}
 
@@ -189,7 +192,7 @@ def test_a_check_that_fails_leaves_no_file(plaudit, monkeypatch, tmp_path):
     def answer(reward, **options):
         raise DefinitionError("no.")
 
-    instead_of_check(monkeypatch, answer)
+    monkeypatch.setattr("plaudit.cli.check.check_reward", answer)
     (tmp_path / "report").write_text("old", encoding="utf-8")
     result = plaudit("check", "roadsense", "--output", "report")
     assert (result.exit_code, result.stderr) == (FAILED, "Error: no.\n")
@@ -215,7 +218,7 @@ def test_a_terminal_gets_colours_and_a_file_none(plaudit, asked, monkeypatch, tm
 
 def test_progress_is_told_on_a_terminal(plaudit, asked, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("plaudit.cli.check.job._is_terminal", lambda: True)
+    monkeypatch.setattr("plaudit.terminal._is_watched", lambda: True)
     assert "checking roadsense (2 of 2)" in plaudit("check", "apex", "roadsense").stderr
     assert plaudit("check", "roadsense").stderr == ""
 
@@ -319,7 +322,7 @@ def test_every_total_of_a_witness_is_what_the_reward_gives(plaudit):
         for step in [step for each in one["findings"] for step in each["witness"]]:
             inputs = {name: float(value) for name, value in step["inputs"].items()}
             if len(inputs) == 3:  # a witness may leave out what makes no difference to its term
-                assert load("roadsense").score(**inputs).total == pytest.approx(step["total"])
+                assert built_in("roadsense").score(**inputs).total == pytest.approx(step["total"])
 
 
 def test_without_z3_the_command_works_and_says_what_stays_open():

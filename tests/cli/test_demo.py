@@ -1,21 +1,34 @@
 """`plaudit demo`: the tour, on any terminal."""
 
 import os
+from functools import cache
 
 import numpy as np
 import pytest
 
-from plaudit import Field, Reward, term
-from plaudit.cli.synthetic import synthetic
-from plaudit.systems import BUILT_IN, load
+from plaudit import Field, Reward, check, term
+from plaudit.cli.demo import build_columns
+from support.command_line import BUILT_IN, built_in
 
 
+@pytest.fixture
+def checked(monkeypatch):
+    """Check each reward once for all tests of this file: what the tour says of it is the same each time."""
+    monkeypatch.setattr("plaudit.cli.demo.check", check_once)
+
+
+@cache
+def check_once(reward, only):
+    return check(reward, only=only)
+
+
+@pytest.mark.usefixtures("checked")
 def test_the_tour_shows_the_rewards_their_terms_a_rate_and_what_to_try_next(plaudit):
     result = plaudit("demo", "--rows", "2000")
     assert result.exit_code == 0
     for name in BUILT_IN:
-        assert f"{name}@{load(name).version}" in result.stdout
-        assert all(each.name in result.stdout for each in load(name).terms)
+        assert f"{name}@{built_in(name).version}" in result.stdout
+        assert all(each.name in result.stdout for each in built_in(name).terms)
     assert "2,000 made-up transitions" in result.stdout
     assert "per second" in result.stdout
     assert "What to try next" in result.stdout
@@ -24,6 +37,7 @@ def test_the_tour_shows_the_rewards_their_terms_a_rate_and_what_to_try_next(plau
     assert "\x1b" not in result.stdout
 
 
+@pytest.mark.usefixtures("checked")
 def test_the_tour_remembers_an_episode_and_leaves_nothing_behind(plaudit, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     shown = plaudit("demo", "--rows", "1").stdout
@@ -35,19 +49,21 @@ def test_the_tour_remembers_an_episode_and_leaves_nothing_behind(plaudit, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("checked")
 def test_a_million_transitions_are_the_default(plaudit):
     shown = plaudit("demo").stdout
     assert "1,000,000 made-up transitions each" in shown
     assert "million" in shown
 
 
+@pytest.mark.usefixtures("checked")
 @pytest.mark.parametrize("width", ["10", "30", "64", "200"])
 def test_any_width_will_do(plaudit, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", width)
     assert plaudit("demo", "--rows", "1").exit_code == 0
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow), "utf-8"])
 def test_any_encoding_will_do(process, encoding):
     running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, PYTHONUTF8="0", NO_COLOR="1")
     printed, told = running.communicate()
@@ -82,8 +98,8 @@ def test_a_terminal_without_colours_gets_none(tmp_path, no_color):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_made_up_transitions_are_within_what_the_fields_allow(name):
-    reward = load(name)
-    batch = synthetic(reward, 500, np.random.default_rng(1))
+    reward = built_in(name)
+    batch = build_columns(reward, 500, np.random.default_rng(1))
     assert tuple(batch) == reward.inputs
     assert reward.compile("numpy")(batch).ok.all()
 
@@ -101,4 +117,4 @@ def test_made_up_transitions_of_any_field():
         Field("e", length=3, low=0, high=0),
     ]
     reward = Reward("all", version="1", terms=[all_of_them], fields=fields)
-    assert reward.compile("numpy")(synthetic(reward, 100, np.random.default_rng(1))).ok.all()
+    assert reward.compile("numpy")(build_columns(reward, 100, np.random.default_rng(1))).ok.all()

@@ -11,7 +11,7 @@ import pytest
 
 from plaudit import PlauditError
 from plaudit.cli import main
-from plaudit.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERRUPTED
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -32,6 +32,28 @@ def test_help_names_every_command_and_every_kind_of_reward(plaudit):
     shown = plaudit("--help").stdout
     assert all(f"  {name} " in shown for name in main.commands)
     assert all(form in shown for form in ("roadsense@R8", "file.py:name", "package.module:name", "JSON"))
+
+
+@pytest.mark.parametrize("group", ["plaudit", "ledger"])
+def test_the_list_of_commands_says_what_each_says_of_itself(group):
+    found = main if group == "plaudit" else main.commands[group]
+    summaries = {name: command.get_short_help_str(1000) for name, command in found.commands.items()}
+    assert summaries == found.summaries
+
+
+def test_no_command_needs_an_extra_before_it_runs():
+    script = (
+        "import sys; from plaudit.cli import main\n"
+        "groups = [main]\n"
+        "for group in groups: groups += [each for each in group.commands.values() if hasattr(each, 'commands')]\n"
+        "print(len(groups), *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    count, *modules = done.stdout.split()
+    assert count == "6"  # the command line, its ledger, and the four kinds of commands that systems bring
+    assert {"plaudit.cli.rescore", "plaudit.systems.roadsense.commands.train"} <= set(modules)
+    extras = {"gymnasium", "hypothesis", "jax", "matplotlib", "numba", "pyarrow", "scipy", "sqlglot", "torch", "z3"}
+    assert {name.partition(".")[0] for name in modules} & extras == set()
 
 
 def test_version_is_shown(plaudit):

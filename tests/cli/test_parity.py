@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from plaudit.checks.parity import Command, Function, Recorded
-from plaudit.cli.errors import INTERRUPTED, TERMINATED, Terminated, terminable
-from plaudit.cli.parity.job import meant
-from plaudit.systems import load
+from plaudit.cli.parity import find_program
+from plaudit.terminal import INTERRUPTED, TERMINATED, Terminated, handle_signals
+from support.command_line import built_in
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
 
@@ -147,7 +147,7 @@ def test_what_is_no_function_is_told(plaudit, tmp_path, text, told):
 
 
 def test_recorded_pairs_are_compared(plaudit, write):
-    pairs = [{"inputs": row, "total": load("roadsense").score(**row).total} for row in rows()]
+    pairs = [{"inputs": row, "total": built_in("roadsense").score(**row).total} for row in rows()]
     write("pairs.jsonl", *pairs)
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
     assert (result.exit_code, result.stdout) == (0, "roadsense@R0 and pairs.jsonl agree on 4 rows.\n")
@@ -167,8 +167,9 @@ def rows():
 
 
 def test_a_fact_that_the_row_breaks_is_told(plaudit, tmp_path):
-    source = "from plaudit.systems import load\n\n\ndef total(**row):\n"
-    source += "    return load('roadsense').score(**row).total + (row['deceleration'] < -1)\n"
+    (tmp_path / "r.json").write_text(built_in("roadsense").to_json(), encoding="utf-8")
+    source = "from pathlib import Path\nfrom plaudit import Reward\n\nREWARD = Reward.from_json(Path('r.json').read_text())\n"
+    source += "\n\ndef total(**row):\n    return REWARD.score(**row).total + (row['deceleration'] < -1)\n"
     (tmp_path / "other.py").write_text(source, encoding="utf-8")
     shown = plaudit("parity", "roadsense", "--against", "other.py:total").stdout
     assert "The row breaks a declared fact: brakes." in shown
@@ -229,14 +230,14 @@ def test_the_kind_of_what_is_compared_is_told_from_its_text(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "with space.jsonl").write_text("", encoding="utf-8")
     (tmp_path / "mine.py").write_text("def f():\n    return 0\n", encoding="utf-8")
-    assert meant("./program") == Command("./program")
-    assert meant("./replay drive.jsonl") == Command("./replay drive.jsonl")
-    assert meant("with space.jsonl") == Recorded("with space.jsonl")
-    assert isinstance(meant("mine.py:f"), Function)
-    assert isinstance(meant("json:dumps"), Function)
-    assert meant("C:\\program.exe") == Command("C:\\program.exe")
-    assert meant("echo a:b") == Command("echo a:b")
-    assert meant("mine.py:f", shell=True) == Command("mine.py:f", shell=True)
+    assert find_program("./program") == Command("./program")
+    assert find_program("./replay drive.jsonl") == Command("./replay drive.jsonl")
+    assert find_program("with space.jsonl") == Recorded("with space.jsonl")
+    assert isinstance(find_program("mine.py:f"), Function)
+    assert isinstance(find_program("json:dumps"), Function)
+    assert find_program("C:\\program.exe") == Command("C:\\program.exe")
+    assert find_program("echo a:b") == Command("echo a:b")
+    assert find_program("mine.py:f", shell=True) == Command("mine.py:f", shell=True)
 
 
 def test_the_program_in_c_is_found_out(plaudit, tmp_path):
@@ -259,12 +260,12 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 @posix
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
 def test_a_signal_that_got_lost_is_raised_again(number, error):
-    with pytest.raises(error), terminable() as check:
+    with pytest.raises(error), handle_signals() as check:
         check()
         with suppress(error):
             signal.raise_signal(number)
         check()
-    with pytest.raises(error), terminable():
+    with pytest.raises(error), handle_signals():
         with suppress(error):
             signal.raise_signal(number)
         raise ValueError("a consequence")

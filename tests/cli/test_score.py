@@ -9,7 +9,8 @@ import stat
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.systems import BUILT_IN, load, system
+from support.command_line import built_in
+from support.samples import EPISODES, SAMPLES
 
 ROWS = [
     {"distance": 30.0, "deceleration": 1.0, "action": 0},
@@ -34,9 +35,10 @@ def plain(value: object) -> object:
 
 
 @pytest.mark.parametrize("form", ["nested", "flat", "csv", "python"])
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_every_form_gives_what_the_reward_gives_to_the_bit(plaudit, write, objects, name, form):
-    reward, rows = load(name), system(name).episode()
+    reward, rows = SAMPLES[name], EPISODES[name]
+    write("reward.json", reward.to_json())
     if form == "csv":
         table = [flat(row) for row in rows]
         lines = [[str(row.get(column, "")) for column in reward.inputs] for row in table]
@@ -46,7 +48,7 @@ def test_every_form_gives_what_the_reward_gives_to_the_bit(plaudit, write, objec
     else:
         write("rows.jsonl", *(plain(flat(row) if form == "flat" else row) for row in rows))
     source = "rows.csv" if form == "csv" else "rows.jsonl"
-    assert plaudit("score", name, "--input", source, "--output", "scores.jsonl").exit_code == 0
+    assert plaudit("score", "reward.json", "--input", source, "--output", "scores.jsonl").exit_code == 0
     for at, (row, scored) in enumerate(zip(rows, objects("scores.jsonl"), strict=True)):
         signal = reward.score(**row)
         assert scored == {
@@ -75,7 +77,7 @@ def test_knobs_come_from_a_file_and_from_the_command_line(plaudit, write, object
     [scored] = objects("s.jsonl")
     assert scored["values"] == {"safety": -50.0, "comfort": -24.0, "appropriateness": 0.0}
     assert scored["scores"]["comfort"] == -8.0
-    tuned = load("roadsense").with_params(
+    tuned = built_in("roadsense").with_params(
         {"unsafe_dist": 16.0, "comfort.weight": 3.0, "comfort.penalty_harsh_brake": -8.0},
         safety={"reward_collision": -50.0},
     )
@@ -83,7 +85,8 @@ def test_knobs_come_from_a_file_and_from_the_command_line(plaudit, write, object
 
 
 def test_a_flag_is_set_by_true_or_false(plaudit, write):
-    write("rows.jsonl", system("deepthinker").episode()[0])
+    deltas = {"score_delta": 0.4, "consistency_delta": 0.1, "grounding_delta": 0.2, "alignment_events": 0}
+    write("rows.jsonl", {**deltas, "cost_tokens": 1800, "cost_latency_ms": 4000, "time_budget_used_pct": 0.1})
     assert plaudit("score", "deepthinker", "-i", "rows.jsonl", "-o", "-", "--set", "time.overrun=true").exit_code == 0
 
 
@@ -132,7 +135,7 @@ def test_the_outcome_as_json(plaudit, write):
     assert json.loads(result.stdout) == {
         "reward": "roadsense",
         "version": "R0",
-        "fingerprint": load("roadsense").fingerprint,
+        "fingerprint": built_in("roadsense").fingerprint,
         "input": "rows.jsonl",
         "output": "scores.csv",
         "bad_rows": "scores.bad.jsonl",
@@ -255,7 +258,7 @@ def test_a_vector_that_cannot_be_is_told(plaudit, vectors, write, row, told):
 
 
 def test_an_absent_value_takes_its_default(plaudit, write, tmp_path):
-    header = ",".join(name for name in load("apex").inputs if not name.endswith("phase"))
+    header = ",".join(name for name in built_in("apex").inputs if not name.endswith("phase"))
     write("rows.csv", header, *[",".join("0" for _ in header.split(","))] * 2)
     assert plaudit("score", "apex", "-i", "rows.csv", "-o", "s.csv").exit_code == 0
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.cli.score import stream
-from plaudit.systems import load
+from plaudit.cli import scoring
+from support.command_line import built_in
 
 GOOD = '{"distance": 30.0, "deceleration": 1.0, "action": 0}'
 HEADER = "distance,deceleration,action"
@@ -121,7 +121,7 @@ def test_a_line_that_is_not_utf_8_is_kept_byte_for_byte(plaudit, write, objects,
 @pytest.mark.parametrize("length", [50, 51, 52, 53, 99, 100, 101, 500])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
 def test_a_line_that_is_too_long_is_kept_byte_for_byte(plaudit, tmp_path, objects, monkeypatch, length, end):
-    monkeypatch.setattr(stream, "LONGEST_LINE", 51)
+    monkeypatch.setattr(scoring, "LONGEST_LINE", 51)
     line = b'{"distance": ' + b"1" * length
     good = b'{"distance":9,"deceleration":1,"action":0}\n'
     (tmp_path / "rows.jsonl").write_bytes(good + line + end + (good if end else b""))
@@ -244,7 +244,7 @@ def test_a_file_without_rows_has_no_scores(plaudit, tmp_path, name, content):
         ("rows.csv", b'"distance,deceleration,action\n', "rows.csv, line 1: this is not a line of CSV"),
         ("rows.csv", b"\xffdistance\n", "rows.csv, line 1: byte 1 is not UTF-8."),
         ("rows.csv", "distance\n".encode("utf-16"), "rows.csv is UTF-16 text; save it as UTF-8."),
-        ("rows.csv", b"x" * (stream.LONGEST_LINE + 1), "rows.csv is not CSV: its first line is longer than"),
+        ("rows.csv", b"x" * (scoring.LONGEST_LINE + 1), "rows.csv is not CSV: its first line is longer than"),
         ("rows.jsonl", GOOD.encode("utf-16"), "rows.jsonl is UTF-16 text; save it as UTF-8."),
         (
             "rows.jsonl",
@@ -344,7 +344,7 @@ def denied(*arguments, **options):
 
 def test_an_input_without_permission_is_told(plaudit, write, monkeypatch):
     write("rows.jsonl", GOOD)
-    monkeypatch.setattr("plaudit.cli.score.files.open", denied, raising=False)
+    monkeypatch.setattr("plaudit.cli.streams.open", denied, raising=False)
     result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
     assert (result.exit_code, result.stderr) == (2, "Error: rows.jsonl cannot be read: Permission denied\n")
 
@@ -410,7 +410,7 @@ def test_the_reward_is_found_before_any_file_is_touched(plaudit, tmp_path):
 
 
 def test_a_specification_scores_like_the_reward_it_came_from(plaudit, write, objects, tmp_path):
-    (tmp_path / "r.json").write_text(load("roadsense").to_json(), encoding="utf-8")
+    (tmp_path / "r.json").write_text(built_in("roadsense").to_json(), encoding="utf-8")
     write("rows.jsonl", GOOD)
     assert plaudit("score", "r.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0

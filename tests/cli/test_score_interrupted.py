@@ -83,29 +83,30 @@ sys.exit(code)
 
 
 @posix
+@pytest.mark.parametrize("rows", [100_000, pytest.param(300_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
-def test_memory_does_not_grow_with_the_file(tmp_path, suffix):
+def test_memory_does_not_grow_with_the_file(tmp_path, suffix, rows):
     row = ROW if suffix == "jsonl" else b"30.0,1.0,0\n"
     header = b"" if suffix == "jsonl" else b"distance,deceleration,action\n"
 
-    def most_memory(rows: int, longest: int) -> int:
+    def most_memory(count: int, longest: int) -> int:
         with open(tmp_path / f"rows.{suffix}", "wb") as file:
             file.write(header)
-            for _ in range(rows // 1_000):
+            for _ in range(count // 1_000):
                 file.write(row * 1_000)
             file.writelines(b"x" * 1_000 for _ in range(longest // 1_000))  # one bad row, which is kept whole
-            file.write(b"\n" + b"{}\n" * (rows // 10))  # and many small ones
+            file.write(b"\n" + b"{}\n" * (count // 10))  # and many small ones
         command = ["score", "roadsense", "-i", f"rows.{suffix}", "-o", f"scores.{suffix}"]
         done = subprocess.run([sys.executable, "-c", MEASURED, *command], cwd=tmp_path, capture_output=True)
         assert done.returncode == 1, done.stderr
         with open(tmp_path / f"scores.{suffix}", "rb") as file:
-            assert sum(1 for _ in file) == rows + (suffix == "csv")
+            assert sum(1 for _ in file) == count + (suffix == "csv")
         with open(tmp_path / "scores.bad.jsonl", "rb") as file:
-            assert sum(1 for _ in file) == 1 + rows // 10
+            assert sum(1 for _ in file) == 1 + count // 10
         return int(done.stdout)
 
     small = most_memory(1_000, 1_000_000)
-    large = most_memory(300_000, 60_000_000)
+    large = most_memory(rows, 60_000_000)
     assert large < 1.25 * small
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from bandits import LEARNERS, context_of, lived  # noqa: E402 - after the path
 from golden.rewards import REWARDS, ROWS  # noqa: E402
 from plaudit import Ledger, learn  # noqa: E402
 from plaudit.systems import BUILT_IN, system  # noqa: E402
+from support.bandits import LEARNERS, context_of, run_steps  # noqa: E402 - after the path
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1), ((0.0, 2.0, -1.0), 0.9)]
 CONTEXT = (0.4, -0.2, 1.5)
@@ -46,7 +46,7 @@ def main() -> None:
         ledger.compact()
     decisions = {}
     for name, learner in LEARNERS.items():
-        state = lived(learner, STEPS)
+        state = run_steps(learner, STEPS)
         learn.save(HERE / f"learner-{name.replace(' ', '-')}.json", learner, state, note="kept")
         decision = learner.choose(state, 3, context_of(learner, CONTEXT))
         decisions[name] = {"action": decision.action, "probability": decision.probability}

@@ -67,7 +67,7 @@ errand = Reward(
         TORQUE,
         Field("level", low=0, high=9, monotone="up", role="state", doc="How far it came."),
     ],
-    params={"scale": 0.75},
+    shared={"scale": 0.75},
     action="torque",
     facts=[still_at_rest],
     prefer=[prefer({"phase": "code", "going": True}, over={"phase": "plan", "going": True}, because="it is work")],

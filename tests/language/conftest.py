@@ -3,8 +3,7 @@
 import pytest
 
 from plaudit.language.program import Program
-from plaudit.targets.emit import emit
-from plaudit.targets.scalar import NAMES, SCALAR, function
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
 
 
 def _evaluate(nodes, inputs, row=()):
@@ -19,7 +18,7 @@ def _evaluator(nodes, inputs, params=None):
     code = emit(program, everything, SCALAR)
     arguments = [f"x{i}" for i in range(len(inputs))] + [f"p{i}" for i in range(len(program.params))]
     result = "".join(f"{code.texts[at]}, " for at in everything)
-    return function("values", arguments, [*code.lines, f"return ({result})"], {**NAMES, **code.tables})
+    return build_function("values", arguments, [*code.lines, f"return ({result})"], {**SCALAR_NAMES, **code.tables})
 
 
 @pytest.fixture(scope="session")

@@ -8,34 +8,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from columns import as_arguments, as_columns
 from plaudit import Field, InputError, Reward, term
-from plaudit.language.intervals import intervals
-from plaudit.language.sure import surely
+from plaudit.language.intervals import bound_nodes
+from plaudit.language.static import analyse_program
 from plaudit.targets import compile_program
-from strategies import cases, rows
-from tolerance import trace
+from support.columns import as_arguments, as_columns
+from support.strategies import cases, rows
+from support.tolerance import trace
 
 
 @settings(max_examples=max(1, settings.default.max_examples // 2), report_multiple_bugs=False)
 @given(cases(), st.integers(0, 2**32))
 def test_every_value_lies_in_its_interval_and_what_surely_holds_does(case, seed):
     columns = as_columns(case, rows(case, seed, 48))
-    program = case.reward.program.bound()
+    program = case.reward.program.bind()
     values = trace(program, as_arguments(program, columns))
     inside = in_range(case.reward, columns)
-    for at, (value, interval) in enumerate(zip(values, intervals(program), strict=True)):
+    for at, (value, interval) in enumerate(zip(values, bound_nodes(program), strict=True)):
         number = value[inside].astype(float)
         within = (interval.low <= number) & (number <= interval.high)
         within |= np.isnan(number) & (interval == (-math.inf, math.inf))
         assert within.all(), f"{program.nodes[at]} is {number[~within]}, outside {interval}"
-    for at in surely(program).holds:
+    for at in analyse_program(program).holds:
         assert values[at][inside].all(), f"{program.nodes[at]} does not hold"
 
 
 def in_range(reward, columns):
     """Return the rows whose inputs lie in their declared sets, whatever becomes of them afterwards."""
-    program = replace(reward.program, domain=())
+    program = replace(reward.program, value_guards=())
     return compile_program(program, "numpy", on_bad="mask")(columns).ok
 
 

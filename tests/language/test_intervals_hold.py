@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from columns import as_inputs
-from plaudit import Field, OutsideDomain
+from plaudit import Field
+from plaudit.errors import OutsideDomain
 from plaudit.language import nodes as n
-from plaudit.language.interval import ANYTHING, Interval, hull, of_field
-from plaudit.language.intervals import intervals
-from plaudit.language.sure import surely
-from strategies import rows
-from written import readable, reward_from
+from plaudit.language.intervals import ANYTHING, Interval, bound_field, bound_nodes, join_intervals
+from plaudit.language.static import analyse_program
+from support.columns import as_inputs
+from support.strategies import rows
+from support.written import readable, reward_from
 
 ODD = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 1e300, -1e300, 5e-324, 710.0, -0.99)
 
@@ -26,7 +26,7 @@ def holds(interval, value):
 
 def check(program, sample, evaluator, *, ranges):
     """Assert that what is known of `program` before any row is true of every row of `sample`."""
-    found, sure = intervals(program, ranges=ranges), surely(program, ranges=ranges)
+    found, sure = bound_nodes(program, ranges=ranges), analyse_program(program, ranges=ranges)
     partial = sorted(sure.defined)
     nodes = (*program.nodes, *(n.Defined(at) for at in partial))
     values_of = evaluator(nodes, program.inputs, program.params)
@@ -52,9 +52,9 @@ def in_range(program, sample, evaluator):
 @settings(max_examples=40)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_what_is_known_of_rows_in_range_is_true_of_them(evaluator, case, seed):
-    door = case.reward.compile("python")
-    sample = [door.row(as_inputs(row)) for row in rows(case, seed, 12, bad=0)]
-    for program in (case.reward.program, case.reward.program.bound()):
+    compiled = case.reward.compile("python")
+    sample = [compiled.convert_row(as_inputs(row)) for row in rows(case, seed, 12, bad=0)]
+    for program in (case.reward.program, case.reward.program.bind()):
         allowed = list(in_range(program, sample, evaluator))
         check(program, allowed, evaluator, ranges=True)
 
@@ -72,7 +72,7 @@ def anything(field, chance):
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_what_is_known_without_ranges_is_true_of_any_numbers_at_all(evaluator, case, seed):
     chance = random.Random(seed)
-    for program in (case.reward.program, case.reward.program.bound()):
+    for program in (case.reward.program, case.reward.program.bind()):
         sample = [tuple(anything(field, chance) for field in program.inputs.values()) for _ in range(12)]
         check(program, sample, evaluator, ranges=False)
 
@@ -91,13 +91,13 @@ def test_what_is_known_without_ranges_is_true_of_any_numbers_at_all(evaluator, c
     ],
 )
 def test_a_field_s_interval_is_what_it_lets_in(parts, low, high):
-    assert of_field(Field("x", **parts)) == Interval(low, high)
+    assert bound_field(Field("x", **parts)) == Interval(low, high)
 
 
 @pytest.mark.parametrize("outside", ["clip", "allow"])
 def test_an_infinite_field_without_a_checked_range_may_be_infinite(outside):
     field = Field("x", low=0, high=1, infinite=True, outside=outside)
-    assert of_field(field).high == math.inf
+    assert bound_field(field).high == math.inf
     reward = reward_from("def f(x): return math.floor(x)", field)
     if outside == "clip":
         assert reward.score(x=math.inf).total == 1.0
@@ -130,13 +130,13 @@ UNIT = Field("x", low=0, high=1)
 )
 def test_bounds_are_as_tight_as_the_operations_allow(text, low, high):
     program = reward_from(f"def f(x): return {text}", UNIT).program
-    found = intervals(program)[program.outputs["total"]]
+    found = bound_nodes(program)[program.outputs["total"]]
     assert found == pytest.approx(Interval(low, high))
 
 
 def test_a_clamped_reward_lies_within_its_clamps():
     program = reward_from("def f(x): return 100 * x - 50", UNIT, low=-1, high=2).program
-    assert intervals(program)[program.outputs["total"]] == Interval(-1, 2)
+    assert bound_nodes(program)[program.outputs["total"]] == Interval(-1, 2)
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_clamped_reward_lies_within_its_clamps():
     ],
 )
 def test_an_operation_is_surely_defined_where_the_ranges_say_so(text, sure):
-    program = reward_from(f"def f(x): return {text}", UNIT).program.bound()
-    partial = {at for at, node in enumerate(program.nodes) if isinstance(node, n.PARTIAL)}
-    assert (partial <= surely(program).defined) is sure
-    assert not partial & surely(program, ranges=False).defined or "round" in text or "floor" in text
+    program = reward_from(f"def f(x): return {text}", UNIT).program.bind()
+    partial = {at for at, node in enumerate(program.nodes) if node.partial}
+    assert (partial <= analyse_program(program).defined) is sure
+    assert not partial & analyse_program(program, ranges=False).defined or "round" in text or "floor" in text
 
 
 def test_the_smallest_interval_around_two():
-    assert hull(Interval(0, 1), Interval(-2, 0.5)) == Interval(-2, 1)
+    assert join_intervals(Interval(0, 1), Interval(-2, 0.5)) == Interval(-2, 1)
     assert Interval(0, 1).finite
     assert not Interval(0, math.inf).finite
     assert not ANYTHING.finite

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from columns import as_arguments, as_columns
-from plaudit import DefinitionError, Field, Reward, UnknownParameter, term
+from plaudit import DefinitionError, Field, Reward, term
+from plaudit.errors import UnknownParameter
 from plaudit.language import nodes as n
-from plaudit.language.kinds import kinds
-from plaudit.language.program import Builder, prune, reachable
-from running import by_row
-from strategies import cases, rows
-from tolerance import trace
+from plaudit.language.kinds import infer_kinds
+from plaudit.language.program import Builder, find_reachable, prune
+from support.columns import as_arguments, as_columns
+from support.running import by_row
+from support.strategies import cases, rows
+from support.tolerance import trace
 
 few = settings(max_examples=max(1, settings.default.max_examples // 4), report_multiple_bugs=False)
 
@@ -55,7 +56,7 @@ def test_pruning_keeps_what_is_needed_with_operands_first():
     kept, moved = prune(nodes, [3])
     assert kept == (n.Input("x"), n.Const(2.0), n.Mul(0, 1))
     assert moved == {1: 0, 2: 1, 3: 2}
-    assert list(reachable(nodes, [3, 1])) == [1, 2, 3]
+    assert list(find_reachable(nodes, [3, 1])) == [1, 2, 3]
 
 
 def test_a_chain_of_any_length_is_walked_without_recursion():
@@ -63,7 +64,7 @@ def test_a_chain_of_any_length_is_walked_without_recursion():
     nodes += [n.Neg(i) for i in range(20_000)]
     kept, _ = prune(tuple(nodes), [20_000])
     assert len(kept) == 20_001
-    assert len(kinds(kept, {"x": Field("x")}, {})) == 20_001
+    assert len(infer_kinds(kept, {"x": Field("x")}, {})) == 20_001
 
 
 @few
@@ -72,7 +73,7 @@ def test_every_operand_stands_before_its_user_and_every_node_is_needed(case):
     program = case.reward.program
     assert all(at < here for here, node in enumerate(program.nodes) for at in n.operands(node))
     roots = [*program.outputs.values(), *(guard.node for guard in program.guards())]
-    assert sorted(reachable(program.nodes, roots)) == list(range(len(program.nodes)))
+    assert sorted(find_reachable(program.nodes, roots)) == list(range(len(program.nodes)))
     assert len({repr(node) for node in program.nodes}) == len(program.nodes)
 
 
@@ -80,7 +81,7 @@ def test_every_operand_stands_before_its_user_and_every_node_is_needed(case):
 @given(cases())
 def test_every_node_has_a_kind_and_every_output_is_a_number(case):
     program = case.reward.program
-    found = kinds(program.nodes, program.inputs, program.params)
+    found = infer_kinds(program.nodes, program.inputs, program.params)
     assert {found[at] for at in program.outputs.values()} == {"number"}
     assert {found[guard.node] for guard in program.guards()} == {"flag"}
 
@@ -89,7 +90,7 @@ def test_every_node_has_a_kind_and_every_output_is_a_number(case):
 @given(cases(), st.integers(0, 2**32))
 def test_binding_the_parameters_changes_no_bit_of_any_output(case, seed):
     columns = as_columns(case, rows(case, seed, 24))
-    whole, bound = case.reward.program, case.reward.program.bound()
+    whole, bound = case.reward.program, case.reward.program.bind()
     assert bound.params == {}
     assert not any(isinstance(node, n.Param) for node in bound.nodes)
     before, after = (trace(p, as_arguments(p, columns)) for p in (whole, bound))
@@ -102,7 +103,7 @@ def test_binding_the_parameters_changes_no_bit_of_any_output(case, seed):
 @given(cases())
 def test_a_program_can_be_put_together_again_from_nothing_but_its_nodes(case):
     program = case.reward.program
-    assert program.pruned() == program
+    assert program.prune() == program
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_operands_of_the_wrong_kind_are_refused(nodes, words):
         "job": Field("job", values=("calm", "wild")),
     }
     with pytest.raises(DefinitionError, match=words):
-        kinds(nodes, inputs, {"gain": 1.0})
+        infer_kinds(nodes, inputs, {"gain": 1.0})
 
 
 @term(weight=2.0, low=-1.0)
@@ -145,11 +146,11 @@ def test_parameters_are_bound_to_their_values_or_to_others():
     program = Reward("gains", version="1", terms=[gained], fields=[Field("x", low=0, high=9)]).program
     x = np.array([1.0])
     for params, total in ((None, 6.0), ({"gained.gain": 5.0}, 10.0), ({"gained.on": False}, 0.0)):
-        bound = program.bound(params)
+        bound = program.bind(params)
         assert trace(bound, [x])[bound.outputs["total"]].tolist() == [total]
-    assert program.values({"gained.gain": 5.0})["gained.gain"] == 5.0
+    assert program.fill_params({"gained.gain": 5.0})["gained.gain"] == 5.0
     with pytest.raises(UnknownParameter, match="no parameter 'gained.gian'. Did you mean 'gained.gain'"):
-        program.values({"gained.gian": 5.0})
+        program.fill_params({"gained.gian": 5.0})
 
 
 def test_a_constant_operation_outside_its_domain_stays_outside_when_parameters_are_bound():

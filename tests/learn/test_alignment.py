@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plaudit import errors, learn
 from plaudit.learn import Decision
-from plaudit.learn.alignment import ACTIONS, CAPS, Parts, capped, correction, fit_per_event
+from plaudit.learn.alignment import ACTIONS, CAPS, Parts, apply_caps, correction, fit_per_event
 
 REANCHOR = ACTIONS[0]
 
@@ -28,7 +28,7 @@ def test_the_five_actions_and_their_caps():
 def test_what_is_used_up_becomes_a_reanchoring_with_the_probability_of_both(used, key):
     bandit = learn.epsilon_greedy(ACTIONS, start=0.8, end=0.8)
     decision = bandit.choose(bandit.init(), key)
-    done = capped(decision, used)
+    done = apply_caps(decision, used)
     over = [name for name, cap in CAPS.items() if used.get(name, 0) >= cap]
     assert done.action == (REANCHOR if decision.action in over else decision.action)
     assert sum(done.probabilities) == pytest.approx(1)
@@ -45,7 +45,7 @@ def test_what_is_used_up_becomes_a_reanchoring_with_the_probability_of_both(used
 def test_the_probabilities_are_how_often_each_action_is_carried_out():
     bandit = learn.epsilon_greedy(ACTIONS, start=0.9, end=0.9)
     used = {"prune_or_park_focus_areas": 2, "trigger_user_event_drift_confirmation": 1}
-    drawn = [capped(bandit.choose(bandit.init(), key), used) for key in range(4000)]
+    drawn = [apply_caps(bandit.choose(bandit.init(), key), used) for key in range(4000)]
     times = Counter(decision.action for decision in drawn)
     for at, action in enumerate(ACTIONS):
         assert times[action] / 4000 == pytest.approx(drawn[0].probabilities[at], abs=0.03)
@@ -55,7 +55,7 @@ def test_no_mission_goes_beyond_a_cap():
     bandit = learn.epsilon_greedy(ACTIONS, start=1.0, end=1.0)
     used = Counter()
     for key in range(300):
-        used[capped(bandit.choose(bandit.init(), key), used).action] += 1
+        used[apply_caps(bandit.choose(bandit.init(), key), used).action] += 1
     assert {name: used[name] for name in CAPS} == dict(CAPS)
     assert used[REANCHOR] == 300 - sum(CAPS.values())
 
@@ -63,21 +63,21 @@ def test_no_mission_goes_beyond_a_cap():
 def test_where_not_all_probabilities_are_known_that_of_reanchoring_is_not_either():
     used = {"prune_or_park_focus_areas": 2}
     sampled = Decision("prune_or_park_focus_areas", 0.3, None, None, 0)
-    assert capped(sampled, used)[:2] == (REANCHOR, None)
-    assert capped(sampled._replace(action="increase_skeptic_weight"), used)[:2] == ("increase_skeptic_weight", 0.3)
-    assert capped(sampled, {}) == sampled
+    assert apply_caps(sampled, used)[:2] == (REANCHOR, None)
+    assert apply_caps(sampled._replace(action="increase_skeptic_weight"), used)[:2] == ("increase_skeptic_weight", 0.3)
+    assert apply_caps(sampled, {}) == sampled
 
 
 def test_actions_that_nobody_knows_are_refused():
     decision = Decision("dance", 0.3, None, None, 0)
     with pytest.raises(errors.UnknownCategory, match="dance"):
-        capped(decision, {})
+        apply_caps(decision, {})
     with pytest.raises(errors.UnknownCategory, match="hop"):
-        capped(decision._replace(action=REANCHOR), {}, caps={"hop": 1})
+        apply_caps(decision._replace(action=REANCHOR), {}, caps={"hop": 1})
     with pytest.raises(errors.DefinitionError, match="no cap"):
-        capped(decision._replace(action=REANCHOR), {}, caps={REANCHOR: 1})
+        apply_caps(decision._replace(action=REANCHOR), {}, caps={REANCHOR: 1})
     with pytest.raises(errors.ShapeMismatch, match="3 probabilities"):
-        capped(learn.ucb1(ACTIONS[:3]).choose(learn.ucb1(ACTIONS[:3]).init(), 1), {ACTIONS[4]: 1})
+        apply_caps(learn.ucb1(ACTIONS[:3]).choose(learn.ucb1(ACTIONS[:3]).init(), 1), {ACTIONS[4]: 1})
 
 
 # -- the formula ------------------------------------------------------------------------------------------------------

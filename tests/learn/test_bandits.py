@@ -10,11 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bandits import ACTIONS, ARMS, FEATURES, LEARNERS, LINEAR, context_of, contexts, lived, plain, rewards, same
 from plaudit import learn
 from plaudit.errors import DefinitionError, InputError, NotFinite, OutOfRange, ShapeMismatch, UnknownCategory, WrongType
 from plaudit.learn import Decision
-from plaudit.learn.linear import machine_code
+from plaudit.learn.linear import load_machine_code
+from support.bandits import (
+    ACTIONS,
+    ARMS,
+    FEATURES,
+    LEARNERS,
+    LINEAR,
+    context_of,
+    contexts,
+    plain,
+    rewards,
+    run_steps,
+    same,
+)
 
 steps = st.lists(st.tuples(contexts, rewards), max_size=20)
 every = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -23,7 +35,7 @@ every = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 @every
 @given(steps=steps, context=contexts, key=st.integers(0, 2**64))
 def test_the_same_key_state_and_features_give_the_same_decision(learner, steps, context, key):
-    state = lived(learner, steps)
+    state = run_steps(learner, steps)
     made = [learner.choose(state, key, context_of(learner, context)) for _ in range(2)]
     assert made[0] == made[1]
     assert made[0].number == len(steps) == state.decisions
@@ -32,7 +44,7 @@ def test_the_same_key_state_and_features_give_the_same_decision(learner, steps, 
 @every
 @given(steps=steps, context=contexts, key=st.integers(0, 1000))
 def test_a_decision_says_the_probability_that_the_policy_has(learner, steps, context, key):
-    state = lived(learner, steps)
+    state = run_steps(learner, steps)
     decision = learner.choose(state, key, context_of(learner, context))
     policy = learner.probabilities(state, np.array([context]))
     assert policy.shape == (1, 4)
@@ -45,7 +57,7 @@ def test_a_decision_says_the_probability_that_the_policy_has(learner, steps, con
 @every
 @given(steps=steps, context=contexts)
 def test_learning_returns_a_new_state_and_leaves_the_old_one(learner, steps, context):
-    state = lived(learner, steps)
+    state = run_steps(learner, steps)
     copy = type(state)(*(part.copy() if hasattr(part, "copy") else part for part in state))
     decision = learner.choose(state, 1, context_of(learner, context))
     after = learner.update(state, decision, 0.5)
@@ -58,7 +70,7 @@ def test_learning_returns_a_new_state_and_leaves_the_old_one(learner, steps, con
 @pytest.mark.parametrize("learner", LINEAR.values(), ids=LINEAR)
 @given(steps=steps, context=contexts, key=st.integers(0, 2**70))
 def test_machine_code_and_numpy_decide_and_learn_the_same(learner, steps, context, key):
-    fast, slow = lived(learner, steps), lived(plain(learner), steps)
+    fast, slow = run_steps(learner, steps), run_steps(plain(learner), steps)
     np.testing.assert_allclose(fast.table, slow.table, rtol=1e-9, atol=1e-9)
     one, other = learner.choose(fast, key, context), plain(learner).choose(fast, key, context)
     assert one.probability == pytest.approx(other.probability, abs=1e-6) or one.action != other.action
@@ -92,7 +104,7 @@ def test_actions_come_as_often_as_their_probability_says(share):
 def test_features_that_are_none_are_refused_at_choosing_and_at_learning(made, context, error, says):
     for learner in LINEAR.values():
         bandit = made(learner)
-        state = lived(bandit, [((1.0, 0.5, 0.2), 0.3)] * 3)
+        state = run_steps(bandit, [((1.0, 0.5, 0.2), 0.3)] * 3)
         before = state.table.copy()
         with pytest.raises(error, match=says):
             bandit.choose(state, 0, context)
@@ -107,7 +119,7 @@ def test_features_that_are_none_are_refused_at_choosing_and_at_learning(made, co
     [(math.nan, NotFinite), (math.inf, NotFinite), ("1", WrongType), (None, WrongType), (True, WrongType)],
 )
 def test_a_reward_that_is_no_number_is_refused(learner, reward, error):
-    state = lived(learner, [((1.0, 0.5, 0.2), 0.3)])
+    state = run_steps(learner, [((1.0, 0.5, 0.2), 0.3)])
     decision = learner.choose(state, 0, context_of(learner, (1.0, 0.0, 0.0)))
     with pytest.raises(error, match="reward"):
         learner.update(state, decision, reward)
@@ -174,7 +186,7 @@ def test_ucb_tries_everything_once_and_then_the_promising():
 
 def test_a_constant_reward_is_no_certainty_for_thompson():
     bandit = learn.thompson(("a", "b"))
-    state = lived(bandit, [(None, 0.1)] * 40)
+    state = run_steps(bandit, [(None, 0.1)] * 40)
     assert 0 < bandit.choose(state, 1).probability <= 1
 
 
@@ -215,7 +227,7 @@ def test_a_state_of_another_learner_is_refused(learner):
 
 @every
 def test_a_learner_that_was_used_travels_to_another_process(learner):
-    state = lived(learner, [((1.0, 0.5, 0.2), 0.3)] * 3)
+    state = run_steps(learner, [((1.0, 0.5, 0.2), 0.3)] * 3)
     for twin in (pickle.loads(pickle.dumps(learner)), copy.deepcopy(learner)):
         assert twin == learner
         assert hash(twin) == hash(learner)
@@ -296,12 +308,12 @@ def test_settings_of_numpy_are_settings():
 
 
 def test_without_numba_that_works_it_is_numpy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "plaudit.learn.compiled", None)
-    monkeypatch.delattr(learn, "compiled", raising=False)
-    machine_code.cache_clear()
+    monkeypatch.setitem(sys.modules, "plaudit.learn.numba", None)
+    monkeypatch.delattr(learn, "numba", raising=False)
+    load_machine_code.cache_clear()
     bandit = learn.linucb(ACTIONS, FEATURES)
     assert bandit._compiled is None
     assert bandit.choose(bandit.init(), 3, (1.0, 0.0, 0.0)) == LINEAR["linucb"].choose(
         bandit.init(), 3, (1.0, 0.0, 0.0)
     )
-    machine_code.cache_clear()
+    load_machine_code.cache_clear()

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bandits import ACTIONS, contexts
 from plaudit.errors import MissingField, NotFinite, OutOfRange, ShapeMismatch, WrongType
 from plaudit.learn import Decision
-from plaudit.learn.decision import number, numbers
+from plaudit.learn.validate import parse_number, parse_numbers
+from support.bandits import ACTIONS, contexts
 
 shares = st.none() | st.floats(0, 1)
 decisions = st.builds(
@@ -47,14 +47,14 @@ def test_what_is_no_decision_is_refused_by_name(data, error, says):
 
 def test_what_ran_instead_has_no_probability_unless_it_is_known():
     decision = Decision("chain", 0.8, (0.1, 0.8, 0.1), (1.0,), 3)
-    assert decision.credited_to("stay") == Decision("stay", None, None, (1.0,), 3)
-    assert decision.credited_to("stay", 0.9).probability == 0.9
+    assert decision.credit_to("stay") == Decision("stay", None, None, (1.0,), 3)
+    assert decision.credit_to("stay", 0.9).probability == 0.9
 
 
 def test_numbers_are_as_many_as_expected():
     with pytest.raises(ShapeMismatch, match="2 numbers, and 3"):
-        numbers([1, 2], "x", 3)
+        parse_numbers([1, 2], "x", 3)
     with pytest.raises(NotFinite):
-        number(10**400, "reward")
+        parse_number(10**400, "reward")
     with pytest.raises(WrongType):
-        number(True, "reward")
+        parse_number(True, "reward")

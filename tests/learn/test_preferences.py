@@ -12,26 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit import (
-    DefinitionError,
-    DuplicateName,
-    Field,
-    InputError,
-    Ledger,
-    MissingExtra,
-    NotFinite,
-    OutOfRange,
-    Reward,
-    ShapeMismatch,
-    UnknownInput,
-    UnknownParameter,
-    WrongType,
-    term,
-)
+from plaudit import DefinitionError, Field, InputError, Ledger, MissingExtra, OutOfRange, Reward, term
+from plaudit.errors import DuplicateName, NotFinite, ShapeMismatch, UnknownInput, UnknownParameter, WrongType
 from plaudit.learn.preferences import Steps, fit_preferences
 
-pytest.importorskip("jax", reason="needs plaudit[jax]")
-pytest.importorskip("scipy", reason="needs plaudit[learn]")
+pytestmark = [
+    pytest.mark.skipif(find_spec(library) is None, reason=f"needs plaudit[{extra}]")
+    for library, extra in (("jax", "jax"), ("scipy", "learn"))
+]
 
 
 @term
@@ -92,15 +80,15 @@ def steps(generator, rows):
 
 
 @cache
-def compiled(reward):
+def compile_once(reward):
     return reward.compile("numpy")
 
 
 def totals(reward, columns):
-    return compiled(reward)(reward.encode(columns)).total
+    return compile_once(reward)(reward.encode(columns)).total
 
 
-def judged(reward, seed, rows, *, sharpness=1.0):
+def judge(reward, seed, rows, *, sharpness=1.0):
     """Return two sides, and which of them people took who follow `reward`."""
     generator = np.random.default_rng(seed)
     first, second = steps(generator, rows), steps(generator, rows)
@@ -130,7 +118,7 @@ def scikit_learn(design, share, precision):
 
 @pytest.mark.parametrize("oracle", [newton, *([scikit_learn] if find_spec("sklearn") else [])])
 def test_weights_alone_are_ridge_logistic_regression(oracle):
-    first, second, share = judged(TRUTH, 3, FEW)
+    first, second, share = judge(TRUTH, 3, FEW)
     sides = [BLANK.compile("numpy")(BLANK.encode(side)).scores for side in (first, second)]
     held = {"near": None, "effort": (None, 4.0), "bonus": None}  # clamps come before the weight
     design = np.column_stack(
@@ -153,23 +141,24 @@ def test_weights_alone_are_ridge_logistic_regression(oracle):
     assert fitted.warnings == ()
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say():
+@pytest.mark.parametrize(("runs", "least", "off"), [(10, 8, 0.3), pytest.param(25, 21, 0.15, marks=pytest.mark.slow)])
+def test_intervals_hold_the_truth_as_often_as_they_say(runs, least, off):
     true = np.array([TRUTH.params[name] for name in MIXED])
     inside, far = np.zeros(3), []
-    for seed in range(25):
-        first, second, share = judged(TRUTH, seed, MANY)
+    for seed in range(runs):
+        first, second, share = judge(TRUTH, seed, MANY)
         fitted = fit_preferences(REWARD, first, second, fit=MIXED, share=share, starts=1)
         value, error, low, high = np.array([estimate[2:] for estimate in fitted.estimates]).T
         assert fitted.converged
         inside += (low <= true) & (true <= high)
         far.append((value - true) / error)
-    assert (inside >= 21).all(), inside  # of 25 at 95 %, 20 or fewer has a chance of 0.7 %
-    assert 0.85 < np.std(far) < 1.15
-    assert abs(np.mean(far)) < 0.25
+    assert (inside >= least).all(), inside  # of 25 at 95 %, 20 or fewer has a chance of 0.7 %; of 10, 7 or fewer 1.2 %
+    assert 1 - off < np.std(far) < 1 + off
+    assert abs(np.mean(far)) < 5 / 3 * off
 
 
 def test_a_fit_says_what_it_did():
-    first, second, share = judged(TRUTH, 1, MANY)
+    first, second, share = judge(TRUTH, 1, MANY)
     fitted = fit_preferences(REWARD, first, second, fit=MIXED, share=share, confidence=0.9)
     for estimate in fitted.estimates:
         assert estimate.low < TRUTH.params[estimate.name] < estimate.high
@@ -186,7 +175,7 @@ def test_a_fit_says_what_it_did():
 
 
 def test_the_same_call_gives_the_same_bits():
-    first, second, share = judged(TRUTH, 2, MANY)
+    first, second, share = judge(TRUTH, 2, MANY)
     one, two = (fit_preferences(REWARD, first, second, fit=MIXED, share=share, seed=3) for _ in "ab")
     assert one.estimates == two.estimates
 
@@ -194,7 +183,7 @@ def test_the_same_call_gives_the_same_bits():
 def test_float64_is_used_and_left_behind_nowhere():
     import jax.numpy as jnp
 
-    first, second, share = judged(TRUTH, 2, MANY)
+    first, second, share = judge(TRUTH, 2, MANY)
     here = [{**side, "place": "out"} for side in (first, second)]
     there = [{**side, "distance": side["distance"] + 2.0**27} for side in here]  # float32 would round them to 8
     one, two = (fit_preferences(REWARD, *sides, fit=MIXED, share=share) for sides in (here, there))
@@ -223,14 +212,14 @@ def test_every_form_of_the_same_segments_gives_the_same_fit():
         )
     share = generator.random(60)
 
-    def fitted(form, **options):
+    def fit_form(form, **options):
         found = fit_preferences(REWARD, *(side[form] for side in sides), fit=WEIGHTS, share=share, **options)
         return np.array([estimate[1:] for estimate in found.estimates])
 
-    expected = fitted("table", discount=0.9)
-    np.testing.assert_array_equal(fitted("columns", discount=0.9), expected)
-    np.testing.assert_array_equal(fitted("steps", discount=0.9), expected)
-    assert not np.allclose(fitted("table"), expected, rtol=1e-3, equal_nan=True)
+    expected = fit_form("table", discount=0.9)
+    np.testing.assert_array_equal(fit_form("columns", discount=0.9), expected)
+    np.testing.assert_array_equal(fit_form("steps", discount=0.9), expected)
+    assert not np.allclose(fit_form("table"), expected, rtol=1e-3, equal_nan=True)
 
 
 def test_the_steps_of_a_table_count_in_the_order_of_its_rows():
@@ -245,10 +234,11 @@ def test_the_steps_of_a_table_count_in_the_order_of_its_rows():
 
 
 def test_records_of_a_ledger_are_a_side(tmp_path):
-    first, second, share = judged(TRUTH, 4, FEW)
+    first, second, share = judge(TRUTH, 4, FEW)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        numbers = [ledger.record_batch(REWARD, REWARD.encode(side)) for side in (first, second)]
-        sides = [[ledger[number].signal.inputs for number in side] for side in numbers]
+        for name, side in (("first", first), ("second", second)):
+            ledger.record_batch(REWARD, REWARD.encode(side), run=name)
+        sides = [[record.signal.inputs for record in ledger.history(run=name)] for name in ("first", "second")]
     from_ledger = fit_preferences(REWARD, *sides, fit=WEIGHTS, share=share)
     direct = fit_preferences(REWARD, first, second, fit=WEIGHTS, share=share)
     assert repr(from_ledger.estimates) == repr(direct.estimates)
@@ -284,7 +274,7 @@ def test_a_transition_and_a_vector_are_a_side():
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10_000))
 def test_which_side_comes_first_does_not_matter(seed):
-    first, second, share = judged(TRUTH, seed, FEW)
+    first, second, share = judge(TRUTH, seed, FEW)
     one = fit_preferences(REWARD, first, second, fit=WEIGHTS, share=share)
     two = fit_preferences(REWARD, second, first, fit=WEIGHTS, share=1 - share)
     np.testing.assert_allclose(one.reward.params["near.weight"], two.reward.params["near.weight"], rtol=1e-4, atol=1e-5)
@@ -292,7 +282,7 @@ def test_which_side_comes_first_does_not_matter(seed):
 
 
 def test_a_count_is_that_many_equal_choices_and_a_tie_teaches_only_that_it_is_one():
-    first, second, share = judged(TRUTH, 6, FEW)
+    first, second, share = judge(TRUTH, 6, FEW)
     thrice = [{name: np.tile(column[:100], 3) for name, column in side.items()} for side in (first, second)]
     one = fit_preferences(REWARD, first, second, fit=WEIGHTS, share=share, count=[3.0] * 100 + [0.0] * 200)
     two = fit_preferences(REWARD, *thrice, fit=WEIGHTS, share=np.tile(share[:100], 3))
@@ -309,12 +299,12 @@ def test_a_count_is_that_many_equal_choices_and_a_tie_teaches_only_that_it_is_on
 # -- what it cannot know --------------------------------------------------------------------------------------------
 
 
-def fitted_to(truth, fit, *, seed=7, rows=FEW, sharpness=1.0, reward=REWARD, **options):
-    first, second, share = judged(truth, seed, rows, sharpness=sharpness)
+def fit_to(truth, fit, *, seed=7, rows=FEW, sharpness=1.0, reward=REWARD, **options):
+    first, second, share = judge(truth, seed, rows, sharpness=sharpness)
     return fit_preferences(reward, first, second, fit=fit, share=share, **options)
 
 
-def gained(size):
+def draw_gains(size):
     """Return two sides whose values go up to `size`, and which people took who care about shares of it."""
     generator = np.random.default_rng(0)
     first, second = generator.uniform(0, size, (2, FEW))
@@ -326,11 +316,11 @@ def test_a_threshold_is_refused_by_name():
     with pytest.raises(
         DefinitionError, match="the gradient of bonus.reach is 0 everywhere.*only appears in a comparison"
     ):
-        fitted_to(TRUTH, "bonus.reach")
+        fit_to(TRUTH, "bonus.reach")
 
 
 def test_a_number_that_moves_both_sides_alike_is_named():
-    first, second, share = gained(1.0)
+    first, second, share = draw_gains(1.0)
     fitted = fit_preferences(GAIN, first, second, fit=("gain.offset", "gain.weight"), share=share)
     assert len(fitted.warnings) == 1
     assert "no choice depends on gain.offset" in fitted.warnings[0]
@@ -339,7 +329,7 @@ def test_a_number_that_moves_both_sides_alike_is_named():
 
 
 def test_a_knob_that_a_clamp_hides_everywhere_is_named():
-    first, second, share = judged(TRUTH, 1, MANY)
+    first, second, share = judge(TRUTH, 1, MANY)
     hard = [{**side, "torque": 4.0} for side in (first, second)]
     fitted = fit_preferences(REWARD, *hard, fit=MIXED, share=share)
     assert "no choice depends on effort.weight or effort.free" in fitted.warnings[0]
@@ -366,7 +356,7 @@ def test_weights_that_only_count_together_are_named():
 
 
 def test_choices_that_a_reward_decides_perfectly_bound_its_scale_on_one_side_only():
-    fitted = fitted_to(REWARD, WEIGHTS, sharpness=1e4)
+    fitted = fit_to(REWARD, WEIGHTS, sharpness=1e4)
     assert any("no upper limit to its scale" in warning for warning in fitted.warnings)
 
 
@@ -380,7 +370,7 @@ def test_judges_who_are_of_two_minds_limit_the_scale(undecided):
 
 @pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
 def test_a_scale_that_is_far_off_is_found_where_a_weight_or_the_rationality_can_show_it(size):
-    first, second, share = gained(size)
+    first, second, share = draw_gains(size)
     near = fit_preferences(
         GAIN, *({"value": side["value"] / size} for side in (first, second)), fit="gain.weight", share=share
     )
@@ -395,28 +385,28 @@ def test_a_scale_that_is_far_off_is_found_where_a_weight_or_the_rationality_can_
 
 @pytest.mark.parametrize("consistent", [False, True])
 def test_a_scale_that_is_far_off_and_held_is_named_as_such(consistent):
-    first, second, share = gained(1e5)
+    first, second, share = draw_gains(1e5)
     share = first["value"] > second["value"] if consistent else share
     (warning,) = fit_preferences(GAIN, first, second, fit="gain.offset", share=share).warnings
     assert warning.startswith("the scale is far off: the sides typically differ by 3e+04 in log-odds")
 
 
 def test_a_prior_that_holds_an_estimate_back_is_named():
-    fitted = fitted_to(TRUTH, WEIGHTS, prior={"near.weight": 0.05})
+    fitted = fit_to(TRUTH, WEIGHTS, prior={"near.weight": 0.05})
     assert any("the prior holds near.weight back" in warning for warning in fitted.warnings)
     assert fitted["near.weight"].value < 1.1
 
 
 def test_the_scale_is_fitted_where_the_weights_cannot_show_it():
-    held = fitted_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH)
+    held = fit_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH)
     assert any("more sharply than its scale says" in warning for warning in held.warnings)
-    fitted = fitted_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH, rationality="fit")
+    fitted = fit_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH, rationality="fit")
     assert fitted.warnings == ()
     assert fitted["rationality"].low < 6 < fitted["rationality"].high
     assert fitted["effort.weight"].low < -0.8 < fitted["effort.weight"].high
-    known = fitted_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH, rationality=6.0)
+    known = fit_to(TRUTH, "effort.weight", sharpness=6.0, reward=TRUTH, rationality=6.0)
     assert known.warnings == ()
-    everything = fitted_to(TRUTH, WEIGHTS, rationality="fit")
+    everything = fit_to(TRUTH, WEIGHTS, rationality="fit")
     assert any("and rationality apart" in warning for warning in everything.warnings)
 
 
@@ -438,7 +428,7 @@ def test_a_search_that_ends_on_a_ridge_says_so_and_other_starts_leave_it():
 def test_a_weight_that_the_search_leaves_next_to_its_bound_is_at_it():
     contrary = TRUTH.with_params({"effort.weight": 0.8})
     for seed in (1, 3, 9, 10, 32, 37):  # SLSQP stops at 6e-10, 7e-15 …
-        fitted = fitted_to(contrary, WEIGHTS, seed=seed)
+        fitted = fit_to(contrary, WEIGHTS, seed=seed)
         assert fitted.converged
         assert fitted["effort.weight"].value == 0
         assert math.isnan(fitted["effort.weight"].standard_error)
@@ -454,7 +444,7 @@ def test_a_knob_at_which_the_reward_jumps_has_an_error_that_leaves_the_jump_out(
     def bent(value, *, knob=1.0):
         return value - knob if value > knob else 0.0
 
-    first, second, share = gained(3.0)
+    first, second, share = draw_gains(3.0)
     reward = Reward("jumping", version="1", terms=[stepped, bent], fields=[Field("value")])
     fitted = fit_preferences(reward, first, second, fit=("stepped.knob", "bent.knob"), share=share, starts=1)
     named = [warning.split()[4] for warning in fitted.warnings if warning.startswith("the likelihood jumps")]
@@ -463,15 +453,15 @@ def test_a_knob_at_which_the_reward_jumps_has_an_error_that_leaves_the_jump_out(
 
 def test_a_weight_keeps_its_sign_unless_told():
     contrary = TRUTH.with_params({"effort.weight": 0.8})
-    fitted = fitted_to(contrary, WEIGHTS)
+    fitted = fit_to(contrary, WEIGHTS)
     assert fitted["effort.weight"].value == 0
     assert math.isnan(fitted["effort.weight"].standard_error)
     assert np.isnan(fitted.correlation[1]).all()
     assert "effort.weight ends at its bound 0: the choices would put it above" in fitted.warnings[0]
     assert fitted.explain().splitlines()[3].split() == ["effort.weight", "-0.5", "0", "–", "–"]
-    free = fitted_to(contrary, WEIGHTS, bounds={"effort.weight": (None, None)})
+    free = fit_to(contrary, WEIGHTS, bounds={"effort.weight": (None, None)})
     assert free["effort.weight"].low < 0.8 < free["effort.weight"].high
-    held = fitted_to(TRUTH, MIXED, rows=MANY, bounds={"effort.free": (0.0, 0.6)})
+    held = fit_to(TRUTH, MIXED, rows=MANY, bounds={"effort.free": (0.0, 0.6)})
     assert held["effort.free"].value == 0.6
 
 
@@ -484,12 +474,12 @@ def test_a_weight_keeps_its_sign_unless_told():
         ({"fit": "near.wieght"}, UnknownParameter, "no parameter 'near.wieght'. Did you mean 'near.weight'?"),
         ({"fit": ()}, DefinitionError, "fit= names no parameter"),
         ({"fit": ("near.weight", "near.weight")}, DuplicateName, "names 'near.weight' twice"),
-        ({"fit": "bonus.paid"}, DefinitionError, "bonus.paid is a flag"),
+        ({"fit": "bonus.paid"}, DefinitionError, "bonus.paid is a bool"),
         ({"confidence": 1.0}, DefinitionError, "confidence=1.0 must lie between 0 and 1"),
         ({"discount": 1.1}, DefinitionError, "discount=1.1 must lie from 0 to 1"),
         ({"starts": 0}, DefinitionError, "starts=0 must be"),
-        ({"seed": -1}, DefinitionError, "seed=-1 must be a whole number from 0 up"),
-        ({"seed": "x"}, DefinitionError, "seed='x' must be a whole number from 0 up"),
+        ({"seed": -1}, DefinitionError, "seed=-1 must be an integer from 0 up"),
+        ({"seed": "x"}, DefinitionError, "seed='x' must be an integer from 0 up"),
         ({"bounds": {"near.weight": 3}}, DefinitionError, "bounds of near.weight are two numbers"),
         ({"bounds": {"near.weight": (0, 1, 2)}}, DefinitionError, "bounds of near.weight are two numbers"),
         ({"bounds": {"near.weight": ("a", None)}}, DefinitionError, "bounds of near.weight='a' must be"),
@@ -534,4 +524,4 @@ def test_a_missing_library_is_named_with_its_extra(library, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     reward = REWARD.with_version("2").with_params({"near.offset": 2.0})
     with pytest.raises(MissingExtra, match=rf"plaudit\[{extra}\]"):
-        fitted_to(TRUTH, "near.weight", reward=reward, rows=10)
+        fit_to(TRUTH, "near.weight", reward=reward, rows=10)

@@ -37,7 +37,7 @@ def test_the_inverse_stays_one_over_many_rows():
 @pytest.mark.parametrize("strength", [0.01, 1.0])
 def test_within_the_limit_nothing_is_lost_to_rounding(strength):
     rng = np.random.default_rng(1)
-    longest = 0.5 * np.sqrt(ridge.limit(strength))
+    longest = 0.5 * np.sqrt(ridge.find_limit(strength))
     x = rng.uniform(0.9, 1.1, size=(500, 4)) * longest / 2
     y = x[:, 0] / longest
     state = ridge.init(1, 4, strength)
@@ -48,5 +48,5 @@ def test_within_the_limit_nothing_is_lost_to_rounding(strength):
 
 
 def test_a_length_is_no_number_where_a_feature_is_none():
-    assert ridge.squared(np.array([1e200, 1.0])) == np.inf
-    assert np.isnan(ridge.squared(np.array([np.nan, 1.0])))
+    assert ridge.sum_of_squares(np.array([1e200, 1.0])) == np.inf
+    assert np.isnan(ridge.sum_of_squares(np.array([np.nan, 1.0])))

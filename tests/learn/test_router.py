@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bandits import REWARD, same
 from plaudit import Ledger, errors, learn
 from plaudit.learn import Decision, Guess, Router, SharedLearner, fit, load, save
 from plaudit.learn.saving import digest
 from plaudit.ledger.record import Entry
+from support.bandits import REWARD, same
 
 CANDIDATES = ("SMALL_1", "MEDIUM_2", "LARGE_3")
 FEATURES = ("one", "difficulty", "pressure")
@@ -41,7 +41,7 @@ def decided(candidate, x=X, **more):
     return Decision(candidate, None, None, x, 0, **more)
 
 
-def learnt(history, router=ROUTER):
+def learn_all(history, router=ROUTER):
     state = router.init()
     for candidate, x, reward in history:
         state = router.update(state, decided(candidate, x), reward)
@@ -52,7 +52,7 @@ def equal(one, other):
     return same(one.ridge, other.ridge) and one.squares == other.squares
 
 
-def recorded(ledger, history, reward=REWARD, **more):
+def record_all(ledger, history, reward=REWARD, **more):
     """Record rows, each with what is to be said besides, in one transaction."""
     ledger.record_many(
         Entry(reward.score(delta=earned), decision_class="tier", context={"decision": decided(c, x).to_dict(), **more})
@@ -65,8 +65,8 @@ def recorded(ledger, history, reward=REWARD, **more):
 
 @given(st.lists(rows, min_size=1, max_size=30), vectors)
 def test_what_is_expected_is_the_ridge_regression_of_each_candidate(history, x):
-    state = learnt(history)
-    expected, _ = ROUTER.estimates(state, x)
+    state = learn_all(history)
+    expected, _ = ROUTER.estimate(state, x)
     for at, candidate in enumerate(CANDIDATES):
         mine = [(features, reward) for name, features, reward in history if name == candidate]
         a = np.eye(3) + sum((np.outer(f, f) for f, _ in mine), np.zeros((3, 3)))
@@ -80,17 +80,17 @@ def test_errors_say_how_far_off_the_estimates_are():
     for _ in range(40):
         truth = rng.normal(size=3) * 0.3
         xs = np.column_stack([np.ones(60), rng.uniform(size=(60, 2))])
-        state = learnt([("SMALL_1", tuple(x), float(x @ truth + 0.2 * rng.normal())) for x in xs])
+        state = learn_all([("SMALL_1", tuple(x), float(x @ truth + 0.2 * rng.normal())) for x in xs])
         assert 0.1 < ROUTER.deviation(state) < 0.3
         for x in xs[:10]:
-            expected, spread = ROUTER.estimates(state, x)
+            expected, spread = ROUTER.estimate(state, x)
             inside += abs(expected[0] - x @ truth) < 1.96 * spread[0]
             total += 1
     assert 0.88 < inside / total < 0.99
 
 
 def test_before_any_reward_nothing_is_expected_and_the_errors_are_wide():
-    expected, spread = ROUTER.estimates(ROUTER.init(), X)
+    expected, spread = ROUTER.estimate(ROUTER.init(), X)
     assert expected == (0.0, 0.0, 0.0)
     assert spread == pytest.approx([0.5 * math.sqrt(1 + 0.25 + 0.0625)] * 3)
 
@@ -100,11 +100,11 @@ def test_before_any_reward_nothing_is_expected_and_the_errors_are_wide():
 
 def test_the_rule_is_followed_until_there_is_enough_to_learn_from():
     history = [("SMALL_1", X, 0.9), ("MEDIUM_2", X, 0.1), ("LARGE_3", X, -0.5)]
-    few = ROUTER.advise(learnt(history[:2]), X)
+    few = ROUTER.advise(learn_all(history[:2]), X)
     assert (few.candidate, few.confidence, few.learnt, few.records) == ("LARGE_3", 0.7, False, 2)
     assert few.rationale == "hard enough (2 of 3 records to learn from so far)"
     assert few.expected[0] > few.expected[2]
-    enough = ROUTER.advise(learnt(history), X)
+    enough = ROUTER.advise(learn_all(history), X)
     assert (enough.candidate, enough.learnt, enough.records) == ("SMALL_1", True, 3)
     assert "SMALL_1 +0." in enough.rationale
     assert "for it: one" in enough.rationale
@@ -112,14 +112,14 @@ def test_the_rule_is_followed_until_there_is_enough_to_learn_from():
 
 @given(st.lists(rows, min_size=3, max_size=30), vectors)
 def test_advice_is_the_best_expectation_with_a_confidence_of_its_share_or_more(history, x):
-    advice = ROUTER.advise(learnt(history), x)
+    advice = ROUTER.advise(learn_all(history), x)
     assert advice.expected[CANDIDATES.index(advice.candidate)] == max(advice.expected)
     assert 0 < advice.confidence <= 1
     assert all(error >= 0 for error in advice.errors)
 
 
 def test_confidence_is_the_chance_of_beating_the_strongest_rival():
-    state = learnt([("SMALL_1", X, 0.6)] * 40 + [("MEDIUM_2", X, 0.5)] * 2 + [("LARGE_3", X, -0.5)] * 40)
+    state = learn_all([("SMALL_1", X, 0.6)] * 40 + [("MEDIUM_2", X, 0.5)] * 2 + [("LARGE_3", X, -0.5)] * 40)
     advice = ROUTER.advise(state, X)
     chances = [
         0.5 * (1 + math.erf((advice.expected[0] - advice.expected[at]) / math.hypot(advice.errors[0], advice.errors[at]) / math.sqrt(2)))
@@ -127,7 +127,7 @@ def test_confidence_is_the_chance_of_beating_the_strongest_rival():
     ]  # fmt: skip
     assert advice.candidate == "SMALL_1"
     assert advice.confidence == pytest.approx(min(chances))
-    more = ROUTER.advise(learnt([("SMALL_1", X, 0.6)] * 200 + [("MEDIUM_2", X, 0.5)] * 200), X)
+    more = ROUTER.advise(learn_all([("SMALL_1", X, 0.6)] * 200 + [("MEDIUM_2", X, 0.5)] * 200), X)
     assert more.confidence > advice.confidence
 
 
@@ -148,7 +148,7 @@ def test_a_rule_that_gives_no_candidate_is_an_error(answer, error):
 
 @pytest.mark.parametrize("count", [0, 2, 3, 40])
 def test_every_choice_comes_with_its_exact_probability(count):
-    state = learnt([(CANDIDATES[n % 3], X, 0.1 * (n % 3)) for n in range(count)])
+    state = learn_all([(CANDIDATES[n % 3], X, 0.1 * (n % 3)) for n in range(count)])
     drawn = [ROUTER.choose(state, key, X) for key in range(4000)]
     expected = ROUTER.probabilities(state, [X])[0]
     assert sum(expected) == pytest.approx(1)
@@ -164,7 +164,7 @@ def test_every_choice_comes_with_its_exact_probability(count):
 @pytest.mark.parametrize("bandit", BANDITS.values(), ids=BANDITS)
 def test_once_it_knows_enough_it_chooses_as_its_bandit(bandit):
     router = Router(bandit, rule, minimum=3)
-    state = learnt([("SMALL_1", X, 0.4), ("MEDIUM_2", X, 0.1), ("LARGE_3", X, 0.0)], router)
+    state = learn_all([("SMALL_1", X, 0.4), ("MEDIUM_2", X, 0.1), ("LARGE_3", X, 0.0)], router)
     assert router.choose(state, 7, X) == bandit.choose(state.ridge, 7, X)
     assert (router.probabilities(state, [X]) == bandit.probabilities(state.ridge, [X])).all()
 
@@ -188,7 +188,7 @@ REFUSED = [
 @given(history=st.lists(rows, max_size=5))
 @settings(max_examples=10)
 def test_what_is_refused_changes_nothing(decision, reward, error, history):
-    state, twin = learnt(history), learnt(history)
+    state, twin = learn_all(history), learn_all(history)
     with pytest.raises(error):
         ROUTER.update(state, decision, reward)
     assert equal(state, twin)
@@ -196,7 +196,7 @@ def test_what_is_refused_changes_nothing(decision, reward, error, history):
 
 @pytest.mark.parametrize("x", [(1.0, 0.5), (1.0, math.nan, 0.0), "abc", None])
 def test_features_that_are_none_are_refused(x):
-    for state in (ROUTER.init(), learnt([("SMALL_1", X, 0.1)] * 3)):
+    for state in (ROUTER.init(), learn_all([("SMALL_1", X, 0.1)] * 3)):
         with pytest.raises(errors.InputError):
             ROUTER.advise(state, x)
         with pytest.raises(errors.InputError):
@@ -232,7 +232,7 @@ def test_a_fit_is_what_was_learnt_along_the_way_to_the_bit(history, marks):
         along = SharedLearner(ledger, ROUTER, decision_class="tier")
         state = ROUTER.init()
         for mark in [{}, *marks]:
-            recorded(ledger, history, **mark)
+            record_all(ledger, history, **mark)
             if "blocked" not in mark:
                 for candidate, x, reward in history:
                     state = ROUTER.update(state, decided(candidate, x), reward, again="again" in mark)
@@ -251,27 +251,27 @@ def test_a_fit_under_another_reward_scores_the_inputs_anew(tmp_path):
     harder = REWARD.with_weights(gain=-2.0).with_version("2")
     history = [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)]
     with Ledger(tmp_path / "rewards.db") as ledger:
-        recorded(ledger, history)
+        record_all(ledger, history)
         found = fit(ledger, ROUTER, decision_class="tier", under=harder)
-    assert equal(found, learnt([("SMALL_1", X, -1.0), ("LARGE_3", X, -0.5)]))
+    assert equal(found, learn_all([("SMALL_1", X, -1.0), ("LARGE_3", X, -0.5)]))
 
 
 def test_rewards_of_several_versions_are_not_mixed_unless_that_is_meant(tmp_path):
     other = REWARD.with_weights(gain=2.0).with_version("2")
     history = [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)]
     with Ledger(tmp_path / "rewards.db") as ledger:
-        recorded(ledger, history)
-        recorded(ledger, history, other)
+        record_all(ledger, history)
+        record_all(ledger, history, other)
         with pytest.raises(errors.InputError, match="gain@1 and gain@2, which are not comparable"):
             fit(ledger, ROUTER, decision_class="tier")
-        assert equal(fit(ledger, ROUTER, decision_class="tier", version="1"), learnt(history))
+        assert equal(fit(ledger, ROUTER, decision_class="tier", version="1"), learn_all(history))
         assert fit(ledger, ROUTER, decision_class="tier", mixed=True).decisions == 4
-        assert equal(fit(ledger, ROUTER, decision_class="tier", under=REWARD), learnt(history * 2))
+        assert equal(fit(ledger, ROUTER, decision_class="tier", under=REWARD), learn_all(history * 2))
 
 
 def test_a_record_that_cannot_be_learnt_from_is_named(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        recorded(ledger, [("SMALL_1", X, 0.5), ("HUGE", X, 0.5)])
+        record_all(ledger, [("SMALL_1", X, 0.5), ("HUGE", X, 0.5)])
         with pytest.raises(errors.UnknownCategory) as caught:
             fit(ledger, ROUTER, decision_class="tier")
     assert caught.value.__notes__[0].startswith("in record 2 of the decision class 'tier'; skip={2} leaves it out")
@@ -280,7 +280,7 @@ def test_a_record_that_cannot_be_learnt_from_is_named(tmp_path):
 def test_any_learner_can_be_fitted(tmp_path):
     bandit = learn.ucb1(CANDIDATES)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        recorded(ledger, [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)])
+        record_all(ledger, [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)])
         assert fit(ledger, bandit, decision_class="tier").means == (0.5, 0.0, 0.25)
 
 
@@ -289,14 +289,14 @@ def test_any_learner_can_be_fitted(tmp_path):
 
 @pytest.fixture
 def saved(tmp_path):
-    save(tmp_path / "router.json", ROUTER, learnt([("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)]), last=2)
+    save(tmp_path / "router.json", ROUTER, learn_all([("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)]), last=2)
     return tmp_path / "router.json"
 
 
 @pytest.mark.parametrize("bandit", BANDITS.values(), ids=BANDITS)
 def test_a_saved_router_goes_on_as_if_nothing_had_happened(bandit, tmp_path):
     router = Router(bandit, rule, minimum=4, trial=0.4, noise=0.3)
-    state = learnt([("SMALL_1", X, 1 / 3), ("LARGE_3", (0.1, 0.2, 0.3), 0.7)], router)
+    state = learn_all([("SMALL_1", X, 1 / 3), ("LARGE_3", (0.1, 0.2, 0.3), 0.7)], router)
     save(tmp_path / "router.json", router, state, note="kept")
     again = load(tmp_path / "router.json", fallback=rule)
     assert again.learner == router
@@ -366,10 +366,10 @@ def test_a_file_that_is_not_there_is_said_so(tmp_path):
 
 def test_a_router_that_was_loaded_without_its_rule_goes_by_what_it_learnt(tmp_path):
     rows = [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)] * ROUTER.minimum
-    save(tmp_path / "router.json", ROUTER, learnt(rows))
+    save(tmp_path / "router.json", ROUTER, learn_all(rows))
     again = load(tmp_path / "router.json")
     assert again.learner.advise(again.state, X).candidate == "SMALL_1"
-    save(tmp_path / "router.json", ROUTER, learnt(rows[:1]))
+    save(tmp_path / "router.json", ROUTER, learn_all(rows[:1]))
     again = load(tmp_path / "router.json")
     with pytest.raises(errors.SpecError, match="fallback=rule"):
         again.learner.advise(again.state, X)
@@ -377,7 +377,7 @@ def test_a_router_that_was_loaded_without_its_rule_goes_by_what_it_learnt(tmp_pa
 
 def test_a_router_is_shared_with_a_snapshot_like_any_learner(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        recorded(ledger, [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)])
+        record_all(ledger, [("SMALL_1", X, 0.5), ("LARGE_3", X, 0.25)])
         one = learn.SharedLearner(ledger, ROUTER, decision_class="tier", snapshot=tmp_path / "tier.json")
         one.save()
         other = learn.SharedLearner(ledger, ROUTER, decision_class="tier", snapshot=tmp_path / "tier.json")
@@ -406,7 +406,7 @@ def test_confidence_is_how_often_the_advice_is_right():
 def test_rewards_far_from_zero_are_no_noise():
     router = Router(learn.linucb(("a", "b"), ("one",)), lambda x: Guess("a", 0.5, "rule"), minimum=1, noise=0.1)
     rows = [("a", (1.0,), 100.0 + (-1) ** at * 0.1) for at in range(200)]
-    assert router.deviation(learnt(rows, router)) < 0.6
+    assert router.deviation(learn_all(rows, router)) < 0.6
 
 
 def test_a_rule_that_is_sure_of_nothing_is_refused():

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bandits import ACTIONS, FEATURES, LEARNERS, context_of, contexts, lived, rewards, same
 from plaudit import learn
 from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
 from plaudit.learn.saving import digest
+from support.bandits import ACTIONS, FEATURES, LEARNERS, context_of, contexts, rewards, run_steps, same
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1)]
 
@@ -18,7 +18,7 @@ STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1
 @given(steps=st.lists(st.tuples(contexts, rewards), max_size=8), context=contexts)
 def test_a_saved_learner_goes_on_as_if_nothing_had_happened(tmp_path_factory, learner, steps, context):
     file = tmp_path_factory.mktemp("saved") / "learner.json"
-    state = lived(learner, steps)
+    state = run_steps(learner, steps)
     learn.save(file, learner, state, note="kept")
     again = learn.load(file)
     assert again.learner == learner
@@ -41,7 +41,7 @@ def rewrite(file, change, *, honest=True):
 def saved(tmp_path):
     learner = LEARNERS["linucb"]
     file = tmp_path / "learner.json"
-    learn.save(file, learner, lived(learner, STEPS))
+    learn.save(file, learner, run_steps(learner, STEPS))
     return file
 
 
@@ -66,15 +66,15 @@ def test_a_file_that_was_cut_short_is_refused_wherever_it_was_cut(saved):
         (lambda data: data.update(version=2), "version 2, and this plaudit reads version 1"),
         (lambda data: data.update(format="toml"), "does not say that it is a saved learner"),
         (lambda data: data.pop("state"), "no 'state'"),
-        (lambda data: data.update(more=[1]), "no objects"),
+        (lambda data: data.update(more=[1]), "not objects"),
         (lambda data: data["state"].pop("moment"), "no 'moment'"),
         (lambda data: data["state"]["weights"][0].pop(), "weights"),
         (lambda data: data["state"].update(moment=[[0.0, 0.0, 0.0]]), r"shape \(1, 3\), and \(4, 3\)"),
         (lambda data: data["state"].update(pulls=[1, 2, -3, 0]), "pulls"),
         (lambda data: data["state"].update(decisions=1.5), "decisions"),
         (lambda data: data["state"].update(decisions=1e300), "decisions"),
-        (lambda data: data["state"].update(inverse="none"), "no array"),
-        (lambda data: data["state"]["weights"][0].__setitem__(0, 10**400), "no array"),
+        (lambda data: data["state"].update(inverse="none"), "not an array"),
+        (lambda data: data["state"]["weights"][0].__setitem__(0, 10**400), "not an array"),
         (lambda data: data["learner"].pop("ridge"), "ridge"),
         (lambda data: data["learner"]["explore"].update(rule="magic"), "magic"),
     ],
@@ -125,7 +125,7 @@ def test_what_another_learner_learnt_is_refused_and_the_file_stays(saved, other)
 
 def test_a_save_that_fails_leaves_the_file_that_was_there(saved, monkeypatch):
     before = saved.read_bytes()
-    with pytest.raises(InputError, match="no JSON"):
+    with pytest.raises(InputError, match="cannot be JSON"):
         learn.save(saved, LEARNERS["linucb"], LEARNERS["linucb"].init(), note=float("nan"))
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(FileError, match="No space left"):
@@ -137,5 +137,5 @@ def test_a_save_that_fails_leaves_the_file_that_was_there(saved, monkeypatch):
 def test_a_file_that_is_not_there_and_a_stranger_are_refused(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         learn.load(tmp_path / "nothing.json")
-    with pytest.raises(DefinitionError, match="no learner of plaudit"):
+    with pytest.raises(DefinitionError, match="not a learner of plaudit"):
         learn.save(tmp_path / "stranger.json", object(), learn.ucb1(ACTIONS).init())

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import ShapeMismatch
-from plaudit.ledger.changes import changes as module
-from plaudit.ledger.changes.changes import Changes
-from plaudit.ledger.changes.decisions import Classes, Flips
+from plaudit.errors import ShapeMismatch
+from plaudit.ledger import changes as module
+from plaudit.ledger.changes import Changes, Classes, Flips
 
 NAN = float("nan")
 totals = st.lists(st.tuples(*[st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0, NAN])] * 2), max_size=60)

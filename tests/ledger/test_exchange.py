@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from ledgers import REWARD, columns, signal, verified
 from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import FileError, LedgerError
-from plaudit.systems import apex
+from support.ledgers import REWARD, columns, end, signal, verified
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def exported(tmp_path):
     with Ledger(tmp_path / "source.db") as ledger:
         ledger.record(signal(0), run="'; DROP", key="k", context={"é": ["\0", 1, 1.0, True]}, episode=3, step=-1)
         ledger.record(REWARD.score(distance=float("inf"), deceleration=-0.0, action=0), run="inf")
-        ledger.record(apex.reward.final(success=True), actor="a")
+        ledger.record(end(), actor="a")
         ledger.record_batch(REWARD, columns(0, 5), run="batch", step=range(5))
         ledger.export(tmp_path / "records.jsonl")
         return tmp_path / "records.jsonl", told(ledger)

@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ledgers import REWARD, columns, signal, verified
 from plaudit import Entry, Ledger
 from plaudit.errors import KeyConflict, NotInLedger
+from support.ledgers import REWARD, columns, signal, verified
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # no disk: this is about content
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OTHERS = {
-    label: REWARD.with_params(comfort={"harsh_brake_threshold": number}).with_version(label)
+    label: REWARD.with_params(comfort={"harsh": number}).with_version(label)
     for label, number in (("five", 5.0), ("six", 6.0))
 }
 

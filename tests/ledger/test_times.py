@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from ledgers import REWARD, columns, signal, verified
 from plaudit import Entry, Ledger
 from plaudit.errors import InputError, WrongType
+from support.ledgers import REWARD, columns, signal, verified
 
 NOON = datetime(2026, 3, 29, 12, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from plaudit import Field
-from plaudit.systems import apex, deepthinker, hackmatrix, roadsense
-from written import reward_from
+from support.samples import SAMPLES
+from support.written import reward_from
 
 REWARD = reward_from(
     "def f(x, mood, *, reach=2.0): return x / reach if mood == 'calm' else -1",
@@ -21,7 +21,6 @@ REWARD = reward_from(
     weight=0.1,
     high=3.0,
 )
-SYSTEMS = [system.reward for system in (apex, deepthinker, hackmatrix, roadsense)]
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -32,7 +31,7 @@ def test_a_reward_survives_every_pickle(protocol):
     assert again.score(x=0.7, mood="calm") == REWARD.score(x=0.7, mood="calm")
 
 
-@pytest.mark.parametrize("reward", [REWARD, *SYSTEMS], ids=lambda reward: reward.name)
+@pytest.mark.parametrize("reward", [REWARD, *SAMPLES.values()], ids=lambda reward: reward.name)
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
 def test_a_copy_is_the_same_reward(reward, way):
     again = way(reward)

@@ -8,17 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from plaudit import (
-    Field,
-    InputError,
-    MissingField,
-    NotFinite,
-    OutOfRange,
-    PlauditError,
-    UnknownCategory,
-    WrongType,
-)
-from written import reward_from
+from plaudit import Field, InputError, OutOfRange, PlauditError
+from plaudit.errors import MissingField, NotFinite, UnknownCategory, WrongType
+from support.written import reward_from
 
 NUMBER = {"low": -10, "high": 10}
 MOOD = {"values": ("calm", "wild")}
@@ -123,16 +115,16 @@ REFUSED = {
     "None for a flag": ({"flag": True}, None, MissingField, "missing="),
     "None for a category": (MOOD, None, MissingField, "missing="),
     "None for a category with another": ({**MOOD, "other": "calm"}, None, MissingField, "missing="),
-    "2 for a flag": ({"flag": True}, 2, WrongType, "2 is a int; a flag (True, False, 1 or 0) is needed"),
-    "NaN for a flag": ({"flag": True}, math.nan, WrongType, "a flag"),
-    "a text for a flag": ({"flag": True}, "True", WrongType, "a flag"),
+    "2 for a flag": ({"flag": True}, 2, WrongType, "2 is a int; a bool (True, False, 1 or 0) is needed"),
+    "NaN for a flag": ({"flag": True}, math.nan, WrongType, "a bool"),
+    "a text for a flag": ({"flag": True}, "True", WrongType, "a bool"),
     "an unknown text": (MOOD, "clam", UnknownCategory, "'clam' is not one of its values. Did you mean 'calm'?"),
     "a text of another case": (MOOD, "Wild", UnknownCategory, "Its values: calm, wild"),
     "an unknown text, absent set": ({**MOOD, "missing": "calm"}, "clam", UnknownCategory, "Did you mean 'calm'?"),
-    "a number for a category": (MOOD, 0, WrongType, "0 is a int; a text, one of calm, wild is needed"),
-    "a flag for a category": (MOOD, True, WrongType, "a text"),
-    "bytes": (MOOD, b"calm", WrongType, "a text"),
-    "a list of text": (MOOD, ["calm"], WrongType, "a text"),
+    "a number for a category": (MOOD, 0, WrongType, "0 is a int; a string, one of calm, wild is needed"),
+    "a flag for a category": (MOOD, True, WrongType, "a string"),
+    "bytes": (MOOD, b"calm", WrongType, "a string"),
+    "a list of text": (MOOD, ["calm"], WrongType, "a string"),
 }
 
 

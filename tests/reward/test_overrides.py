@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, Field, FileError, Reward, UnknownParameter, term
+from plaudit import DefinitionError, Field, FileError, Reward, term
+from plaudit.errors import UnknownParameter
 
 
 @term(weight=2.0, low=-1.0)
@@ -17,7 +18,7 @@ def same(x):
     return x
 
 
-REWARD = Reward("tuned", version="1", terms=[near, same], fields=[Field("x")], params={"far": 10.0}, high=50.0)
+REWARD = Reward("tuned", version="1", terms=[near, same], fields=[Field("x")], shared={"far": 10.0}, high=50.0)
 
 
 def test_overrides_come_by_term_by_dotted_name_and_for_shared_knobs():
@@ -60,7 +61,7 @@ def test_overrides_can_be_put_on_top_of_each_other():
         ({"near": {"raech": 1}}, r"no parameter 'near\.raech'. Did you mean 'near\.reach'"),
         ({"near.raech": 1}, r"Did you mean 'near\.reach'"),
         ({"fra": 1}, "no parameter 'fra'. Did you mean 'far'"),
-        ({"near": {"table": 1}}, "'table' is a table or a text, which is a constant of the term"),
+        ({"near": {"table": 1}}, "'table' is a table or a string, which is a constant of the term"),
         ({"near": {"high": 1}}, "Declare high= where the term is defined"),
         ({"total": {"low": 1}}, "Declare low= where the reward is defined"),
         ({"near": 5}, "no parameter 'near'"),
@@ -88,7 +89,7 @@ def test_an_override_is_a_finite_number(value):
 
 
 def test_a_flag_stays_a_flag_and_a_number_a_number():
-    with pytest.raises(DefinitionError, match=r"near\.strict=1.*a flag is needed"):
+    with pytest.raises(DefinitionError, match=r"near\.strict=1.*a bool is needed"):
         REWARD.with_params(near={"strict": 1})
     with pytest.raises(DefinitionError, match=r"near\.reach=True.*a number is needed"):
         REWARD.with_params(near={"reach": True})

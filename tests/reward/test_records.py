@@ -7,8 +7,9 @@ from types import MappingProxyType, SimpleNamespace
 import numpy as np
 import pytest
 
-from plaudit import Field, MissingField, Reward, ShapeMismatch, UnknownInput, WrongType, term
-from written import module, reward_from
+from plaudit import Field, Reward, term
+from plaudit.errors import MissingField, ShapeMismatch, UnknownInput, WrongType
+from support.written import module, reward_from
 
 LEVEL = Field("level", low=0)
 MOOD = Field("mood", values=("calm", "wild"))

@@ -4,19 +4,9 @@ import math
 
 import pytest
 
-from plaudit import (
-    DefinitionError,
-    DuplicateName,
-    Field,
-    InputError,
-    Reward,
-    Signal,
-    UnknownField,
-    UnknownParameter,
-    UnusedField,
-    term,
-)
-from strategies import load
+from plaudit import DefinitionError, Field, InputError, Reward, Signal, term
+from plaudit.errors import DuplicateName, UnknownField, UnknownParameter, UnusedField
+from support.strategies import load
 
 
 @term(weight=2.0, low=-1.0, high=3.0, kind="goal")
@@ -44,7 +34,7 @@ FIELDS = [Field("x", low=0, high=100), Field("force"), Field("success", flag=Tru
 
 
 def made(**options):
-    settings = {"terms": [near, effort, unweighted, won], "fields": FIELDS, "params": {"far": 4.0}} | options
+    settings = {"terms": [near, effort, unweighted, won], "fields": FIELDS, "shared": {"far": 4.0}} | options
     return Reward(settings.pop("name", "made"), version=settings.pop("version", "1"), **settings)
 
 
@@ -89,7 +79,7 @@ def test_two_rewards_are_equal_when_name_version_formula_and_domain_are():
     assert hash(made()) == hash(made())
     assert made() != made(version="2")
     assert made() != made(name="other")
-    assert made() != made(params={"far": 5.0})
+    assert made() != made(shared={"far": 5.0})
     assert made() != made(fields=[Field("x", low=0, high=99), *FIELDS[1:]])
     assert made() != "made"
     assert made() == made(doc="Said otherwise.")
@@ -155,7 +145,7 @@ def test_the_total_is_held_within_its_own_clamps(low, high, total):
 @pytest.mark.parametrize("part", ["name", "version"])
 @pytest.mark.parametrize("text", ["", "  ", "a\nb", "\x00", None, 5])
 def test_name_and_version_are_printable_texts(part, text):
-    with pytest.raises(DefinitionError, match=f"a reward's {part} must be a printable text"):
+    with pytest.raises(DefinitionError, match=f"a reward's {part} must be a printable string"):
         made(**{part: text})
 
 
@@ -175,7 +165,7 @@ def test_two_of_one_name_are_refused():
         made(fields=[*FIELDS, Field("x")])
     with pytest.raises(DuplicateName, match="'near' is both a term and a shared parameter"):
         space = load("def uses(x, *, near):\n    return x * near\n")
-        Reward("r", version="1", terms=[near, term(space["uses"])], fields=[FIELDS[0]], params={"near": 1.0})
+        Reward("r", version="1", terms=[near, term(space["uses"])], fields=[FIELDS[0]], shared={"near": 1.0})
 
 
 def test_an_unused_or_undeclared_field_is_refused():
@@ -192,15 +182,15 @@ def test_terminal_is_declared_for_you():
 
 def test_a_shared_knob_is_given_by_the_reward_and_no_other():
     with pytest.raises(UnknownParameter, match="a term needs 'far'"):
-        made(params={})
+        made(shared={})
     with pytest.raises(UnknownParameter, match="no term has a keyword-only parameter 'fra'.*Did you mean 'far'"):
-        made(params={"far": 1.0, "fra": 2.0})
+        made(shared={"far": 1.0, "fra": 2.0})
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, "4", None, 10**400, 2**53 + 1])
 def test_every_number_of_a_reward_is_finite_and_held_by_a_float(value):
     with pytest.raises(DefinitionError, match="far="):
-        made(params={"far": value})
+        made(shared={"far": value})
     if value is not None:
         with pytest.raises(DefinitionError, match=r"total\.low="):
             made(low=value)
@@ -222,7 +212,7 @@ def test_the_action_is_a_declared_field():
 def test_one_shared_knob_serves_every_term_that_names_it():
     space = load("def a(x, *, far):\n    return x * far\n\n\ndef b(x, *, far):\n    return x > far\n")
     reward = Reward(
-        "r", version="1", terms=[term(space["a"]), term(space["b"])], fields=[Field("x")], params={"far": 2.0}
+        "r", version="1", terms=[term(space["a"]), term(space["b"])], fields=[Field("x")], shared={"far": 2.0}
     )
     assert reward.score(x=3).values == {"a": 6.0, "b": 1.0}
     assert reward.with_params(far=5.0).score(x=3).values == {"a": 15.0, "b": 0.0}
@@ -264,7 +254,7 @@ def test_another_version_label_is_the_same_formula():
 def test_the_end_alone_needs_a_terminal_term():
     assert REWARD.final(success=True).total == 10.0
     with pytest.raises(DefinitionError, match="has no terminal terms"):
-        made(terms=[near], fields=FIELDS[:1], params={}).final(success=True)
+        made(terms=[near], fields=FIELDS[:1], shared={}).final(success=True)
 
 
 def test_the_total_of_the_end_alone_is_clamped_too():
@@ -281,7 +271,7 @@ def test_scoring_takes_any_field_name_even_its_own():
 
 
 def test_many_rewards_of_one_term_do_not_get_in_each_other_s_way():
-    rewards = [made(params={"far": float(i)}) for i in range(4)]
+    rewards = [made(shared={"far": float(i)}) for i in range(4)]
     assert [reward.score(x=2.0, force=1.0)["effort"].score for reward in rewards] == [0.0, 1.0, 2.0, 3.0]
 
 
@@ -298,3 +288,13 @@ def test_it_renders_as_python_and_as_a_formula():
     for name in ("near", "effort", "unweighted", "won"):
         assert name in text
         assert name in REWARD.formula() or name.replace("_", r"\_") in REWARD.formula()
+
+
+def test_shared_parameters_under_their_old_name_are_refused_with_the_new_one():
+    with pytest.raises(TypeError, match=r"as shared=, not as params="):
+        Reward("r", version="1", terms=[near], fields=FIELDS[:1], params={"far": 1.0})
+
+
+def test_an_unknown_keyword_is_refused_with_the_near_one():
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'field'\. Did you mean 'fields'\?"):
+        Reward("r", version="1", terms=[near], field=FIELDS[:1], fields=FIELDS[:1])

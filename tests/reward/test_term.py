@@ -6,7 +6,7 @@ import math
 import pytest
 
 from plaudit import DefinitionError, Field, Reward, Term, term
-from strategies import load
+from support.strategies import load
 
 
 @term(weight=-0.1, high=0.3, kind="penalty")

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, Field, InputError, MissingField, OutOfRange, OutsideDomain, Reward, term
-from written import module
+from plaudit import DefinitionError, Field, InputError, OutOfRange, Reward, term
+from plaudit.errors import MissingField, OutsideDomain
+from support.written import module
 
 SPACE = module(
     """

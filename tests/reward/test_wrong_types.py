@@ -6,7 +6,7 @@ import math
 import pytest
 
 from plaudit import DefinitionError, Field, FileError, PlauditError, Reward, Signal, SpecError
-from written import reward_from
+from support.written import reward_from
 
 REWARD = reward_from("def f(x, *, gain=2.0): return x * gain", Field("x", low=0))
 SIGNAL = json.loads(json.dumps(REWARD.score(x=1.5).to_dict()))
@@ -65,7 +65,7 @@ def test_a_path_that_no_file_can_have_is_a_file_error():
 WRONG = {
     "an override by a number": lambda: REWARD.with_params({1: 2.0}),
     "an action that is a number": lambda: Reward("r", version="1", terms=REWARD.terms, fields=[Field("x")], action=5),
-    "shared knobs in a list": lambda: Reward("r", version="1", terms=REWARD.terms, fields=[Field("x")], params=[1]),
+    "shared knobs in a list": lambda: Reward("r", version="1", terms=REWARD.terms, fields=[Field("x")], shared=[1]),
     "JSON that is nothing": lambda: Reward.from_json(None),
 }
 

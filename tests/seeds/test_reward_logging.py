@@ -38,7 +38,7 @@ FIELDS = {
 @pytest.fixture(params=["at the end", "step by step"])
 def log(request, tmp_path):
     """The lines of the log as a reader finds them, written in one go or as the episode goes."""
-    rows = apex.reward_rows(apex.scenario(), success=True)
+    rows = apex.build_reward_rows(apex.scenario(), success=True)
     path = tmp_path / "artifacts" / "rewards.jsonl"
     if request.param == "at the end":
         path.parent.mkdir()
@@ -46,7 +46,7 @@ def log(request, tmp_path):
     else:
         with apex.Artifacts(tmp_path) as artifacts:
             for row in rows:
-                artifacts.reward(row)
+                artifacts.append_reward(row)
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -79,7 +79,7 @@ def test_the_sample_lines_are_spelt_as_they_are_printed(tmp_path):
     """Apart from the integer where the schema asks for a float, and digits that a double has and a print has not."""
     with apex.Artifacts(tmp_path) as artifacts:
         for sample in SAMPLES.strip().splitlines():
-            artifacts.reward(json.loads(sample))
+            artifacts.append_reward(json.loads(sample))
     written = (tmp_path / "artifacts" / "rewards.jsonl").read_text(encoding="utf-8")
     assert written.strip() == SAMPLES.strip().replace('"delta_pass_rate": 0,', '"delta_pass_rate": 0.0,')
 
@@ -106,8 +106,8 @@ def test_decisions_and_latencies_have_the_fields_of_their_schemas(tmp_path):
                 step=step, topology="star", x=[1, 0, 0, 1, 0, 0, 0, 1], action=action, epsilon=0.2, ms=1,
                 switch=switch, topology_after=after, tick_ms=2, requested=action, executed="stay", probability=0.85,
             )  # fmt: skip
-            artifacts.decision(decision)
-            artifacts.latency(apex.LatencyRow(i=step - 1, ms=1))
+            artifacts.append_decision(decision)
+            artifacts.append_latency(apex.LatencyRow(i=step - 1, ms=1))
     folder = tmp_path / "artifacts"
     rows = [json.loads(line) for line in (folder / "controller_decisions.jsonl").read_text().splitlines()]
     for row in rows[:2]:

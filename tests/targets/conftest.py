@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from strategies import load
+from support.strategies import load
 
 SOURCE = """\
 import math
@@ -58,7 +58,7 @@ def reward():
         "ends": {"terminal": True},
     }
     terms = [term(**dressed.get(name, {}))(space[name]) for name in NAMES]
-    return Reward("all", version="1", terms=terms, fields=FIELDS, params={"far": 40.0}, low=-20.0)
+    return Reward("all", version="1", terms=terms, fields=FIELDS, shared={"far": 40.0}, low=-20.0)
 
 
 @pytest.fixture

@@ -6,22 +6,17 @@ import warnings
 import numpy as np
 import pytest
 
-from plaudit import (
-    Field,
-    InputError,
+from plaudit import Field, InputError, OutOfRange, Reward, Scores, term
+from plaudit.errors import (
     MissingField,
     NotFinite,
-    OutOfRange,
-    Reward,
-    Scores,
     ShapeMismatch,
     UnknownCategory,
     UnknownInput,
     UnknownParameter,
     WrongType,
-    term,
 )
-from running import BATCHES, given, need, options, plain, scored, wide
+from support.running import BATCHES, given, need, options, plain, scored, wide
 
 pytestmark = pytest.mark.parametrize("target", BATCHES)
 
@@ -296,7 +291,7 @@ def test_whole_numbers_too_large_to_be_exact_are_refused(target):
     found = run(ANY, target, {"x": column}, on_bad="mask")
     assert found.ok.tolist() == [True, True, False, False, False]
     assert found.total[:2].tolist() == [exact, -exact]
-    with pytest.raises(InputError, match="reward 'any', field 'x', row 2: .* a whole number"):
+    with pytest.raises(InputError, match="reward 'any', field 'x', row 2: .* an integer"):
         run(ANY, target, {"x": column})
     assert run(ANY, target, {"x": np.array([2**64 - 1, 3], np.uint64)}, on_bad="mask").ok.tolist() == [False, True]
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, OutOfRange, Reward, TargetError, fact, term
-from plaudit.systems import roadsense
-from running import BATCHES, TARGETS, need, options, scored
-from written import module
+from support.running import BATCHES, TARGETS, need, options, scored
+from support.samples import following
+from support.written import module
 
 COLUMNS = {
     "distance": np.array([30.0, 30.0, 3.0, 50.0]),
-    "deceleration": np.array([0.0, 3.0, 4.5, 2.0]),
+    "deceleration": np.array([0.0, 3.5, 5.0, 3.0]),
     "action": np.array([0, 2, 3, 2]),
 }
 KEPT = [True, False, True, True]
@@ -20,10 +20,10 @@ KEPT = [True, False, True, True]
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_row_that_breaks_a_fact_is_masked(target):
-    found = scored(roadsense.reward, target, COLUMNS, guard="facts")
+    found = scored(following, target, COLUMNS, guard="facts")
     np.testing.assert_array_equal(found.ok, KEPT)
     np.testing.assert_array_equal(np.isnan(found.total), np.logical_not(KEPT))
-    plain = scored(roadsense.reward, target, COLUMNS)
+    plain = scored(following, target, COLUMNS)
     assert plain.ok.all()
     np.testing.assert_array_equal(found.total[KEPT], plain.total[KEPT])
 
@@ -31,12 +31,12 @@ def test_a_row_that_breaks_a_fact_is_masked(target):
 @pytest.mark.parametrize("target", BATCHES)
 def test_float32_keeps_facts_about_numbers_that_it_holds(target):
     columns = {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in COLUMNS.items()}
-    np.testing.assert_array_equal(scored(roadsense.reward, target, columns, guard="facts").ok, KEPT)
+    np.testing.assert_array_equal(scored(following, target, columns, guard="facts").ok, KEPT)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_parameters_handed_in_leave_the_facts_as_they_are(target):
-    found = scored(roadsense.reward, target, COLUMNS, guard="facts", params={"safety.reward_safe": 7.0})
+    found = scored(following, target, COLUMNS, guard="facts", params={"gap.weight": 7.0})
     np.testing.assert_array_equal(found.ok, KEPT)
     assert found.total[0] == 7.0
 
@@ -44,23 +44,23 @@ def test_parameters_handed_in_leave_the_facts_as_they_are(target):
 @pytest.mark.parametrize("target", BATCHES)
 def test_the_error_names_the_row_and_the_fact(target):
     with pytest.raises(
-        OutOfRange, match=r"'roadsense', row 1: the row breaks the fact 'brakes'\.\n  inputs: distance=30"
+        OutOfRange, match=r"'following', row 1: the row breaks the fact 'brakes'\.\n  inputs: distance=30"
     ):
-        scored(roadsense.reward, target, COLUMNS, guard="facts", on_bad="raise")
+        scored(following, target, COLUMNS, guard="facts", on_bad="raise")
 
 
 def test_the_error_of_one_row_names_the_fact():
-    compiled = roadsense.reward.compile("python", guard="facts")
-    with pytest.raises(OutOfRange, match="'roadsense': the row breaks the fact 'brakes'"):
-        compiled({"distance": 30.0, "deceleration": 3.0, "action": 2})
+    compiled = following.compile("python", guard="facts")
+    with pytest.raises(OutOfRange, match="'following': the row breaks the fact 'brakes'"):
+        compiled({"distance": 30.0, "deceleration": 3.5, "action": 2})
     again = pickle.loads(pickle.dumps(compiled))
     with pytest.raises(OutOfRange, match="breaks the fact 'brakes'"):
-        again({"distance": 30.0, "deceleration": 3.0, "action": 2})
+        again({"distance": 30.0, "deceleration": 3.5, "action": 2})
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_loaded_reward_is_guarded_as_well(target):
-    again = Reward.from_json(roadsense.reward.to_json())
+    again = Reward.from_json(following.to_json())
     np.testing.assert_array_equal(scored(again, target, COLUMNS, guard="facts").ok, KEPT)
 
 
@@ -68,7 +68,7 @@ def test_a_loaded_reward_is_guarded_as_well(target):
 def test_declared_ranges_are_tested_first(target):
     bad = {"distance": np.array([-1.0]), "deceleration": np.array([9.0]), "action": np.array([0])}
     with pytest.raises(OutOfRange, match="declared range"):
-        scored(roadsense.reward, target, bad, guard="facts", on_bad="raise")
+        scored(following, target, bad, guard="facts", on_bad="raise")
 
 
 SPACE = module("""
@@ -120,7 +120,7 @@ def test_a_fact_about_what_no_row_holds_is_refused(target):
 def test_a_guard_of_another_kind_is_refused(target):
     need(target)
     with pytest.raises(TargetError, match="guard='fact' is not one of True, False, 'facts'"):
-        roadsense.reward.compile(target, guard="fact")
+        following.compile(target, guard="fact")
 
 
 def test_without_facts_it_is_the_plain_guard():

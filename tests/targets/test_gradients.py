@@ -7,12 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from columns import as_arguments, as_columns
 from plaudit import Field, Reward, term
 from plaudit.language import nodes as n
-from running import GRADIENTS, need, scored, wide
-from strategies import cases, load, rows
-from tolerance import trace
+from support.columns import as_arguments, as_columns
+from support.running import GRADIENTS, need, scored, wide
+from support.strategies import cases, load, rows
+from support.tolerance import trace
 
 ROWS = 48
 STEP = 1e-5

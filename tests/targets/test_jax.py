@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, NotFinite, Reward, term
-from running import need, plain, wide
+from plaudit import Field, Reward, term
+from plaudit.errors import NotFinite
+from support.running import need, plain, wide
 
 jax = need("jax")
 jnp = jax.numpy

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from running import need
+from support.running import need
 
 need("numba")
 

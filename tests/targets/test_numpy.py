@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, NotFinite, Reward, Scores, term
+from plaudit import Field, Reward, Scores, term
+from plaudit.errors import NotFinite
 
 
 @term(weight=2.0, high=5.0)

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batches import ROWS, Batch, Tally, examples
-from columns import as_columns, as_inputs
-from plaudit import Field, OutsideDomain, Reward, Scores, term
-from running import BATCHES, TARGETS, by_row, installed, need, scored
-from strategies import LABELS, cases, load, rows
-from tolerance import ARITHMETIC, exactly_rounded
+from plaudit import Field, Reward, Scores, term
+from plaudit.errors import OutsideDomain
+from support.batches import ROWS, Batch, Tally, examples
+from support.columns import as_columns, as_inputs
+from support.running import BATCHES, TARGETS, by_row, installed, need, scored
+from support.strategies import LABELS, cases, load, rows
+from support.tolerance import ARITHMETIC, exactly_rounded
 
 SEEDS = st.integers(0, 2**32)
 DTYPES = {"float64": np.float64, "float32": np.float32}

@@ -10,20 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from plaudit import (
-    Field,
-    InputError,
+from plaudit import Field, InputError, OutOfRange, Reward, Scores, term
+from plaudit.errors import (
     MissingField,
     NotFinite,
-    OutOfRange,
-    Reward,
-    Scores,
     ShapeMismatch,
     UnknownCategory,
     UnknownInput,
     UnknownParameter,
     WrongType,
-    term,
 )
 
 
@@ -211,7 +206,7 @@ def test_whatever_is_a_text_is_a_category(value):
     "value", [0, 1.0, True, b"calm", ["calm"], np.array(["calm", "wild"]), np.array(["calm"])], ids=repr
 )
 def test_whatever_is_no_text_is_no_category(value):
-    with pytest.raises(WrongType, match="reward 'kinds', field 'mood': .*a text, one of calm, wild"):
+    with pytest.raises(WrongType, match="reward 'kinds', field 'mood': .*a string, one of calm, wild"):
         KINDS.score(mood=value, lit=True)
 
 

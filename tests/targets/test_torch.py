@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from plaudit import Field, NotFinite, Reward, term
-from running import need
+from plaudit import Field, Reward, term
+from plaudit.errors import NotFinite
+from support.running import need
 
 torch = need("torch")
 

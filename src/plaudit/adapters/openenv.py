@@ -4,7 +4,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from plaudit.adapters.samples import Features, Scorer, added
+from plaudit.adapters.components import split_total
+from plaudit.adapters.samples import Features, Scorer
 from plaudit.errors import MissingExtra, SpecError
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -21,13 +22,13 @@ def components(signal: Signal) -> dict[str, Any]:
     ... def correct(right):
     ...     return 1 if right else 0
     >>> signal = Reward("sums", version="1", terms=[correct], fields=[Field("right", flag=True)]).score(right=True)
-    >>> told = components(signal)
-    >>> told["reward"], told["reward_components"], told["reward_version"]
+    >>> fields = components(signal)
+    >>> fields["reward"], fields["reward_components"], fields["reward_version"]
     (2.0, {'correct': 2.0}, 'sums@1')
     """
     return {
         "reward": signal.total,
-        "reward_components": added(signal),
+        "reward_components": split_total(signal),
         "reward_version": f"{signal.reward}@{signal.version}",
         "reward_fingerprint": signal.fingerprint,
     }
@@ -39,7 +40,7 @@ def rubric(reward: Reward, features: Features) -> Any:
     `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is what it added. `signal` is the
     signal of the last step, and `state_dict()` says which reward it was; another one's state is refused.
     """
-    library = _library()
+    library = _import_rubrics()
     scorer = Scorer(reward, features)
     identity = {"reward": reward.name, "version": reward.version, "fingerprint": reward.fingerprint}
 
@@ -73,7 +74,7 @@ def rubric(reward: Reward, features: Features) -> Any:
     return RewardRubric()
 
 
-def _library() -> Any:
+def _import_rubrics() -> Any:
     try:
         return importlib.import_module("openenv.core.rubrics")
     except ModuleNotFoundError as error:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from plaudit.errors import FileError, MissingExtra, TargetError
-from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.reward.reward import Reward
 
 
@@ -32,11 +32,13 @@ def rescore_with_ray(
     """
     if glob.has_magic(os.fspath(source)) and not os.path.exists(source):
         raise FileError(f"{os.fspath(source)} is a pattern; Ray reads a folder, or one file.")
-    ray = _library()
-    from plaudit.ledger.dataset.cluster import look_at, written
+    ray = _import_ray()
+    from plaudit.ledger.dataset.cluster import inspect_parts, write_parts
 
-    parts = look_at(reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad)
-    with written(parts, os.fspath(target), "ray", overwrite=overwrite) as (folder, told), _connected(ray):
+    parts = inspect_parts(
+        reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad
+    )
+    with write_parts(parts, os.fspath(target), "ray", overwrite=overwrite) as (folder, results), _connect(ray):
         context = ray.data.DataContext.get_current()
         quiet, context.enable_progress_bars = context.enable_progress_bars, False
         try:
@@ -47,11 +49,11 @@ def rescore_with_ray(
             raise TargetError(f"Ray could not finish: {str(error).strip().splitlines()[-1]}") from error
         finally:
             context.enable_progress_bars = quiet
-    return told[0]
+    return results[0]
 
 
 @contextmanager
-def _connected(ray: Any) -> Iterator[None]:
+def _connect(ray: Any) -> Iterator[None]:
     """Use the cluster that is connected, or that RAY_ADDRESS names, or start one on this machine for a while."""
     if ray.is_initialized():
         yield
@@ -65,7 +67,7 @@ def _connected(ray: Any) -> Iterator[None]:
         ray.shutdown()
 
 
-def _library() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
         import ray.data

@@ -14,26 +14,23 @@ from plaudit.reward.signal import Signal
 Features = Callable[..., Any]
 """From parts of a sample, by their names, to a mapping from the reward's inputs to values."""
 
-CLAMP = "total.clamp"
-"""What the clamp of a total adds to the sum of the terms; no term can be called this."""
 
-
-class ByName:
+class KeywordFunction:
     """A function that is given, of everything known about a sample, what its parameters name."""
 
-    def __init__(self, function: Callable[..., Any], *, awaited: bool = False) -> None:
-        """Read the signature, once; an async function is refused unless what it gives is `awaited`."""
+    def __init__(self, function: Callable[..., Any], *, allow_async: bool = False) -> None:
+        """Read the signature, once; an async function is refused unless `allow_async`."""
         if not callable(function):
             raise DefinitionError(f"{function!r:.60} is not a function.")
-        if not awaited and any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
+        if not allow_async and any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
             raise DefinitionError(f"{function!r:.60} is async, and nothing here awaits it: give a plain function.")
         self.function = function
         self.signature = inspect.signature(function)
         parameters = self.signature.parameters.values()
-        named = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+        by_name = [each for each in parameters if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
         self._everything = any(each.kind is each.VAR_KEYWORD for each in parameters)
-        self._needed = [each.name for each in named if each.default is each.empty]
-        self._known = frozenset(each.name for each in named)
+        self._needed = [each.name for each in by_name if each.default is each.empty]
+        self._known = frozenset(each.name for each in by_name)
 
     def __call__(self, sample: Mapping[str, Any]) -> Any:
         """Return what the function makes of a sample; MissingField where it asks for what is not there."""
@@ -52,51 +49,26 @@ class ByName:
 class Scorer:
     """A reward, and the function that reads its fields off one sample."""
 
-    def __init__(self, reward: Reward, features: Features, *, awaited: bool = False) -> None:
-        """Keep both; `features` may be async where what it gives is `awaited`."""
+    def __init__(self, reward: Reward, features: Features, *, allow_async: bool = False) -> None:
+        """Keep both; `features` may be async with `allow_async`."""
         if not isinstance(reward, Reward):
             raise DefinitionError(f"{reward!r:.60} is not a Reward.")
         self.reward = reward
-        self.features = ByName(features, awaited=awaited)
+        self.features = KeywordFunction(features, allow_async=allow_async)
 
     def __call__(self, sample: Mapping[str, Any]) -> Signal:
         """Return the signal of one sample."""
-        return self.signal(self.features(sample))
+        return self.score(self.features(sample))
 
-    def signal(self, fields: Any) -> Signal:
+    def score(self, fields: Any) -> Signal:
         """Return the signal of what `features` gave."""
         if not isinstance(fields, Mapping):
             raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
         return self.reward.score(**fields)
 
 
-def has_clamp(reward: Reward) -> bool:
-    """Return whether the total is held within limits, so that the terms may add up to something else."""
-    return reward.low is not None or reward.high is not None
-
-
-def components(reward: Reward) -> tuple[str, ...]:
-    """Return what a total is made of: the terms and, where it has a clamp, what that adds."""
-    return (*(term.name for term in reward.terms), *((CLAMP,) if has_clamp(reward) else ()))
-
-
-def added(signal: Signal) -> dict[str, float]:
-    """Return what each term adds to the total; where that has a clamp, what the clamp adds comes last.
-
-    The keys are the same for all signals of a reward, 0.0 for terms that `final` leaves out, and the values add up to
-    the total. Of a signal that was read from data, only the terms that it has are known.
-    """
-    values, reward = signal.values, signal.frame.source
-    rest = signal.total - sum(values.values())
-    if reward is not None:
-        values = {term.name: values.get(term.name, 0.0) for term in reward.terms}
-    if has_clamp(reward) if reward is not None else rest != 0:
-        values[CLAMP] = rest
-    return values
-
-
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
-    """Return what the model said: a text as it is, and of a conversation what the assistant wrote, a line a message.
+    """Return what the model said: a string as it is, and of a conversation what the assistant wrote, a line a message.
 
     >>> text_of([{"role": "assistant", "content": [{"type": "text", "text": "Four."}]}])
     'Four.'
@@ -106,13 +78,13 @@ def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:
     try:
         if isinstance(completion, Mapping):
             raise TypeError
-        said = [_plain(message.get("content")) for message in completion if message.get("role") == "assistant"]
+        texts = [_join_text(message.get("content")) for message in completion if message.get("role") == "assistant"]
     except (AttributeError, KeyError, TypeError):
-        raise WrongType(f"a completion is a text or a list of messages, not {completion!r:.80}") from None
-    return "\n".join(filter(None, said))
+        raise WrongType(f"a completion is a string or a list of messages, not {completion!r:.80}") from None
+    return "\n".join(filter(None, texts))
 
 
-def _plain(content: Any) -> str:
+def _join_text(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(part["text"] for part in content if part.get("type") == "text")

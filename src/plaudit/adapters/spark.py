@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import MissingExtra, TargetError
 from plaudit.language.program import Program
-from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.reward.reward import Reward
-from plaudit.targets.rows import default_of, places
+from plaudit.targets.inputs import find_default, list_slots
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset.cluster import Parts
-    from plaudit.ledger.dataset.columns import Found
+    from plaudit.ledger.dataset.scoring import FoundColumn
 
 _VIEW = "plaudit_rows"
 
@@ -37,14 +37,16 @@ def rescore_with_spark(
     that is active is used; else one is started in local mode, and stopped at the end. On a cluster both folders are on
     a file system that every machine sees.
     """
-    session_class = _library()
-    from plaudit.ledger.dataset.cluster import look_at, written
+    session_class = _import_spark()
+    from plaudit.ledger.dataset.cluster import inspect_parts, write_parts
 
-    parts = look_at(reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad)
-    statement = select(parts)
+    parts = inspect_parts(
+        reward, os.fspath(source), keep=keep, columns=columns, scores=scores, prefix=prefix, on_bad=on_bad
+    )
+    statement = build_select(parts)
     with (
-        written(parts, os.fspath(target), "spark", overwrite=overwrite) as (folder, told),
-        _session(session_class) as spark,
+        write_parts(parts, os.fspath(target), "spark", overwrite=overwrite) as (folder, results),
+        _open_session(session_class) as spark,
     ):
         before = spark.conf.get("spark.sql.caseSensitive")
         spark.conf.set("spark.sql.caseSensitive", "true")
@@ -58,40 +60,40 @@ def rescore_with_spark(
         finally:
             spark.catalog.dropTempView(_VIEW)
             spark.conf.set("spark.sql.caseSensitive", before)
-    return told[0]
+    return results[0]
 
 
-def select(parts: "Parts") -> str:
+def build_select(parts: "Parts") -> str:
     """Return the statement that reads the view of the rows and gives what is to be written."""
     program, job = parts.job.reward.program, parts.job
     compiled = job.reward.compile("sql", dialect="spark", on_bad="mask")
     held = {f"plaudit keep {at}": name for at, name in enumerate(parts.kept)}
-    inner = [f"{_quoted(name)} AS {_quoted(alias)}" for alias, name in held.items()]
-    inner += [f"{text} AS {_quoted(name)}" for name, text in _inputs(program, parts.scoring.found).items()]
-    view = f"SELECT {', '.join(inner)} FROM {_quoted(_VIEW)}"
+    inner = [f"{_quote(name)} AS {_quote(alias)}" for alias, name in held.items()]
+    inner += [f"{text} AS {_quote(name)}" for name, text in _build_inputs(program, parts.scoring.found).items()]
+    view = f"SELECT {', '.join(inner)} FROM {_quote(_VIEW)}"
     scored = compiled.select("plaudit_inputs", keep=tuple(held))
-    outer = [f"{_quoted(alias)} AS {_quoted(name)}" for alias, name in held.items()]
-    outer += [f"{_quoted(name.removeprefix(job.prefix))} AS {_quoted(name)}" for name in job.new_columns]
+    outer = [f"{_quote(alias)} AS {_quote(name)}" for alias, name in held.items()]
+    outer += [f"{_quote(name.removeprefix(job.prefix))} AS {_quote(name)}" for name in job.new_columns]
     return f"WITH `plaudit_inputs` AS ({view}) SELECT {', '.join(outer)} FROM ({scored})"
 
 
-def _inputs(program: Program, found: Sequence["Found"]) -> dict[str, str]:
+def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str, str]:
     """Return each input as an expression over the columns of the data set."""
     by_name = {one.name: one for one in found}
     terminal: object = object() if "terminal" in by_name else False
     texts = {}
-    for place in places(program):
+    for place in list_slots(program):
         one = by_name.get(place.name) or by_name.get(place.column)
         if one is None:
-            texts[place.name] = _literal(default_of(program, place, terminal))
+            texts[place.name] = _format_literal(find_default(program, place, terminal))
             continue
-        column = ".".join(map(_quoted, one.path))
+        column = ".".join(map(_quote, one.path))
         whole = one.length is not None
         texts[place.name] = f"IF(size({column}) = {one.length}, {column}[{place.entry}], NULL)" if whole else column
     return texts
 
 
-def _literal(value: object) -> str:
+def _format_literal(value: object) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
@@ -100,12 +102,12 @@ def _literal(value: object) -> str:
     return f"CAST('{value!r}' AS DOUBLE)"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
 @contextmanager
-def _session(builder: Any) -> Iterator[Any]:
+def _open_session(builder: Any) -> Iterator[Any]:
     """Use the session that is active, or start one in local mode for a while."""
     active = builder.getActiveSession()
     if active is not None:
@@ -121,7 +123,7 @@ def _session(builder: Any) -> Iterator[Any]:
         started.stop()
 
 
-def _library() -> Any:
+def _import_spark() -> Any:
     try:
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:

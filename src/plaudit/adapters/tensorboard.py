@@ -7,20 +7,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from plaudit.adapters.profiles import Profile, averaged, not_told
-from plaudit.adapters.profiles import profile as named
-from plaudit.adapters.samples import added
-from plaudit.drafts import unwritable
+from plaudit.adapters.components import (
+    COMPONENTS,
+    EPISODE_COMPONENTS,
+    Profile,
+    average,
+    find_profile,
+    missing_components,
+    split_total,
+)
+from plaudit.atomic import build_write_error
 from plaudit.errors import MissingExtra
 from plaudit.reward.signal import Signal
 
-_KEYS = {"episode": "episode_reward_components", "step": "reward_components"}
+_KEYS = {"episode": EPISODE_COMPONENTS, "step": COMPONENTS}
 
 
 class Scalars:
     """An event file of numbers, by name and step, in a folder that is made if it is not there."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, after: int | None = None, extra: str = "gym") -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, after: int | None = None, extra: str = "tensorboard") -> None:
         """Begin a file; what older files of the folder have `after` a step was undone.
 
         `extra` is what of plaudit is to be installed where TensorBoard is not.
@@ -39,13 +45,13 @@ class Scalars:
         try:
             self._writer = EventFileWriter(os.fspath(folder))
         except OSError as error:
-            raise unwritable(os.fspath(folder), error.strerror or str(error)) from None
+            raise build_write_error(os.fspath(folder), error.strerror or str(error)) from None
         if after is not None:
             log = SessionLog(status=SessionLog.START)
             self._writer.add_event(Event(wall_time=time.time(), step=after + 1, session_log=log))
 
     def write(self, values: Mapping[str, float], step: int) -> None:
-        """Write numbers of one step; what is no number is left out."""
+        """Write numbers of one step; NaN is left out."""
         value = self._summary.Value
         points = [value(tag=tag, simple_value=number) for tag, number in values.items() if number == number]
         self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=self._summary(value=points)))
@@ -79,7 +85,7 @@ class RewardCurves(Scalars):
 
     def __init__(self, folder: str | os.PathLike[str], *, profile: str | Profile = "isaac") -> None:
         """Begin a file in a folder."""
-        self._profile = named(profile)
+        self._profile = find_profile(profile)
         super().__init__(folder)
 
     def log(self, info: Mapping[str, Any], step: int) -> None:
@@ -88,14 +94,14 @@ class RewardCurves(Scalars):
         A profile of episodes draws the sums of those that ended in this step, and nothing where none did; a profile of
         steps draws what the step gave.
         """
-        if _KEYS["step"] not in info:
-            raise not_told(_KEYS["step"])
+        if COMPONENTS not in info:
+            raise missing_components(COMPONENTS)
         key = _KEYS[self._profile.over]
         which = info.get(f"_{key}")
         if key in info and (which is None or any(which)):
-            self.draw(averaged(info[key], which), step)
+            self.draw(average(info[key], which), step)
 
     def draw(self, what: Signal | Mapping[str, Any], step: int) -> None:
         """Write what each term gave: of a signal, or of components or sums by name; of arrays the mean."""
-        components = added(what) if isinstance(what, Signal) else averaged(what)
+        components = split_total(what) if isinstance(what, Signal) else average(what)
         self.write(self._profile.tags(components), step)

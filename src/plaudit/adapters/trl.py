@@ -7,7 +7,8 @@ in which None means "not this one". Nothing of TRL is imported.
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from plaudit.adapters.samples import CLAMP, ByName, Features, Scorer, added, has_clamp
+from plaudit.adapters.components import CLAMP, has_clamp, split_total
+from plaudit.adapters.samples import Features, KeywordFunction, Scorer
 from plaudit.errors import ShapeMismatch
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -57,9 +58,9 @@ class RewardFunc:
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
         """Return the reward of each completion, None where it does not apply; a note of any error names the sample."""
-        signals = self._batches.scored(prompts, completions, columns)
+        signals = self._batches.score(prompts, completions, columns)
         if columns.keys() & set(_HOOKS):
-            self._log([None if signal is None else added(signal) for signal in signals], columns)
+            self._log([None if signal is None else split_total(signal) for signal in signals], columns)
         return [None if signal is None else signal.total for signal in signals]
 
     def _log(self, parts: list[dict[str, float] | None], hooks: Mapping[str, Any]) -> None:
@@ -84,9 +85,9 @@ class TermFunc:
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
         """Return the term's score of each completion, None where the reward does not apply."""
         name = self.__name__
-        signals = self._batches.shared(name, prompts, completions, columns)
+        signals = self._batches.score_once(name, prompts, completions, columns)
         if name == CLAMP:
-            return [None if signal is None else added(signal)[CLAMP] for signal in signals]
+            return [None if signal is None else split_total(signal)[CLAMP] for signal in signals]
         return [None if signal is None else signal[name].clamped for signal in signals]
 
 
@@ -98,27 +99,27 @@ class _Batches:
     ) -> None:
         self._scorer = scorer
         self._readers = readers
-        self._applies = None if applies is None else ByName(applies)
+        self._applies = None if applies is None else KeywordFunction(applies)
         self._kept: tuple[Any, Any, list[Signal | None], set[str]] | None = None
 
-    def scored(
+    def score(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[Signal | None]:
-        samples = _samples(prompts, completions, columns)
-        return [self._signal(at, sample) for at, sample in enumerate(samples)]
+        samples = _build_samples(prompts, completions, columns)
+        return [self._score_sample(at, sample) for at, sample in enumerate(samples)]
 
-    def shared(
+    def score_once(
         self, reader: str, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[Signal | None]:
         """Return the signals of a batch, those kept if it is the one that another reader asked for just now."""
         kept = self._kept
         if kept is None or kept[0] is not prompts or kept[1] is not completions or reader not in kept[3]:
-            kept = (prompts, completions, self.scored(prompts, completions, columns), set(self._readers))
+            kept = (prompts, completions, self.score(prompts, completions, columns), set(self._readers))
         kept[3].remove(reader)
         self._kept = kept if kept[3] else None
         return kept[2]
 
-    def _signal(self, at: int, sample: Mapping[str, Any]) -> Signal | None:
+    def _score_sample(self, at: int, sample: Mapping[str, Any]) -> Signal | None:
         try:
             applies = self._applies is None or self._applies(sample)
             return self._scorer(sample) if applies else None
@@ -127,10 +128,12 @@ class _Batches:
             raise
 
 
-def _samples(prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each sample by the names of its parts; what is no column, like the trainer's state, is in all of them."""
+def _build_samples(
+    prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return each sample by the names of its parts; anything else, like the trainer's state, is in all of them."""
     lists = {"prompt": prompts, "completion": completions}
-    lists |= {name: _entries(column) for name, column in columns.items() if _is_column(column)}
+    lists |= {name: _to_entries(column) for name, column in columns.items() if _is_column(column)}
     for name, column in lists.items():
         if len(column) != len(completions):
             raise ShapeMismatch(f"{name!r} has {len(column)} entries for {len(completions)} completions.")
@@ -139,11 +142,11 @@ def _samples(prompts: Sequence[Any], completions: Sequence[Any], columns: Mappin
 
 
 def _is_column(given: Any) -> bool:
-    """Return whether there is an entry a sample: a list, an array or a tensor, and no text or mapping."""
+    """Return whether there is an entry a sample: a list, an array or a tensor, not a string or a mapping."""
     sized = isinstance(given, Collection) and not isinstance(given, str | bytes | Mapping | Set)
     return sized and getattr(given, "ndim", 1) > 0
 
 
-def _entries(column: Any) -> Any:
-    """Return a column whose entries are plain numbers, flags and texts where it is an array of such."""
+def _to_entries(column: Any) -> Any:
+    """Return a column whose entries are plain numbers, bools and strings where it is an array of such."""
     return column.tolist() if getattr(column, "ndim", 0) == 1 and hasattr(column, "tolist") else column

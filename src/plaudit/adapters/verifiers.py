@@ -11,7 +11,8 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from plaudit.adapters.samples import CLAMP, Features, Scorer, added, has_clamp
+from plaudit.adapters.components import CLAMP, has_clamp, split_total
+from plaudit.adapters.samples import Features, Scorer
 from plaudit.errors import DefinitionError, InputError
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -31,7 +32,7 @@ def rubric_func(reward: Reward, features: Features, *, name: str | None = None, 
     exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where the inputs cannot be scored, or
     `features` raises an InputError, so that it looks like no reward that was earned.
     """
-    return RubricFunc(Scorer(reward, features, awaited=True), name or reward.name, attrgetter("total"), on_bad)
+    return RubricFunc(Scorer(reward, features, allow_async=True), name or reward.name, attrgetter("total"), on_bad)
 
 
 def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -> RubricFuncs:
@@ -40,11 +41,11 @@ def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -
     Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
     `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
     """
-    scorer = Scorer(reward, features, awaited=True)
-    funcs = [RubricFunc(scorer, term.name, partial(_clamped, term.name), on_bad) for term in reward.terms]
+    scorer = Scorer(reward, features, allow_async=True)
+    funcs = [RubricFunc(scorer, term.name, partial(_read_term, term.name), on_bad) for term in reward.terms]
     weights = [term.weight for term in reward.terms]
     if has_clamp(reward):
-        funcs.append(RubricFunc(scorer, CLAMP, _clamp, on_bad))
+        funcs.append(RubricFunc(scorer, CLAMP, _read_clamp, on_bad))
         weights.append(1.0)
     return RubricFuncs(funcs, weights)
 
@@ -54,7 +55,7 @@ def task_reward(reward: Reward, features: Features, *, name: str | None = None) 
 
     `class Sums(vf.Task): quality = vf.reward(task_reward(reward, features))`; `features` names `task`, `trace`.
     """
-    return RubricFunc(Scorer(reward, features, awaited=True), name or reward.name, added, "raise")
+    return RubricFunc(Scorer(reward, features, allow_async=True), name or reward.name, split_total, "raise")
 
 
 class RubricFunc:
@@ -76,16 +77,16 @@ class RubricFunc:
             fields = self._scorer.features(sample)
             if inspect.isawaitable(fields):
                 fields = await fields
-            return self._read(self._scorer.signal(fields))
+            return self._read(self._scorer.score(fields))
         except InputError:
             if not self._masks:
                 raise
             return math.nan
 
 
-def _clamped(term: str, signal: Signal) -> float:
+def _read_term(term: str, signal: Signal) -> float:
     return signal[term].clamped
 
 
-def _clamp(signal: Signal) -> float:
-    return added(signal)[CLAMP]
+def _read_clamp(signal: Signal) -> float:
+    return split_total(signal)[CLAMP]

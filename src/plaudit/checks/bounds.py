@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from plaudit.checks.ask import Solver
-from plaudit.checks.contradiction import contradiction
-from plaudit.checks.domain import Row, as_inputs, unlimited
-from plaudit.checks.question import Copy, Question
-from plaudit.checks.subject import Subject
+from plaudit.checks.model import Contradiction, RewardModel, find_contradiction
+from plaudit.checks.solver.question import Copy, Question
+from plaudit.checks.solver.ranges import NumericRow, decode_row, is_unlimited
+from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 
@@ -59,18 +58,26 @@ def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Boun
     With `facts`, only over the steps of which the declared facts are true, which may be fewer; if they are true of
     none, that is an error.
 
-    >>> from plaudit.systems import load
-    >>> bounds(load("roadsense")).total
-    Bound(low=-113.0, high=1.0, exact=True)
-    >>> print(bounds(load("roadsense"), facts=True).total)
-    [-103, 1]
+    >>> from plaudit import Field, fact, term
+    >>> @term
+    ... def closer(distance, speed):
+    ...     return speed - distance
+    >>> @fact
+    ... def slow_when_near(distance, speed):
+    ...     return speed <= distance
+    >>> fields = [Field("distance", low=0, high=9), Field("speed", low=0, high=5)]
+    >>> reaching = Reward("reaching", version="1", terms=[closer], fields=fields, facts=[slow_when_near])
+    >>> bounds(reaching).total
+    Bound(low=-9.0, high=5.0, exact=True)
+    >>> print(bounds(reaching, facts=True).total)
+    [-9, 0]
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"bounds takes a Reward, and this is a {type(reward).__name__}")
-    subject, solver = Subject(reward), Solver(timeout)
-    if facts and (found := contradiction(subject, solver)):
+    model, solver = RewardModel(reward), Solver(timeout)
+    if facts and isinstance(found := find_contradiction(model, solver), Contradiction):
         raise DefinitionError(f"reward {reward.name!r} has no bounds: {found}")
-    return Ranges(subject, solver, facts=facts).bounds()
+    return Ranges(model, solver, facts=facts).bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +86,8 @@ class Span:
 
     low: float
     high: float
-    lowest: Row | None
-    highest: Row | None
+    lowest: NumericRow | None
+    highest: NumericRow | None
     least: float
     most: float
     exact: bool
@@ -90,10 +97,10 @@ class Span:
         """The two ends as people are told: what is attained where they are exact."""
         return (self.least + 0.0, self.most + 0.0) if self.exact else (self.low, self.high)
 
-    def bound(self, subject: Subject) -> Bound:
+    def bound(self, model: RewardModel) -> Bound:
         """Return it for people: whole rows by name, no bound where there is none."""
         lowest, highest = (
-            None if row is None else as_inputs(subject.whole(row), subject.fields)
+            None if row is None else decode_row(model.complete_row(row), model.fields)
             for row in (self.lowest, self.highest)
         )
         return Bound(self.low, self.high, self.exact, lowest, highest)
@@ -101,32 +108,32 @@ class Span:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Asks for the ends of outputs."""
+    """The ends of outputs, as a solver finds them."""
 
-    subject: Subject
+    model: RewardModel
     solver: Solver
     facts: bool = True
 
     def span(self, output: str) -> Span:
         """Return the ends of one output: `total`, `comfort.score`."""
-        question, copy = self._asked
-        low, high = self.solver.lowest(question, copy[output]), self.solver.highest(question, copy[output])
+        question, copy = self._question
+        low, high = self.solver.minimise(question, copy[output]), self.solver.maximise(question, copy[output])
         exact = low.exact and high.exact
-        return Span(_end(low.bound), _end(high.bound), low.row, high.row, low.value, high.value, exact)
+        return Span(_open_end(low.bound), _open_end(high.bound), low.row, high.row, low.value, high.value, exact)
 
     @cached_property
-    def _asked(self) -> tuple[Question, Copy]:
+    def _question(self) -> tuple[Question, Copy]:
         question = Question()
-        return question, self.subject.row(question) if self.facts else question.copy(self.subject.program)
+        return question, self.model.add_row(question) if self.facts else question.copy(self.model.program)
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""
-        names = list(self.subject.terms)
-        scores = {name: self.span(f"{name}.score").bound(self.subject) for name in names}
-        values = {name: self.span(f"{name}.value").bound(self.subject) for name in names}
-        return Bounds(self.span("total").bound(self.subject), scores, values)
+        names = list(self.model.terms)
+        scores = {name: self.span(f"{name}.score").bound(self.model) for name in names}
+        values = {name: self.span(f"{name}.value").bound(self.model) for name in names}
+        return Bounds(self.span("total").bound(self.model), scores, values)
 
 
-def _end(value: float) -> float:
+def _open_end(value: float) -> float:
     """Return an end, infinite where no declared range keeps it finite; no negative zero."""
-    return math.copysign(math.inf, value) if unlimited(value) else value + 0.0
+    return math.copysign(math.inf, value) if is_unlimited(value) else value + 0.0

@@ -1,21 +1,23 @@
-"""`check`: every rule, asked of one reward."""
+"""`check`: every rule, asked of one reward; `assert_reward_ok`: the same as a line of a test."""
 
 import math
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, get_args
 
-from plaudit.checks.ask import Solver
-from plaudit.checks.examination import Examination
-from plaudit.checks.finding import SEVERITIES, Finding, Report, Suppressed, Undecided
-from plaudit.checks.rules import RULES
-from plaudit.checks.subject import Subject
+from plaudit.checks.finding import SEVERITIES, Finding, Suppressed, Undecided
+from plaudit.checks.model import Contradiction, Outcomes, RewardModel
+from plaudit.checks.report import LocatedReport, Report, format_reports
+from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.language.numbers import constant_number
+from plaudit.language.field import to_number
 from plaudit.reward.reward import Reward
 
-Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Episodes by name, from the worst to the best; each a sequence of rows as `reward.score` takes them."""
+if TYPE_CHECKING:
+    from plaudit.checks.rules.registry import CheckContext, Needs, Rule
+
+FailOn = Literal["warning", "advice", "never"]
 
 
 def check(
@@ -30,80 +32,159 @@ def check(
 ) -> Report:
     """Return what is wrong with `reward`, each flaw with inputs that show it.
 
-    `only` and `ignore` name one rule or several. `outcomes` are whole episodes by name, from the worst to the best:
-    rows as `reward.score` takes them. A query of the solver takes no longer than `timeout` seconds, and what it leaves
-    undecided is said; so is what is left after `limit` seconds, from when on questions are only glanced at. Without
-    `z3` the rules find what they can and prove less.
+    Args:
+        reward: The reward to check.
+        only: The code of one rule, or of several: only these run.
+        ignore: The code of one rule, or of several: these do not run.
+        outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
+        timeout: The most seconds for one query of the solver. What it leaves undecided is reported as such.
+        limit: About the most seconds for the whole reward. Questions that come later are only glanced at.
+        z3: Whether z3 may be used. Without it the rules find what they can and prove less.
 
-    >>> from plaudit.systems import load
-    >>> [finding.code for finding in check(load("hackmatrix"), only=["loop-that-pays"])]
-    ['loop-that-pays']
+    >>> from plaudit import Field, term
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> [finding.code for finding in check(reaching)]
+    ['pays-for-staying', 'jump']
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
-    from plaudit.checks.lint.allowed import unused_allow
-    from plaudit.checks.lint.asked import ABOUT_EPISODES, ASKED  # they need NumPy, and `import plaudit` does not
-    from plaudit.checks.lint.facts import WHY_NOT, contradicted
+    from plaudit.checks.rules import RULES  # `import plaudit` does not load them
+    from plaudit.checks.rules.registry import CheckContext
 
     started = time.perf_counter()
-    chosen = _chosen(as_codes(only), as_codes(ignore))
-    _check_options(outcomes, timeout=timeout, limit=limit)
-    _check_allowed(reward)
-    examination = Examination(Subject(reward), Solver(timeout, z3, until=time.monotonic() + limit))
-    found: list[Finding] = []
-    undecided: list[Undecided] = []
-    skipped: dict[str, str] = {}
-    if contradicted(examination):
-        skipped |= {code: WHY_NOT for code in RULES if code in chosen and code != "contradictory-facts"}
-    asked = chosen - skipped.keys()
-    for codes, rule in ASKED.items():
-        if asked.isdisjoint(codes):
-            continue
-        for each in rule(examination):
-            if each.code in asked:
-                (found if isinstance(each, Finding) else undecided).append(each)  # type: ignore[arg-type]
-    for code, about in ABOUT_EPISODES.items():
-        if code in asked and outcomes is not None:
-            found += [each for each in about(examination, outcomes) if isinstance(each, Finding)]
-        elif code in asked:
-            skipped[code] = "no outcome episodes were given"
-    kept, suppressed = _sorted_out(reward, found)
-    if "unused-allow" in asked and not examination.solver.late:
-        decided = asked - skipped.keys() - {each.code for each in undecided}
-        kept, suppressed = _sorted_out(reward, [*found, *unused_allow(examination, decided, suppressed)])
+    chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
+    _validate_options(outcomes, timeout=timeout, limit=limit)
+    _validate_allowances(RULES, reward)
+    solver = Solver(timeout, z3, until=time.monotonic() + limit)
+    run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
+    if isinstance(run.context.find_contradiction(), Contradiction):
+        run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
+    run.find("reward")
+    if outcomes is None:
+        run.skip(
+            [code for code, rule in run.rules.items() if rule.needs == "outcomes"], "no outcome episodes were given"
+        )
+    run.find("outcomes")
+    kept, suppressed = _separate_allowed(reward, run.findings)
+    if not solver.late:
+        run.find("findings", suppressed)
+        kept, suppressed = _separate_allowed(reward, run.findings)
     return Report(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
         findings=kept,
         suppressed=suppressed,
-        undecided=tuple(dict.fromkeys(undecided)),
-        skipped=skipped,
+        undecided=tuple(dict.fromkeys(run.undecided)),
+        skipped=run.skipped,
         rest={name: field.at_rest for name, field in reward.program.inputs.items()},
         seconds=time.perf_counter() - started,
     )
 
 
-def as_codes(given: Iterable[str]) -> tuple[str, ...]:
-    """Return the codes of rules that were given; a text is one of them.
+def assert_reward_ok(
+    reward: Reward,
+    *,
+    fail_on: FailOn = "warning",
+    only: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    outcomes: Outcomes | None = None,
+    timeout: float = 3.0,
+    limit: float = 60.0,
+    z3: bool = True,
+) -> Report:
+    """Check a reward as `check` does, and return the report; `assert_reward_ok(my_reward)` is a line of a test.
 
-    >>> as_codes("jump"), as_codes(["jump", "unbounded"])
+    Args:
+        reward: The reward to check.
+        fail_on: The mildest finding that fails: "warning", "advice", or "never".
+        only: As for `check`, and so are all that follow.
+        ignore: The code of one rule, or of several: these do not run.
+        outcomes: Whole episodes by name, from the worst to the best.
+        timeout: The most seconds for one query of the solver.
+        limit: About the most seconds for the whole reward.
+        z3: Whether z3 may be used.
+
+    Raises:
+        AssertionError: A finding is as grave as `fail_on`. The message is the whole report.
+    """
+    __tracebackhide__ = True  # pytest shows the line of the test, not of this function
+    _validate_fail_on(fail_on)
+    report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, limit=limit, z3=z3)
+    if list_failing(report, fail_on):
+        raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
+    return report
+
+
+def list_failing(report: Report, fail_on: FailOn) -> tuple[Finding, ...]:
+    """Return the findings that are as grave as `fail_on`.
+
+    >>> list_failing(Report(reward="r", version="1", fingerprint=""), "advice")
+    ()
+    """
+    return () if fail_on == "never" else report.at_least(fail_on)
+
+
+def list_codes(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the codes of rules that were given; a string is one of them.
+
+    >>> list_codes("jump"), list_codes(["jump", "unbounded"])
     (('jump',), ('jump', 'unbounded'))
     """
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _chosen(only: Collection[str], ignore: Collection[str]) -> set[str]:
+class _Run:
+    """The rules that still run, and what the others found."""
+
+    def __init__(self, context: "CheckContext", rules: "Mapping[str, Rule]") -> None:
+        self.context = context
+        self.rules = dict(rules)
+        self.findings: list[Finding] = []
+        self.undecided: list[Undecided] = []
+        self.skipped: dict[str, str] = {}
+
+    def skip(self, codes: Iterable[str], why: str) -> None:
+        """Take rules out, and say why."""
+        for code in codes:
+            del self.rules[code]
+            self.skipped[code] = why
+
+    def find(self, needs: "Needs", suppressed: tuple[Suppressed, ...] = ()) -> None:
+        """Run every rule that needs this, a function that two rules share only once."""
+        decided = frozenset(self.rules) - {each.code for each in self.undecided}
+        context = replace(self.context, decided=decided, suppressed=suppressed)
+        functions: dict[object, Rule] = {}
+        for rule in self.rules.values():
+            if rule.needs == needs:
+                functions.setdefault(rule.find, rule)
+        for rule in functions.values():
+            for each in context.find(rule):
+                if each.code in self.rules:
+                    (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
+
+
+def _choose_rules(rules: "Mapping[str, Rule]", only: Collection[str], ignore: Collection[str]) -> "dict[str, Rule]":
     for code in (*only, *ignore):
-        if code not in RULES:
-            raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, RULES)}")
-    return {code for code in RULES if (not only or code in only) and code not in ignore}
+        if code not in rules:
+            raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, rules)}")
+    return {code: rule for code, rule in rules.items() if (not only or code in only) and code not in ignore}
 
 
-def _check_options(outcomes: object, **times: object) -> None:
+def _validate_fail_on(fail_on: str) -> None:
+    allowed = get_args(FailOn)
+    if fail_on not in allowed:
+        near = did_you_mean(str(fail_on), allowed)
+        raise DefinitionError(f"fail_on={fail_on!r} is not one of {', '.join(allowed)}.{near}")
+
+
+def _validate_options(outcomes: object, **times: object) -> None:
     """Refuse outcomes that cannot be compared, and times that never come or never end."""
     for name, given in times.items():
-        seconds = constant_number(given)
+        seconds = to_number(given)
         if seconds is None or isinstance(seconds, bool) or not 0 < seconds < math.inf:
             raise DefinitionError(f"{name}={given!r} must be a positive, finite number of seconds")
     if outcomes is None:
@@ -118,17 +199,17 @@ def _check_options(outcomes: object, **times: object) -> None:
             raise DefinitionError(f"{wanted}, and it maps {name!r} to a {type(rows).__name__}")
 
 
-def _check_allowed(reward: Reward) -> None:
+def _validate_allowances(rules: Collection[str], reward: Reward) -> None:
     """Refuse a code that a reward or a term allows and that is no rule: nothing would ever be allowed by it."""
     for owner, allow in [("reward", reward.allow), *((f"term {term.name!r}", term.allow) for term in reward.terms)]:
         for code in allow:
-            if code not in RULES:
+            if code not in rules:
                 raise DefinitionError(
-                    f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{did_you_mean(code, RULES)}"
+                    f"reward {reward.name!r}: {owner} allows {code!r}, which is no rule.{did_you_mean(code, rules)}"
                 )
 
 
-def _sorted_out(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+def _separate_allowed(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Return the findings, gravest first, and apart from them those that the reward or the term allows."""
     allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []

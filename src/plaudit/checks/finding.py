@@ -1,7 +1,7 @@
 """What a check found: one immutable value a flaw, each with concrete inputs that show it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 Severity = Literal["warning", "advice"]
@@ -9,7 +9,7 @@ SEVERITIES: tuple[Severity, ...] = ("advice", "warning")
 """From the mildest to the gravest."""
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """Where a finding stands in the source."""
 
     file: str
@@ -46,7 +46,7 @@ class Finding:
     advice: str
     """What to do about it."""
     witness: tuple[Step, ...] = ()
-    place: Place | None = None
+    place: SourceLine | None = None
     facts: tuple[str, ...] = ()
     """Declared facts that the finding rests on."""
 
@@ -67,49 +67,3 @@ class Undecided:
     term: str
     why: str
     """"no answer within 3 s", "z3 is not installed (pip install plaudit[prove])"."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """Everything that was found out about one reward."""
-
-    reward: str
-    version: str
-    fingerprint: str
-    findings: tuple[Finding, ...] = ()
-    suppressed: tuple[Suppressed, ...] = ()
-    undecided: tuple[Undecided, ...] = ()
-    skipped: Mapping[str, str] = field(default_factory=dict)
-    """Rules that did not run at all, and why."""
-    rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
-    """What each input is when nothing happens; in a witness that goes without saying."""
-    seconds: float = field(default=0.0, compare=False)
-
-    def __iter__(self) -> Iterator[Finding]:
-        """Walk through the findings, gravest first."""
-        return iter(self.findings)
-
-    def __len__(self) -> int:
-        """Return how many findings there are."""
-        return len(self.findings)
-
-    def __str__(self) -> str:
-        """Return the report as `plaudit check` prints it."""
-        from plaudit.checks.formats.checked import Checked  # what it draws is made of findings
-        from plaudit.checks.formats.text import as_text
-
-        return as_text([Checked(self)]).rstrip("\n")
-
-    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings that are at least as grave as `severity`."""
-        grave = SEVERITIES[SEVERITIES.index(severity) :]
-        return tuple(finding for finding in self.findings if finding.severity in grave)
-
-    def coded(self, code: str) -> tuple[Finding, ...]:
-        """Return the findings of one rule."""
-        return tuple(finding for finding in self.findings if finding.code == code)
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no warning."""
-        return not self.at_least("warning")

@@ -1,49 +1,46 @@
-"""The command line: one module a command. A command parses, calls the library and prints."""
+"""The command line: one module a command, imported when asked for. A command parses, calls the library and prints."""
 
 from typing import Any
 
 import click
 
-from plaudit.cli import (
-    check,
-    demo,
-    evaluate,
-    experiment,
-    ledger,
-    listing,
-    parity,
-    play,
-    prove,
-    rescore,
-    run,
-    score,
-    show,
-    train,
-)
-from plaudit.cli.errors import told
-from plaudit.cli.texts import accept_any_text
+from plaudit.cli.errors import translate_errors
+from plaudit.cli.groups import LazyGroup
+from plaudit.terminal import accept_any_text
 
 __all__ = ["main"]
 
+SUMMARIES = {
+    "demo": "Take a tour: four rewards, an episode of each, a million transitions.",
+    "list": "List the named rewards: what they reward, their versions and their terms.",
+    "show": "Show a REWARD: its terms, formula, fields, knobs and fingerprint.",
+    "score": "Score every row of a file with a REWARD.",
+    "rescore": "Apply a REWARD to every row of SOURCE, a data set or a ledger, and tell what changes.",
+    "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
+    "check": "Find what is wrong with each REWARD, and show it.",
+    "prove": "Prove that two rewards are equal, or show where they differ.",
+    "parity": "Compare a REWARD with another implementation of it.",
+    "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",
+    "systems:play": "Play a GAME: see the board, choose a move, see what it earned and why.",
+    "systems:train": "Train an agent on a GAME with PPO, and report how well it plays.",
+    "systems:run": "Run an agent system: see what it decides, what that earns, and what it learns.",
+    "systems:experiment": "Put every version of a reward to the test: which policies does it pay best?",
+}
+"""What each command does, as its own help begins."""
 
-class _Commands(click.Group):
+
+class _Commands(LazyGroup):
     """A group whose commands end in a message and an exit code, whatever happens."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
-        with told():
+        with translate_errors():
             return super().invoke(ctx)
 
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Parse the arguments, run and exit."""
         accept_any_text()
         return super().main(*arguments, **options)
-
-
-def _print_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        click.echo(f"plaudit {version()}")
-        ctx.exit()
 
 
 def version() -> str:
@@ -57,7 +54,19 @@ def version() -> str:
         return "(not installed)"
 
 
-@click.group(cls=_Commands, epilog="Begin with: plaudit demo", context_settings={"max_content_width": 100})
+def _print_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        click.echo(f"plaudit {version()}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Commands,
+    package="plaudit.cli",
+    summaries=SUMMARIES,
+    epilog="Begin with: plaudit demo",
+    context_settings={"max_content_width": 100},
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -72,22 +81,3 @@ def main() -> None:
     Wherever a command takes a REWARD it takes a built-in (roadsense, or roadsense@R8 for a version),
     path/to/file.py:name, package.module:name, or a JSON file written by `plaudit show --spec`.
     """
-
-
-for _command in (
-    demo.demo,
-    listing.list_,
-    show.show,
-    score.score,
-    rescore.rescore,
-    evaluate.evaluate,
-    check.check,
-    prove.prove,
-    parity.parity,
-    ledger.ledger,
-    play.play,
-    train.train,
-    run.run,
-    experiment.experiment,
-):
-    main.add_command(_command)

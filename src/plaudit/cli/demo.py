@@ -1,6 +1,44 @@
 """`plaudit demo`: a tour of under a minute."""
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, NamedTuple
+
 import click
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from plaudit.checks.check import check
+from plaudit.checks.report import Report
+from plaudit.checks.rules import RULES
+from plaudit.language.field import Field
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+from plaudit.systems import BUILT_IN, system
+from plaudit.targets.inputs import list_slots
+from plaudit.terminal import Screen, build_table, draw_bar, format_value
+
+CHUNK = 100_000
+"""Transitions at a time."""
+CHECKED = 100
+"""Transitions that are scored in Python, too, to compare."""
+GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
+"""The rules that the tour asks: those whose findings are warnings."""
+SEED = 2024
+WIDE = 64
+"""Characters of a line that holds every column."""
+
+NEXT = (
+    ("plaudit show roadsense", "what a reward is made of"),
+    ("plaudit show roadsense@R8 --source", "another version of it, as Python"),
+    ("plaudit score roadsense -i rows.csv -o scores.jsonl", "your own rows, of any size"),
+    ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
+    ("plaudit check my_rewards.py:reward", "your own reward"),
+    ("plaudit ledger history rewards.db", "what your own run was paid for, once it records to a ledger"),
+)
 
 
 @click.command(epilog="Example: plaudit demo --rows 100000")
@@ -13,7 +51,192 @@ import click
 )
 def demo(rows: int) -> None:
     """Take a tour: four rewards, an episode of each, a million transitions."""
-    from plaudit.cli.screen import Screen
-    from plaudit.cli.tour import tour
+    show_tour(Screen(), rows)
 
-    tour(Screen(), rows)
+
+class Run(NamedTuple):
+    """How long a reward took for how many transitions, and how far the first are from Python's."""
+
+    reward: Reward
+    rows: int
+    seconds: float
+    difference: float
+
+
+def show_tour(screen: Screen, rows: int) -> None:
+    """Show the built-in rewards, an episode of each, what is wrong with them, a ledger, and how fast they score."""
+    screen.print("plaudit: write a reward once, run it anywhere, know why every number is what it is.", style="bold")
+    _print_title(screen, "1. Four rewards")
+    screen.print(_build_reward_table(screen))
+    _print_title(screen, "2. An episode of each, term by term")
+    for name in BUILT_IN:
+        found = system(name)
+        _print_episode(screen, found.reward, [found.reward.score(**row) for row in found.episode()])
+    _print_title(screen, "3. What is wrong with them, as they were specified")
+    for name in BUILT_IN:
+        _print_warnings(screen, check(system(name).reward, only=GRAVE))
+    _print_title(screen, "4. An episode that is remembered: why was this step worth so little?")
+    _print_ledger(screen, system("roadsense").reward, system("roadsense").episode())
+    _print_title(screen, f"5. {rows:,} made-up transitions each, on NumPy")
+    runs = [_measure(screen, system(name).reward, rows) for name in BUILT_IN]
+    screen.print(_build_speed_table(runs))
+    screen.print(_describe_agreement(runs))
+    _print_title(screen, "6. What to try next")
+    for command, what in NEXT:
+        screen.print(f"  # {what}", style="dim")
+        screen.print(f"  {command}\n", soft_wrap=True)
+
+
+def _print_title(screen: Screen, text: str) -> None:
+    screen.print()
+    screen.print(text, style="bold cyan")
+    screen.print()
+
+
+def _build_reward_table(screen: Screen) -> Table:
+    numbers = ("terms", "versions") if screen.width >= WIDE else ()
+    rewards = build_table("reward", "what it rewards", *numbers, right=numbers)
+    for name, what in BUILT_IN.items():
+        cells = {"terms": len(system(name).reward.terms), "versions": len(system(name).VERSIONS)}
+        rewards.add_row(name, what, *(str(cells[number]) for number in numbers))
+    return rewards
+
+
+# -- episodes -------------------------------------------------------------------------------------------------------
+
+
+def _print_episode(screen: Screen, reward: Reward, signals: Sequence[Signal]) -> None:
+    numbers = ("steps", "lowest", "highest", "sum") if screen.width >= WIDE else ("sum",)
+    breakdown = build_table("term", *numbers, "", right=numbers)
+    by_term = {term.name: [signal[term.name].value for signal in signals] for term in reward.terms}
+    sums = {name: sum(values) for name, values in by_term.items()}
+    longest = max(map(abs, sums.values())) or 1.0
+    for name, values in by_term.items():
+        spoke = sum(value != 0 for value in values)
+        breakdown.add_row(name, *_format_cells(numbers, spoke, values), draw_bar(sums[name] / longest))
+    breakdown.add_section()
+    totals = [signal.total for signal in signals]
+    breakdown.add_row("total", *_format_cells(numbers, len(totals), totals))
+    screen.print(Text.assemble((reward.name, "bold"), "@", reward.version))
+    screen.print(reward.doc)
+    screen.print()
+    screen.print(breakdown)
+    screen.print(_describe_worst(signals))
+    screen.print()
+
+
+def _format_cells(numbers: Sequence[str], steps: int, values: Sequence[float]) -> list[str]:
+    cells = {"steps": steps, "lowest": min(values), "highest": max(values), "sum": sum(values)}
+    return [format_short(cells[name]) for name in numbers]
+
+
+def _describe_worst(signals: Sequence[Signal]) -> Text:
+    """Return which step was the worst, and why."""
+    step, signal = min(enumerate(signals, start=1), key=lambda each: each[1].total)
+    why = ", ".join(f"{name} {format_short(value)}" for name, value in signal.values.items() if value) or "nothing"
+    return Text(f"The worst step is {step} with {format_short(signal.total)}: {why}.", style="dim")
+
+
+def format_short(value: float) -> str:
+    """Return a number in a few digits; 0 is a dot, so that the others stand out.
+
+    >>> format_short(-0.30000000000000004), format_short(0.0), format_short(12345.678)
+    ('-0.3', '·', '12345.7')
+    """
+    return format_value(value) if round(value, 9) else "·"
+
+
+# -- what is wrong ----------------------------------------------------------------------------------------------------
+
+
+def _print_warnings(screen: Screen, report: Report) -> None:
+    """Print each warning in a sentence."""
+    for finding in report.at_least("warning"):
+        screen.print(Text.assemble((report.reward, "bold"), f" {finding.code}: {finding.message}"))
+    screen.print()
+
+
+# -- a ledger ---------------------------------------------------------------------------------------------------------
+
+
+def _print_ledger(screen: Screen, reward: Reward, episode: Sequence[Mapping[str, Any]]) -> None:
+    """Record an episode in a ledger, explain its worst step, and verify all of it."""
+    from plaudit.ledger.ledger import Ledger
+
+    with TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
+        for step, row in enumerate(episode, start=1):
+            ledger.record(reward.score(**row), run="tour", episode=1, step=step)
+        worst = min(ledger.history(run="tour"), key=lambda record: record.signal.total)
+        screen.print(str(ledger.why(worst.id)))
+        screen.print()
+        verified = str(ledger.verify()).removeprefix(f"{ledger.name}: ").replace("\n", " ")
+        screen.print(f"The ledger recomputes itself: {verified}", style="dim")
+
+
+# -- a million transitions --------------------------------------------------------------------------------------------
+
+
+def _measure(screen: Screen, reward: Reward, rows: int) -> Run:
+    """Score `rows` made-up transitions in chunks, and compare the first with Python's."""
+    compiled, generator = reward.compile("numpy"), np.random.default_rng(SEED)
+    seconds = difference = 0.0
+    with screen.show_bars() as bars:
+        for start in range(0, rows, CHUNK):
+            batch = build_columns(reward, min(CHUNK, rows - start), generator)
+            began = perf_counter()
+            scores = compiled(batch)
+            seconds += perf_counter() - began
+            if start == 0:
+                difference = _compare_with_python(reward, batch, scores.total)
+            bars.update(reward.name, start + len(scores.total), rows)
+    return Run(reward, rows, seconds, difference)
+
+
+def _compare_with_python(reward: Reward, batch: Mapping[str, Any], totals: Any) -> float:
+    """Return the largest difference between the first totals and those of Python."""
+    score = reward.compile("python").function
+    rows = zip(*(column[:CHECKED].tolist() for column in batch.values()), strict=True)
+    return max(abs(float(score(*row)[0]) - float(total)) for row, total in zip(rows, totals.tolist(), strict=False))
+
+
+def _build_speed_table(runs: Sequence[Run]) -> Table:
+    numbers = ["terms", "transitions", "seconds", "per second"]
+    speeds = build_table("reward", *numbers, right=numbers)
+    for run in runs:
+        rate = run.rows / max(run.seconds, 1e-9) / 1e6
+        terms = str(len(run.reward.terms))
+        speeds.add_row(run.reward.name, terms, f"{run.rows:,}", f"{run.seconds:.3f}", f"{rate:,.1f} million")
+    return speeds
+
+
+def _describe_agreement(runs: Sequence[Run]) -> Text:
+    checked = f"The first {min(CHECKED, runs[0].rows)} of each were scored in Python, too: the totals"
+    most = max(run.difference for run in runs)
+    same = f"differ by at most {most:.1g}." if most else "are equal to the bit."
+    return Text(f"{checked} {same}", style="dim")
+
+
+UNBOUNDED = 100.0
+"""How far a number goes from its one bound, or from 0, where no other is declared."""
+
+
+def build_columns(reward: Reward, rows: int, generator: np.random.Generator) -> dict[str, Any]:
+    """Return columns of `rows` random values for `reward.compile("numpy")`; categories are positions.
+
+    >>> from plaudit.systems import load
+    >>> sorted(build_columns(load("roadsense"), 3, np.random.default_rng(0)))
+    ['action', 'deceleration', 'distance']
+    """
+    return {place.name: _build_column(place.field, rows, generator) for place in list_slots(reward.program)}
+
+
+def _build_column(field: Field, rows: int, generator: np.random.Generator) -> Any:
+    if field.kind == "flag":
+        return generator.random(rows) < 0.5
+    if field.kind == "category":
+        return generator.integers(len(field.labels), size=rows)
+    if field.numbers:
+        return generator.choice(field.numbers, rows)
+    low = field.low if field.low is not None else (field.high or 0.0) - UNBOUNDED
+    high = field.high if field.high is not None else low + UNBOUNDED
+    return generator.uniform(low, high, rows)

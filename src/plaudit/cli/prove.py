@@ -2,12 +2,13 @@
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from plaudit.checks.prove import Difference, Proof
+from plaudit.checks.prove import Difference, Proof
+from plaudit.checks.prove import prove as prove_equal
+from plaudit.systems.arguments import find_reward, find_reward_or_function
 
 EXIT = {"equal": 0, "different": 1, "undecided": 2}
 
@@ -41,45 +42,41 @@ def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_
 
     The exit code is 0 if they are equal, 1 if they differ, 2 if that is undecided.
     """
-    from plaudit.checks.prove import prove as compared
-    from plaudit.cli.rewards import find_reward, find_reward_or_function
-
-    outcome = compared(
-        find_reward(left), find_reward_or_function(right), facts=facts, timeout=timeout, examples=examples
-    )
+    first, second = find_reward(left), find_reward_or_function(right)
+    proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)
     if as_json:
-        click.echo(json.dumps(_described(outcome), indent=2))
+        click.echo(json.dumps(_describe(proof), indent=2))
     else:
-        click.echo(str(outcome))
-    raise click.exceptions.Exit(EXIT[outcome.verdict])
+        click.echo(str(proof))
+    raise click.exceptions.Exit(EXIT[proof.verdict])
 
 
-def _described(outcome: "Proof") -> dict[str, Any]:
+def _describe(proof: Proof) -> dict[str, Any]:
     return {
-        "left": outcome.left,
-        "right": outcome.right,
-        "verdict": outcome.verdict,
-        "exactly": outcome.exactly,
-        "rounding": _number(outcome.rounding),
-        "differences": [_difference(each) for each in outcome.differences],
-        "missing": list(outcome.missing),
-        "tested": outcome.tested,
-        "remarks": list(outcome.remarks),
+        "left": proof.left,
+        "right": proof.right,
+        "verdict": proof.verdict,
+        "exactly": proof.exactly,
+        "rounding": _encode_number(proof.rounding),
+        "differences": [_describe_difference(each) for each in proof.differences],
+        "missing": list(proof.missing),
+        "tested": proof.tested,
+        "remarks": list(proof.remarks),
     }
 
 
-def _difference(each: "Difference") -> dict[str, Any]:
-    inputs = {name: _number(value) for name, value in each.inputs.items()}
+def _describe_difference(each: Difference) -> dict[str, Any]:
+    inputs = {name: _encode_number(value) for name, value in each.inputs.items()}
     return {
         "term": each.term,
         "inputs": inputs,
         "left": each.left,
         "right": each.right,
-        "size": _number(each.size),
+        "size": _encode_number(each.size),
         "largest": each.largest,
     }
 
 
-def _number(value: Any) -> Any:
-    """Return a number as JSON has it: infinity as a text."""
+def _encode_number(value: Any) -> Any:
+    """Return a number as JSON has it: infinity as a string."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value

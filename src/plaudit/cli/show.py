@@ -1,13 +1,24 @@
 """`plaudit show`: everything that a reward is."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
+from rich.console import RenderableType
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from plaudit.reward.reward import Reward
-    from plaudit.reward.term import Term
+from plaudit.language.field import Field
+from plaudit.reward.reward import Reward
+from plaudit.reward.serial import field_to_dict, preference_to_dict
+from plaudit.reward.term import Term
+from plaudit.systems.arguments import find_reward
+from plaudit.terminal import Screen, build_table, escape_controls, format_value
+
+MOST_VALUES = 8
+"""How many values of a field are written out."""
 
 
 @click.command(epilog="Example: plaudit show roadsense@R8 --source")
@@ -27,13 +38,11 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sq
         plaudit show roadsense --spec > r.json
         plaudit show r.json
     """  # noqa: D301 - Click takes a real backspace as "leave these lines alone"
-    from plaudit.cli.rewards import find_reward
-
     if as_json + formula + source + spec + (sql is not None) > 1:
         raise click.UsageError("--json, --formula, --source, --spec and --sql cannot be combined; choose one.")
     found = find_reward(reward)
     if as_json:
-        click.echo(json.dumps(described(found), indent=2))
+        click.echo(json.dumps(describe(found), indent=2))
     elif spec:
         click.echo(found.to_json())
     elif formula:
@@ -43,16 +52,11 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sq
     elif sql is not None:
         click.echo(found.compile("sql", dialect=sql).select("steps"))
     else:
-        from plaudit.cli.portrait import draw
-        from plaudit.cli.screen import Screen
-
-        draw(found, Screen())
+        print_reward(found, Screen())
 
 
-def described(reward: "Reward") -> dict[str, Any]:
+def describe(reward: Reward) -> dict[str, Any]:
     """Return what a script wants to know about a reward."""
-    from plaudit.reward.identity import field_to_dict, preference_to_dict
-
     return {
         "name": reward.name,
         "version": reward.version,
@@ -63,7 +67,7 @@ def described(reward: "Reward") -> dict[str, Any]:
         "low": reward.low,
         "high": reward.high,
         "inputs": list(reward.inputs),
-        "terms": [_term(term) for term in reward.terms],
+        "terms": [_describe_term(term) for term in reward.terms],
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
         "params": dict(reward.params),
         "facts": [{"name": fact.name, "doc": fact.doc, "reads": fact.reads} for fact in reward.facts],
@@ -73,6 +77,135 @@ def described(reward: "Reward") -> dict[str, Any]:
     }
 
 
-def _term(term: "Term") -> dict[str, Any]:
+def _describe_term(term: Term) -> dict[str, Any]:
     parts = ("name", "weight", "low", "high", "terminal", "kind", "doc", "shared", "reads")
     return {part: getattr(term, part) for part in parts} | {"knobs": dict(term.knobs), "allow": dict(term.allow)}
+
+
+def print_reward(reward: Reward, screen: Screen) -> None:
+    """Print everything that a reward is."""
+    screen.print(Text.assemble((reward.name, "bold"), "@", reward.version))
+    if reward.doc:
+        screen.print(escape_controls(reward.doc))
+    screen.print(Text.assemble(("fingerprint ", "dim"), reward.fingerprint))
+    source = Syntax(reward.source().strip("\n"), "python", background_color="default", word_wrap=True)
+    _print_part(screen, "Terms", _build_term_table(reward))
+    _print_part(screen, "Formula", source)
+    _print_part(screen, "Fields", _build_field_table(reward))
+    screen.print(Text.assemble("\n", ("A row holds ", "dim"), ", ".join(reward.inputs)))
+    if knobs := _build_knob_table(reward):
+        _print_part(screen, "Knobs", knobs)
+    if reward.facts:
+        _print_part(screen, "Facts", _build_fact_table(reward))
+    if reward.prefer:
+        _print_part(screen, "Preferences", _build_preference_table(reward))
+    if reward.discount is not None:
+        screen.print(Text.assemble("\n", ("Discount ", "dim"), format_value(reward.discount)))
+
+
+def _print_part(screen: Screen, title: str, body: RenderableType) -> None:
+    screen.print(f"\n{title}\n", style="bold")
+    screen.print(body)
+
+
+def _build_term_table(reward: Reward) -> Table:
+    rows = []
+    for term in reward.terms:
+        kind = ", ".join(part for part in (term.kind, "at the end" if term.terminal else "") if part)
+        first = escape_controls(term.doc.partition("\n")[0])
+        rows.append((term.name, format_value(term.weight), format_range(term.low, term.high), kind, first))
+    if clamps := format_range(reward.low, reward.high):
+        rows.append(("total", "", clamps, "", "The sum of the above."))
+    return _fill_table(("term", "weight", "clamped to", "kind", "what it rewards"), rows, right=["weight"])
+
+
+def _build_field_table(reward: Reward) -> Table:
+    rows = []
+    for name, field in reward.fields.items():
+        title = f"{name}[0 … {field.length - 1}]" if field.length else name
+        role = "action" if name == reward.action else field.role or ""
+        rows.append(
+            (title, field.kind, format_allowed(field), escape_controls(field.unit), role, escape_controls(field.doc))
+        )
+    return _fill_table(("field", "kind", "range", "unit", "role", "what it is"), rows)
+
+
+def _build_knob_table(reward: Reward) -> Table | None:
+    own = {f"{term.name}.{knob}" for term in reward.terms for knob in term.knobs}
+    rows = []
+    for name, value in reward.params.items():
+        users = [term.name for term in reward.terms if name in term.shared]
+        if users or name in own:
+            rows.append((name, format_value(value), ", ".join(users)))
+    return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
+
+
+def _build_fact_table(reward: Reward) -> Table:
+    rows = []
+    for fact in reward.facts:
+        says = escape_controls(fact.doc.partition("\n")[0])
+        rows.append((fact.name, ", ".join(escape_controls(name) for name in fact.reads), says))
+    return _fill_table(("fact", "reads", "what it says"), rows)
+
+
+def _build_preference_table(reward: Reward) -> Table:
+    rows = [
+        (format_steps(each.better), format_steps(each.over), escape_controls(each.because)) for each in reward.prefer
+    ]
+    return _fill_table(("better", "worse", "because"), rows)
+
+
+def format_steps(rows: Sequence[Mapping[str, float | bool | str]]) -> str:
+    """Return what is known of one or more steps.
+
+    >>> format_steps([{"distance": 30.0, "warned": True}, {}])
+    'distance=30, warned=true; then any step'
+    """
+    texts = [", ".join(f"{name}={format_value(value)}" for name, value in row.items()) or "any step" for row in rows]
+    return "; then ".join(texts)
+
+
+def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> Table:
+    """Return a table of the columns that hold anything."""
+    kept = [at for at in range(len(headers)) if any(row[at] for row in rows)]
+    made = build_table(*(headers[at] for at in kept), right=right)
+    for row in rows:
+        made.add_row(*(row[at] for at in kept))
+    return made
+
+
+def format_range(low: float | None, high: float | None) -> str:
+    """Return a range as people write it.
+
+    >>> format_range(0.0, 0.3), format_range(0.0, None), format_range(None, None)
+    ('0 … 0.3', '≥ 0', '')
+    """
+    if low is not None and high is not None:
+        return f"{format_value(low)} … {format_value(high)}"
+    if low is not None:
+        return f"≥ {format_value(low)}"
+    return "" if high is None else f"≤ {format_value(high)}"
+
+
+def format_allowed(field: Field) -> str:
+    """Return which values a field can have, and what becomes of others.
+
+    >>> format_allowed(Field("distance", low=0, infinite=True))
+    '≥ 0 or inf'
+    >>> format_allowed(Field("delta", low=-1, high=1, outside="clip"))
+    '-1 … 1; others clipped'
+    """
+    values = f"{_format_values(field)} or inf" if field.infinite else _format_values(field)
+    outside = {"error": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
+    other = "" if field.other is None else f"others: {format_value(field.other)}"
+    absent = "" if field.missing is None else f"absent: {format_value(field.missing)}"
+    return "; ".join(part for part in (values, outside, other, absent) if part)
+
+
+def _format_values(field: Field) -> str:
+    if field.kind == "flag":
+        return "true, false"
+    if not field.values:
+        return format_range(field.low, field.high) or "any number"
+    texts = [format_value(value) for value in field.values]
+    return ", ".join(texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]])

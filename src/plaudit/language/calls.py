@@ -1,63 +1,192 @@
-"""The functions a term may call: those that every target has."""
+"""Reading calls: functions that every target has, reductions over short vectors, and helpers, read in place."""
 
+import ast
 import math
+import operator
+import types
+from collections.abc import Callable, Mapping
+from functools import partial, reduce
 from typing import Any
 
 from plaudit.language import nodes as n
+from plaudit.language.expressions import ExpressionReader
+from plaudit.language.field import to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.program import PYTHON_OPERATIONS
+from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector, describe
+from plaudit.language.source import Source, validate_signature
+from plaudit.language.syntax import FOREIGN, explain_unsupported_call
 
 REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
 
-FOREIGN = ("numpy", "jax", "torch")
-"""Libraries whose functions run on one target only."""
-
-_INFINITE = "takes an infinite number"
-
-MATH: dict[Any, tuple[type[n.Unary], str]] = {
-    abs: (n.Abs, ""),
-    round: (n.Round, f"rounds: {_INFINITE}"),
-    math.fabs: (n.Abs, ""),
-    math.sqrt: (n.Sqrt, "takes a square root outside its domain"),
-    math.exp: (n.Exp, "takes an exponential beyond every float"),
-    math.expm1: (n.Expm1, "takes an exponential beyond every float"),
-    math.log: (n.Log, "takes a logarithm outside its domain"),
-    math.log1p: (n.Log1p, "takes a logarithm outside its domain"),
-    math.tanh: (n.Tanh, ""),
-    math.sin: (n.Sin, f"sine {_INFINITE}"),
-    math.cos: (n.Cos, f"cosine {_INFINITE}"),
-    math.floor: (n.Floor, f"rounds down: {_INFINITE}"),
-    math.ceil: (n.Ceil, f"rounds up: {_INFINITE}"),
-    math.isinf: (n.IsInf, ""),
+FUNCTIONS: Mapping[Any, type[n.Unary]] = {
+    **{PYTHON_OPERATIONS[kind]: kind for kind in n.KINDS.values() if issubclass(kind, n.Unary) and kind.function},
+    math.fabs: n.Abs,
 }
-"""The node of each function, and what goes wrong outside its domain."""
+"""The node of each function of one argument that a term may call; `math.isfinite` is refused with advice."""
 
-_ADVICE: dict[Any, str] = {
-    pow: "Write `x ** 2` with a constant whole exponent.",
-    math.pow: "Write `x ** 2` with a constant whole exponent.",
-    math.isnan: "A NaN never reaches a term: bad input is refused or masked before it.",
-    math.isfinite: "Write `not math.isinf(x)`; a NaN never reaches a term.",
-    math.dist: "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",
-    math.hypot: "Write math.sqrt(x ** 2 + y ** 2).",
-    math.copysign: "Write `x if y >= 0 else -x`.",
-    int: "Write math.floor(x), or round(x).",
-    float: "Every number is a float already; drop the call.",
-    bool: "Write `x != 0`.",
-    sorted: "Sorting is a feature: compute it before scoring and pass it in as a field.",
-    print: "A term has no outside effects. To look inside, call it as the plain function it is.",
-}
+MOST_CALLS = 10_000
 
 
-def refused_call(name: str, called: object) -> tuple[str, str]:
-    """Return why a call is not part of the language and what to write instead."""
-    known = (
-        "abs min max round sum any all, and from math: sqrt exp log log1p expm1 tanh sin cos floor ceil isinf pi inf"
-    )
-    module = (getattr(called, "__module__", "") or type(called).__module__ or "").split(".")[0]
-    if module in FOREIGN:
-        return f"`{name}` belongs to {module}.", "Use the math module: plaudit translates it for every target."
-    try:
-        advice = _ADVICE.get(called, "")
-    except TypeError:  # unhashable
-        advice = ""
-    default = f"The language has {known}. Other functions: write a helper in the subset, or compute before scoring."
-    return f"`{name}` is not a function that every target has.", advice or default
+class CallReader(ExpressionReader):
+    """Reads the calls of one function."""
+
+    def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
+        """Return what a call returns."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "index":
+            table = self.read_expression(node.func.value, env)
+            if isinstance(table, Constant) and isinstance(table.value, tuple) and len(node.args) == 1:
+                return self.look_up_position(table.value, self.read_expression(node.args[0], env), node)
+        function = self.read_expression(node.func, env)
+        called = function.value if isinstance(function, Constant) else None
+        if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
+            called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+        foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
+        if isinstance(called, types.FunctionType) and not foreign:
+            return self.read_helper(called, node, env)
+        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+            raise self.error(node, "this call takes plain arguments only.")
+        if called in REDUCTIONS:
+            return self.read_reduction(called, node, env)
+        if called in FUNCTIONS and called is not math.isfinite:
+            kind = FUNCTIONS[called]
+            if len(node.args) != 1:
+                raise self.error(node, f"`{ast.unparse(node.func)}` takes one argument here.")
+            argument = self.read_expression(node.args[0], env)
+            at = self.reader.add_number(argument, node.args[0], self.source)
+            if kind.partial:
+                return self.reader.add_partial(kind(at), node, self.source)
+            return Ref(self.reader.add(kind(at)), FLAG if kind.flag else NUMBER)
+        raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+    def read_reduction(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
+        """Read `min max sum any all len` of arguments, a vector, or one generator over vectors."""
+        reader, source = self.reader, self.source
+        if len(node.args) == 1:
+            values = self.list_elements(node.args[0], env)
+        elif called in (min, max) and node.args:
+            values = [partial(self.read_expression, part, env) for part in node.args]
+        else:
+            raise self.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
+        if called is len:
+            vector = None if isinstance(node.args[0], ast.GeneratorExp) else self.read_expression(node.args[0], env)
+            return Ref(vector.at, UNKNOWN) if isinstance(vector, Undeclared) else Constant(len(values))
+        if called in (any, all):
+            return self.chain(called is all, [partial(self.read_truth, value, node) for value in values])
+        if not values:
+            raise self.error(node, "the vector is empty.")
+        kind = {min: n.Min, max: n.Max, sum: n.Add}[called]  # type: ignore[index]
+        read = [value() for value in values]
+        known = [to_number(value.value) for value in read if isinstance(value, Constant)]
+        if len(known) == len(read) and None not in known:
+            fold = {min: min, max: max, sum: operator.add}[called]  # type: ignore[index]
+            return self.read_constant(reduce(fold, known), node)  # type: ignore[call-overload]  # left to right, as everywhere
+        numbers = [reader.add_number(value, node, source) for value in read]
+        result = numbers[0]
+        for number in numbers[1:]:
+            result = reader.add(kind(result, number))
+        return Ref(result, NUMBER)
+
+    def read_truth(self, element: Callable[[], Value], node: ast.AST) -> int | bool:
+        """Return an element of `any` or `all` as a flag."""
+        value = element()
+        if isinstance(value, Constant) and to_number(value.value) is not None:
+            return bool(value.value)
+        return self.reader.add_flag(value, node, self.source)
+
+    def list_elements(self, node: ast.expr, env: dict[str, Value]) -> list[Callable[[], Value]]:
+        """Return the readers of each element of a vector, or of a generator over one or two of them."""
+        if not isinstance(node, ast.GeneratorExp):
+            return [partial(_hand_back, item) for item in self.list_items(self.read_expression(node, env), node)]
+        if len(node.generators) != 1:
+            raise self.error(node, "only one `for` can be read.", "Write two reductions, or compute it before scoring.")
+        loop = node.generators[0]
+        if loop.ifs:
+            raise self.error(
+                loop.ifs[0], "a filter cannot be read.", "Write `value if condition else 0` for each element."
+            )
+        rows = self.list_rows(loop.iter, env)
+        match loop.target:
+            case ast.Name(id=name):
+                names = [name]
+            case ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]):
+                names = [first, second]
+            case _:
+                raise self.error(loop.target, "the loop variable is one name, or two for a zip.")
+        if rows and len(rows[0]) != len(names):
+            raise self.error(loop.target, f"{len(names)} names for {len(rows[0])} values.")
+        return [partial(self.read_expression, node.elt, env | dict(zip(names, row, strict=True))) for row in rows]
+
+    def list_rows(self, node: ast.expr, env: dict[str, Value]) -> list[tuple[Value, ...]]:
+        """Return what a generator runs over: the elements of a vector, or pairs from a zip of two."""
+        zipped = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"
+        if not zipped or not isinstance(node, ast.Call):
+            return [(item,) for item in self.list_items(self.read_expression(node, env), node)]
+        if len(node.args) != 2 or any(k.arg != "strict" for k in node.keywords):
+            raise self.error(node, "a zip joins two vectors here.")
+        values = [self.read_expression(argument, env) for argument in node.args]
+        left, right = (self.list_items(value, node) for value in values)
+        if len(left) != len(right) and not any(isinstance(value, Undeclared) for value in values):
+            raise self.error(node, f"the vectors differ in length: {len(left)} and {len(right)}.")
+        return list(zip(left, right, strict=False))
+
+    def list_items(self, value: Value, node: ast.AST) -> list[Value]:
+        """Return the elements of a vector or constant tuple."""
+        match value:
+            case Vector(items):
+                return list(items)
+            case Constant(known) if isinstance(known, tuple):
+                return [self.read_constant(item, node) for item in known]
+            case Undeclared(_, name):
+                return [Undeclared(self.reader.add(n.Input(f"{name}[0]")), f"{name}[0]")]
+        advice = "Give the field a length: Field('torque', length=12)."
+        raise self.error(node, f"{describe(value)} is not a vector.", advice)
+
+    def read_helper(self, function: types.FunctionType, node: ast.Call, env: dict[str, Value]) -> Value:
+        """Read a helper in place, with its parameters standing for what is passed."""
+        reader = self.reader
+        if function in reader.call_stack or function is self.source.function:
+            raise self.error(
+                node, f"{function.__name__!r} calls itself.", "Recursion cannot be compiled; compute it before scoring."
+            )
+        reader.helper_calls += 1
+        if reader.helper_calls > MOST_CALLS:
+            raise self.error(node, f"more than {MOST_CALLS:,} calls of helpers.")
+        source = self.source.find_helper(function)
+        passed = self.read_arguments(function, source, node, env)
+        reader.call_stack.append(function)
+        try:
+            return type(self)(reader, source).run(passed)
+        finally:
+            reader.call_stack.pop()
+
+    def read_arguments(
+        self, function: types.FunctionType, source: Source, node: ast.Call, env: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Return what a helper's parameters stand for."""
+        signature = source.tree.args
+        validate_signature(source)
+        names = [argument.arg for argument in signature.args]
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+            k.arg is None for k in node.keywords
+        ):
+            raise self.error(node, "`*` and `**` cannot be read in a call.", "Pass the arguments one by one.")
+        if len(node.args) > len(names):
+            raise self.error(node, f"{function.__name__!r} takes {len(names)} positional arguments.")
+        passed = {name: self.read_expression(argument, env) for name, argument in zip(names, node.args, strict=False)}
+        known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
+        for keyword in node.keywords:
+            if keyword.arg not in known or keyword.arg in passed:
+                raise self.error(node, f"{function.__name__!r} has no such argument, or has it twice: {keyword.arg!r}.")
+            passed[str(keyword.arg)] = self.read_expression(keyword.value, env)
+        for name, default in (function.__kwdefaults__ or {}).items():
+            passed.setdefault(name, self.read_constant(default, node))
+        missing = known - passed.keys()
+        if missing:
+            raise self.error(node, f"{function.__name__!r} is called without {', '.join(sorted(missing))}.")
+        return passed
+
+
+def _hand_back(value: Value) -> Value:
+    return value

@@ -13,104 +13,98 @@ MOST_NODES = 200_000
 MOST_ENTRIES = 100_000
 
 _LEAVES = (n.Const, n.Label, n.Input, n.Param)
-_OPERATIONS = (
-    *(n.Neg, n.Abs, n.Not, n.Number, n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh, n.Floor, n.Ceil),
-    *(n.Round, n.IsInf, n.IsFinite, n.Defined, n.Add, n.Sub, n.Mul, n.Div, n.FloorDiv, n.Mod, n.Min, n.Max),
-    *(n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.And, n.Or, n.Select, n.Clip, n.Item),
-)
-KINDS: dict[str, type[n.Node]] = {kind.__name__: kind for kind in (*_LEAVES, *_OPERATIONS)}
 
 
-def encode(nodes: Iterable[n.Node]) -> list[list[Any]]:
+def encode_nodes(nodes: Iterable[n.Node]) -> list[list[Any]]:
     """Return each node as a short list: `["Add", 3, 4]`.
 
-    >>> encode([n.Input("x"), n.Const(math.inf), n.Lt(0, 1)])
+    >>> encode_nodes([n.Input("x"), n.Const(math.inf), n.Lt(0, 1)])
     [['Input', 'x'], ['Const', 'inf'], ['Lt', 0, 1]]
     """
-    return [[type(node).__name__, *_parts(node)] for node in nodes]
+    return [[type(node).__name__, *_encode_parts(node)] for node in nodes]
 
 
-def _parts(node: n.Node) -> list[Any]:
+def _encode_parts(node: n.Node) -> list[Any]:
     match node:
         case n.Const(value):
-            return [number_out(value)]
+            return [encode_number(value)]
         case n.Input(name) | n.Param(name):
             return [name]
         case n.Label(field, value):
             return [field, value]
         case n.Item(table, index):
-            return [[number_out(entry) for entry in table], index]
+            return [[encode_number(entry) for entry in table], index]
     return list(n.operands(node))
 
 
-def decode(data: object) -> tuple[n.Node, ...]:
-    """Return the nodes that `encode` wrote; SpecError for anything else."""
+def decode_nodes(data: object) -> tuple[n.Node, ...]:
+    """Return the nodes that `encode_nodes` wrote; SpecError for anything else."""
     if not isinstance(data, list) or len(data) > MOST_NODES:
         raise SpecError(f"nodes must be a list of at most {MOST_NODES:,} entries")
-    return tuple(_node(at, entry) for at, entry in enumerate(data))
+    return tuple(_decode_node(at, entry) for at, entry in enumerate(data))
 
 
-def _node(at: int, entry: object) -> n.Node:
+def _decode_node(at: int, entry: object) -> n.Node:
     if not isinstance(entry, list) or not entry or not isinstance(entry[0], str):
         raise SpecError(f"node {at} must be a list that begins with the name of an operation")
     name, *parts = entry
-    if name not in KINDS:
+    if name not in n.KINDS:
         raise SpecError(f"node {at}: there is no operation {name[:60]!r}")
-    kind = KINDS[name]
+    kind = n.KINDS[name]
     names = n.operand_names(kind)
     match kind, parts:
         case n.Const, [value]:
-            return n.Const(number_in(value, f"node {at}"))
+            return n.Const(decode_number(value, f"node {at}"))
         case ((n.Input | n.Param), [str(text)]):
             return kind(text)
         case n.Label, [str(field), str(value)]:
             return n.Label(field, value)
         case n.Item, [list(table), index] if 0 < len(table) <= MOST_ENTRIES:
-            entries = tuple(number_in(item, f"node {at}") for item in table)
+            entries = tuple(decode_number(item, f"node {at}") for item in table)
             if len({isinstance(item, bool) for item in entries}) > 1:
-                raise SpecError(f"node {at}: a table holds numbers or flags, not both")
+                raise SpecError(f"node {at}: a table holds numbers or bools, not both")
             exact = tuple(item if isinstance(item, bool) else float(item) for item in entries)
-            return n.Item(exact, _position(at, index))
+            return n.Item(exact, _decode_position(at, index))
         case _ if kind not in _LEAVES and kind is not n.Item and len(parts) == len(names):
-            return kind(*(_position(at, part) for part in parts))
+            return kind(*(_decode_position(at, part) for part in parts))
     raise SpecError(f"node {at}: {name} does not take these parts")
 
 
-def _position(at: int, part: object) -> int:
+def _decode_position(at: int, part: object) -> int:
     if isinstance(part, bool) or not isinstance(part, int) or not 0 <= part < at:
         raise SpecError(f"node {at}: an operand must be the position of an earlier node")
     return part
 
 
-def number_out(value: float | bool) -> float | bool | str:
-    """Return a number for JSON; infinities become texts."""
+def encode_number(value: float | bool) -> float | bool | str:
+    """Return a number for JSON; infinities become strings."""
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def number_in(value: object, where: str) -> float | bool:
-    """Return a number or flag read from JSON; "inf" and "-inf" are numbers, NaN is not."""
+def decode_number(value: object, where: str) -> float | bool:
+    """Return a number or bool read from JSON; "inf" and "-inf" are numbers, NaN is not."""
     if value in ("inf", "-inf"):
         return float(str(value))
     if not isinstance(value, bool | int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise SpecError(f'{where}: a finite number, true, false, "inf" or "-inf" is needed')
     if isinstance(value, int) and abs(value) > 2**53:
-        raise SpecError(f"{where}: a whole number is beyond 2**53")
+        raise SpecError(f"{where}: an integer is beyond 2**53")
     return value
 
 
-def canonical(data: object) -> str:
+def format_canonical(data: object) -> str:
     """Return data as JSON in its one canonical form: sorted keys, no spaces, every float to the bit."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def parse(text: str) -> Any:
-    """Return JSON text as data; SpecError for NaN, doubled keys, or text too large or too deep."""
+def parse_json(text: str) -> Any:
+    """Return JSON text as data; SpecError for NaN, duplicate keys, or text too large or too deep."""
     if not isinstance(text, str | bytes):
-        raise SpecError(f"JSON is a text, not a {type(text).__name__}")
+        raise SpecError(f"JSON is a string, not a {type(text).__name__}")
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"the JSON is larger than {MOST_CHARACTERS:,} characters")
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_doubles)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicate_keys)
     except RecursionError:
         raise SpecError("the JSON is nested too deeply") from None
     except SpecError:
@@ -119,11 +113,11 @@ def parse(text: str) -> Any:
         raise SpecError(f"this is not JSON: {error}") from None
 
 
-def _no_constant(text: str) -> NoReturn:
+def _refuse_constant(text: str) -> NoReturn:
     raise SpecError(f"the JSON holds {text}, which is not a number")
 
 
-def _no_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise SpecError("the JSON has a key twice in one object")

@@ -8,17 +8,17 @@ from functools import partial
 
 from plaudit.errors import ReadError, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, category
-from plaudit.language.numbers import constant_number, exact
-from plaudit.language.operators import ARITHMETIC, COMPARISONS, refused
-from plaudit.language.reader import Reader, describe
+from plaudit.language.field import is_exact, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
+from plaudit.language.program import PYTHON_OPERATIONS
+from plaudit.language.reader import Constant, Reader, Record, Ref, Unassigned, Undeclared, Value, Vector, describe
 from plaudit.language.source import Source
-from plaudit.language.values import Constant, Record, Ref, Unassigned, Undeclared, Value, Vector
+from plaudit.language.syntax import ARITHMETIC, COMPARISONS, explain_unsupported
 
-LARGEST_EXPONENT = 64
+LARGEST_POWER = 64
 
 
-class Expressions(ABC):
+class ExpressionReader(ABC):
     """Reads the expressions of one function."""
 
     def __init__(self, reader: Reader, source: Source) -> None:
@@ -43,46 +43,48 @@ class Expressions(ABC):
         """Return what the function returns."""
 
     @abstractmethod
-    def call(self, node: ast.Call, env: dict[str, Value]) -> Value:
+    def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
         """Return what a call returns."""
 
-    def expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
+    def read_expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
         """Return what an expression stands for."""
         match node:
             case ast.Constant(value=value):
-                return self.known(value, node)
+                return self.read_constant(value, node)
             case ast.Name():
-                return self.name(node, env)
+                return self.read_name(node, env)
             case ast.Attribute():
-                return self.attribute(node, env)
+                return self.read_attribute(node, env)
             case ast.BinOp(left=left, op=op, right=right):
-                return self.arithmetic(op, self.expression(left, env), self.expression(right, env), node)
+                return self.apply_arithmetic(
+                    op, self.read_expression(left, env), self.read_expression(right, env), node
+                )
             case ast.UnaryOp(op=op, operand=operand):
-                return self.unary(op, self.expression(operand, env), node)
+                return self.apply_unary(op, self.read_expression(operand, env), node)
             case ast.Compare():
-                return self.comparison(node, env)
+                return self.read_comparison(node, env)
             case ast.BoolOp():
-                return self.boolean(node, env)
+                return self.read_boolean(node, env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return self.choice(test, body, orelse, node, env)
+                return self.read_choice(test, body, orelse, node, env)
             case ast.Subscript(value=value, slice=index):
-                return self.subscript(self.expression(value, env), self.expression(index, env), node)
+                return self.apply_subscript(self.read_expression(value, env), self.read_expression(index, env), node)
             case ast.Tuple(elts=elements):
-                return self.display([self.expression(element, env) for element in elements])
+                return self.read_tuple([self.read_expression(element, env) for element in elements])
             case ast.Call():
-                return self.call(node, env)
-        raise self.error(node, *refused(node))
+                return self.read_call(node, env)
+        raise self.error(node, *explain_unsupported(node))
 
-    def display(self, items: list[Value]) -> Value:
+    def read_tuple(self, items: list[Value]) -> Value:
         """Return a tuple written in the function."""
         known = [item.value for item in items if isinstance(item, Constant)]
         return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
-    def known(self, value: object, node: ast.AST) -> Constant:
+    def read_constant(self, value: object, node: ast.AST) -> Constant:
         """Return a constant of the language; refuse what it does not have."""
         if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
             return Constant(value)
-        number = constant_number(value)
+        number = to_number(value)
         if number is not None:
             return Constant(number)
         if value is None:
@@ -90,10 +92,10 @@ class Expressions(ABC):
         if isinstance(value, list | dict | set):
             raise self.error(node, f"a {type(value).__name__} can change.", "Use a tuple of constants.")
         raise self.error(
-            node, f"a {type(value).__name__} is not part of the language.", "Use numbers, flags, texts or tuples."
+            node, f"a {type(value).__name__} is not part of the language.", "Use numbers, bools, strings or tuples."
         )
 
-    def name(self, node: ast.Name, env: dict[str, Value]) -> Value:
+    def read_name(self, node: ast.Name, env: dict[str, Value]) -> Value:
         """Return a local name, or a constant from outside the function."""
         if node.id in env:
             value = env[node.id]
@@ -103,66 +105,66 @@ class Expressions(ABC):
         if node.id in self.locals:
             raise self.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
         try:
-            outer = self.source.outer(node.id)
+            outer = self.source.find_outer(node.id)
         except KeyError:
             near = did_you_mean(node.id, [*env, *self.source.function.__globals__])
             raise self.error(
                 node, f"the name {node.id!r} is not known.{near}", "Define constants above the term."
             ) from None
-        return self.known(outer, node)
+        return self.read_constant(outer, node)
 
-    def attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
+    def read_attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
         """Return `prev.x`, `curr.x`, or a constant of a module or class."""
-        base = self.expression(node.value, env)
+        base = self.read_expression(node.value, env)
         if isinstance(base, Record):
-            return self.reader.end(base.name, node.attr, node, self.source)
+            return self.reader.read_record(base.name, node.attr, node, self.source)
         if isinstance(base, Constant) and isinstance(base.value, types.ModuleType | type):
             key = (base.value, node.attr)
             if key not in self.source.known:
                 if not hasattr(base.value, node.attr):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
                 self.source.known[key] = getattr(base.value, node.attr)
-            return self.known(self.source.known[key], node)
+            return self.read_constant(self.source.known[key], node)
         advice = "Fields are parameters, or `prev.name` and `curr.name`."
         raise self.error(node, f"`.{node.attr}` of {describe(base)} cannot be read.", advice)
 
-    def arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
+    def apply_arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Return `left op right`."""
         if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
-            raise self.error(node, *refused(op))
+            raise self.error(node, *explain_unsupported(op))
         if isinstance(left, Constant) and isinstance(right, Constant):
-            return self.folded_constant(node, op, left, right)
+            return self.fold_constants(node, op, left, right)
         if isinstance(op, ast.Pow):
-            return self.power(left, right, node)
-        kind, _, why = ARITHMETIC[type(op)]
-        operands = (self.reader.number(left, node, self.source), self.reader.number(right, node, self.source))
-        if why:
-            return self.reader.partial(kind(*operands), why, node, self.source)
+            return self.expand_power(left, right, node)
+        kind = ARITHMETIC[type(op)]
+        operands = (self.reader.add_number(left, node, self.source), self.reader.add_number(right, node, self.source))
+        if kind.partial:
+            return self.reader.add_partial(kind(*operands), node, self.source)
         return Ref(self.reader.add(kind(*operands)), NUMBER)
 
-    def folded_constant(self, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
+    def fold_constants(self, node: ast.AST, op: ast.operator, left: Constant, right: Constant) -> Value:
         """Return arithmetic on constants, computed by Python itself."""
-        numbers = [constant_number(value.value) for value in (left, right)]
+        numbers = [to_number(value.value) for value in (left, right)]
         if None in numbers:
             raise self.error(node, "arithmetic needs numbers.")
-        python = pow if isinstance(op, ast.Pow) else ARITHMETIC[type(op)][1]
+        python = pow if isinstance(op, ast.Pow) else PYTHON_OPERATIONS[ARITHMETIC[type(op)]]
         if isinstance(op, ast.Pow) and abs(numbers[1] or 0) > 1024:
             raise self.error(node, "the exponent is too large.")
         try:
-            return self.known(python(*numbers), node)  # type: ignore[arg-type]  # None was refused above
+            return self.read_constant(python(*numbers), node)  # type: ignore[arg-type]  # None was refused above
         except ArithmeticError as error:
             raise self.error(node, f"this constant cannot be computed: {error}.") from None
 
-    def power(self, base: Value, exponent: Value, node: ast.AST) -> Value:
+    def expand_power(self, base: Value, exponent: Value, node: ast.AST) -> Value:
         """Write a power out as products: squares are halved, so `x ** 8` is three products."""
-        whole = constant_number(exponent.value) if isinstance(exponent, Constant) else None
-        if not isinstance(whole, int) or isinstance(whole, bool) or not 0 <= whole <= LARGEST_EXPONENT:
+        whole = to_number(exponent.value) if isinstance(exponent, Constant) else None
+        if not isinstance(whole, int) or isinstance(whole, bool) or not 0 <= whole <= LARGEST_POWER:
             raise self.error(
                 node,
-                f"the exponent must be a constant whole number from 0 to {LARGEST_EXPONENT}.",
+                f"the exponent must be a constant integer from 0 to {LARGEST_POWER}.",
                 "For a square root write math.sqrt(x); for 1 / x write a division.",
             )
-        square = self.reader.number(base, node, self.source)
+        square = self.reader.add_number(base, node, self.source)
         result: int | None = None
         while whole:
             if whole & 1:
@@ -175,48 +177,52 @@ class Expressions(ABC):
         self.reader.require(self.reader.add(n.IsFinite(result)), "raises a power beyond every float", node, self.source)
         return Ref(result, NUMBER)
 
-    def unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
+    def apply_unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
         """Return `op value`."""
-        number = constant_number(value.value) if isinstance(value, Constant) else None
+        number = to_number(value.value) if isinstance(value, Constant) else None
         match op:
             case ast.USub() if number is not None:
                 return Constant(-number)
             case ast.USub():
-                return Ref(self.reader.add(n.Neg(self.reader.number(value, node, self.source))), NUMBER)
+                return Ref(self.reader.add(n.Neg(self.reader.add_number(value, node, self.source))), NUMBER)
             case ast.UAdd():
                 return (
-                    Ref(self.reader.number(value, node, self.source), NUMBER) if number is None else Constant(+number)
+                    Ref(self.reader.add_number(value, node, self.source), NUMBER)
+                    if number is None
+                    else Constant(+number)
                 )
             case ast.Not() if number is not None:
                 return Constant(not number)
             case ast.Not():
-                return Ref(self.reader.add(n.Not(self.reader.flag(value, node, self.source))), FLAG)
-        raise self.error(node, *refused(op))
+                return Ref(self.reader.add(n.Not(self.reader.add_flag(value, node, self.source))), FLAG)
+        raise self.error(node, *explain_unsupported(op))
 
-    def condition(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
+    def read_condition(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
         """Return the position of a condition, or what it is when it is known already."""
-        value = self.expression(node, env)
-        if isinstance(value, Constant) and (number := constant_number(value.value)) is not None:
+        value = self.read_expression(node, env)
+        if isinstance(value, Constant) and (number := to_number(value.value)) is not None:
             return bool(number)
-        return self.reader.flag(value, node, self.source)
+        return self.reader.add_flag(value, node, self.source)
 
-    def choice(self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST, env: dict[str, Value]) -> Value:
+    def read_choice(
+        self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST, env: dict[str, Value]
+    ) -> Value:
         """Return `body if test else orelse`."""
-        flag = self.condition(test, env)
+        flag = self.read_condition(test, env)
         if isinstance(flag, bool):
-            return self.expression(body if flag else orelse, env)
+            return self.read_expression(body if flag else orelse, env)
         with self.reader.under(flag):
             self.reader.mark(body, self.source)
-            then = self.expression(body, env)
+            then = self.read_expression(body, env)
         with self.reader.under(self.reader.add(n.Not(flag))):
             self.reader.mark(orelse, self.source)
-            otherwise = self.expression(orelse, env)
+            otherwise = self.read_expression(orelse, env)
         return self.join(flag, then, otherwise, node)
 
     def join(self, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
         """Return `then` where `test` is true and `otherwise` elsewhere."""
         reader, source = self.reader, self.source
-        if then.same(otherwise) if isinstance(then, Constant) else then == otherwise:
+        if then.is_same(otherwise) if isinstance(then, Constant) else then == otherwise:
             return then
         if isinstance(then, Unassigned) or isinstance(otherwise, Unassigned):
             return Unassigned()
@@ -225,35 +231,39 @@ class Expressions(ABC):
         if isinstance(then, Vector) and isinstance(otherwise, Vector) and len(then.items) == len(otherwise.items):
             pairs = zip(then.items, otherwise.items, strict=True)
             return Vector(tuple(self.join(test, left, right, node) for left, right in pairs))
-        kinds = {self.kind(then), self.kind(otherwise)}
-        if kinds == {"text"}:
-            raise self.error(node, "a text is not a value of its own.", "Keep the condition instead: fast = x > 1.")
+        kinds = {self.find_kind(then), self.find_kind(otherwise)}
+        if kinds == {"string"}:
+            raise self.error(node, "a string is not a value of its own.", "Keep the condition instead: fast = x > 1.")
         if kinds == {FLAG}:
-            left, right, kind = reader.flag(then, node, source), reader.flag(otherwise, node, source), FLAG
-        elif any(kind.startswith("category") for kind in kinds) or "text" in kinds:
+            left, right, kind = reader.add_flag(then, node, source), reader.add_flag(otherwise, node, source), FLAG
+        elif any(kind.startswith("category") for kind in kinds) or "string" in kinds:
             kind = next((kind for kind in kinds if kind.startswith("category")), UNKNOWN)
-            left, right = (self.label(value, kind, node) for value in (then, otherwise))
+            left, right = (self.find_label(value, kind, node) for value in (then, otherwise))
         else:
-            left, right, kind = reader.number(then, node, source), reader.number(otherwise, node, source), NUMBER
+            left, right, kind = (
+                reader.add_number(then, node, source),
+                reader.add_number(otherwise, node, source),
+                NUMBER,
+            )
             kind = UNKNOWN if UNKNOWN in kinds else NUMBER
         return Ref(reader.add(n.Select(test, left, right)), kind)
 
-    def boolean(self, node: ast.BoolOp, env: dict[str, Value]) -> Value:
+    def read_boolean(self, node: ast.BoolOp, env: dict[str, Value]) -> Value:
         """Read `and` or `or`; what follows is reached only where it is not cut short."""
         conjunction = isinstance(node.op, ast.And)
-        return self.chain(conjunction, [partial(self.joinable, value, env) for value in node.values])
+        return self.chain(conjunction, [partial(self.read_flag, value, env) for value in node.values])
 
-    def joinable(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
+    def read_flag(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
         """Return one side of `and` or `or`, which must be a flag."""
-        value = self.expression(node, env)
-        if self.kind(value) not in (FLAG, UNKNOWN):
-            word = "`and` and `or` join flags"
+        value = self.read_expression(node, env)
+        if self.find_kind(value) not in (FLAG, UNKNOWN):
+            word = "`and` and `or` join conditions"
             raise self.error(
                 node, f"{word}, and this is {describe(value)}.", "Write `a if condition else b`, or compare: `x != 0`."
             )
         if isinstance(value, Constant):
             return bool(value.value)
-        return self.reader.flag(value, node, self.source)
+        return self.reader.add_flag(value, node, self.source)
 
     def chain(self, conjunction: bool, parts: list[Callable[[], int | bool]]) -> Value:
         """Return the conjunction or disjunction of `parts`, each read where those before it leave it open."""
@@ -276,79 +286,82 @@ class Expressions(ABC):
             reader.path = outer
         return Constant(conjunction) if result is None else Ref(result, FLAG)
 
-    def comparison(self, node: ast.Compare, env: dict[str, Value]) -> Value:
+    def read_comparison(self, node: ast.Compare, env: dict[str, Value]) -> Value:
         """Return a chain of comparisons; each is reached only where those before it hold."""
-        left = self.expression(node.left, env)
+        left = self.read_expression(node.left, env)
         state = [left]
 
         def link(op: ast.cmpop, comparator: ast.expr) -> int | bool:
-            right = self.expression(comparator, env)
-            value = self.compared(op, state[0], right, node)
+            right = self.read_expression(comparator, env)
+            value = self.compare(op, state[0], right, node)
             state[0] = right
             if isinstance(value, Constant):
                 return bool(value.value)
-            return self.reader.flag(value, node, self.source)
+            return self.reader.add_flag(value, node, self.source)
 
         links = zip(node.ops, node.comparators, strict=True)
         return self.chain(True, [partial(link, op, right) for op, right in links])
 
-    def compared(self, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+    def compare(self, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
         """Return one comparison."""
         if isinstance(op, ast.In | ast.NotIn):
-            found = self.member(left, right, node)
-            return found if isinstance(op, ast.In) else self.unary(ast.Not(), found, node)
+            found = self.find_member(left, right, node)
+            return found if isinstance(op, ast.In) else self.apply_unary(ast.Not(), found, node)
         if type(op) not in COMPARISONS:
-            raise self.error(node, *refused(op))
-        kind, python = COMPARISONS[type(op)]
+            raise self.error(node, *explain_unsupported(op))
+        kind = COMPARISONS[type(op)]
         if isinstance(left, Constant) and isinstance(right, Constant):
             try:
-                return self.known(python(left.value, right.value), node)
+                return self.read_constant(PYTHON_OPERATIONS[kind](left.value, right.value), node)
             except TypeError:
                 raise self.error(node, f"{describe(left)} has no order with {describe(right)}.") from None
-        kinds = {self.kind(left), self.kind(right)}
+        kinds = {self.find_kind(left), self.find_kind(right)}
         category_kind = next((kind for kind in kinds if kind.startswith("category")), None)
-        if category_kind or "text" in kinds:
+        if category_kind or "string" in kinds:
             if kind not in (n.Eq, n.Ne):
                 raise self.error(
                     node, "categories have no order.", "Compare positions: ORDER.index(a) < ORDER.index(b)."
                 )
             wanted = category_kind or UNKNOWN
-            operands = (self.label(left, wanted, node), self.label(right, wanted, node))
+            operands = (self.find_label(left, wanted, node), self.find_label(right, wanted, node))
         else:
-            operands = (self.reader.number(left, node, self.source), self.reader.number(right, node, self.source))
+            operands = (
+                self.reader.add_number(left, node, self.source),
+                self.reader.add_number(right, node, self.source),
+            )
         return Ref(self.reader.add(kind(*operands)), FLAG)
 
-    def member(self, value: Value, table: Value, node: ast.AST) -> Value:
+    def find_member(self, value: Value, table: Value, node: ast.AST) -> Value:
         """Return `value in table`."""
         if not isinstance(table, Constant) or not isinstance(table.value, tuple):
             raise self.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
         if isinstance(value, Constant):
             return Constant(value.value in table.value)
-        entries = [self.known(entry, node) for entry in table.value]
-        flags = [self.compared(ast.Eq(), value, entry, node) for entry in entries]
-        return self.chain(False, [partial(self.reader.flag, flag, node, self.source) for flag in flags])
+        entries = [self.read_constant(entry, node) for entry in table.value]
+        flags = [self.compare(ast.Eq(), value, entry, node) for entry in entries]
+        return self.chain(False, [partial(self.reader.add_flag, flag, node, self.source) for flag in flags])
 
-    def kind(self, value: Value) -> str:
-        """Return the kind of a value; "text" and "other" are kinds of constants."""
+    def find_kind(self, value: Value) -> str:
+        """Return the kind of a value; "string" and "other" are kinds of constants."""
         match value:
             case Ref(_, kind):
                 return kind
             case Undeclared():
                 return UNKNOWN
             case Constant(known) if isinstance(known, str):
-                return "text"
+                return "string"
             case Constant(known) if isinstance(known, bool):
                 return FLAG
-            case Constant(known) if constant_number(known) is not None:
+            case Constant(known) if to_number(known) is not None:
                 return NUMBER
         return "other"
 
-    def labels_of(self, value: Value) -> tuple[str, ...]:
+    def find_labels(self, value: Value) -> tuple[str, ...]:
         """Return the categories of a value; empty where it is none."""
         fields = self.reader.scope.fields or {}
-        return next((f.labels for f in fields.values() if category(f.name) == self.kind(value)), ())
+        return next((f.labels for f in fields.values() if format_category(f.name) == self.find_kind(value)), ())
 
-    def label(self, value: Value, kind: str, node: ast.AST) -> int:
+    def find_label(self, value: Value, kind: str, node: ast.AST) -> int:
         """Return the position of `value` as a category of `kind`."""
         field_name = kind.removeprefix("category ")
         match value:
@@ -366,12 +379,12 @@ class Expressions(ABC):
                         f"Its values: {', '.join(declared.labels)}.",
                     )
                 return self.reader.add(n.Label(field_name, known))
-        other = "a text" if kind == UNKNOWN else f"a category of field {field_name!r}"
+        other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
         raise self.error(node, f"{other} is compared with {describe(value)}.")
 
-    def subscript(self, base: Value, index: Value, node: ast.AST) -> Value:
+    def apply_subscript(self, base: Value, index: Value, node: ast.AST) -> Value:
         """Return an entry of a vector or of a constant table."""
-        whole = constant_number(index.value) if isinstance(index, Constant) else None
+        whole = to_number(index.value) if isinstance(index, Constant) else None
         items: tuple[object, ...] | None = None
         if isinstance(base, Vector):
             items = tuple(base.items)
@@ -384,44 +397,43 @@ class Expressions(ABC):
         if whole is not None:
             if not isinstance(whole, int) or not -len(items) <= whole < len(items):
                 raise self.error(node, f"{whole} is not an index into {len(items)} entries.")
-            return base.items[whole] if isinstance(base, Vector) else self.known(items[whole], node)
+            return base.items[whole] if isinstance(base, Vector) else self.read_constant(items[whole], node)
         if isinstance(base, Vector):
             raise self.error(node, "a vector is indexed by a constant.", "Pick the entry before scoring, as a field.")
-        return self.item(items, index, node)
+        return self.look_up_item(items, index, node)
 
-    def item(self, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
+    def look_up_item(self, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
         """Return the entry of a constant table at a computed index."""
-        numbers = [constant_number(entry) for entry in table]
-        if not numbers or None in numbers or not all(exact(entry) for entry in numbers if entry is not None):
-            raise self.error(node, "a table indexed by a computed number holds finite numbers or flags.")
+        numbers = [to_number(entry) for entry in table]
+        if not numbers or None in numbers or not all(is_exact(entry) for entry in numbers if entry is not None):
+            raise self.error(node, "a table indexed by a computed number holds finite numbers or bools.")
         flags = all(isinstance(entry, bool) for entry in numbers)
         entries = tuple(bool(entry) if flags else float(entry or 0) for entry in numbers)
-        at = self.reader.number(index, node, self.source)
-        ref = self.reader.partial(
-            n.Item(entries, at), f"indexes a table of {len(entries)} outside it", node, self.source
-        )
+        at = self.reader.add_number(index, node, self.source)
+        why = f"indexes a table of {len(entries)} outside it"
+        ref = self.reader.add_partial(n.Item(entries, at), node, self.source, why=why)
         return Ref(ref.at, FLAG if flags else NUMBER)
 
-    def position(self, table: tuple[object, ...], value: Value, node: ast.AST) -> Value:
+    def look_up_position(self, table: tuple[object, ...], value: Value, node: ast.AST) -> Value:
         """Return `TABLE.index(value)`."""
         if isinstance(value, Constant):
             if value.value not in table:
                 raise self.error(node, f"{value.value!r} is not in the tuple.")
             return Constant(table.index(value.value))
-        if self.kind(value) == UNKNOWN:
-            return Ref(self.reader.number(value, node, self.source), UNKNOWN)
+        if self.find_kind(value) == UNKNOWN:
+            return Ref(self.reader.add_number(value, node, self.source), UNKNOWN)
         why = "looks up a value that is not in its tuple"
-        labels = self.labels_of(value)
+        labels = self.find_labels(value)
         if labels and isinstance(value, Ref):
             known = tuple(label in table for label in labels)
             if not all(known):
                 self.reader.require(self.reader.add(n.Item(known, value.at)), why, node, self.source)
-            places = tuple(float(table.index(label)) if label in table else 0.0 for label in labels)
-            return self.reader.partial(n.Item(places, value.at), why, node, self.source)
-        flags = [self.compared(ast.Eq(), value, self.known(entry, node), node) for entry in table]
-        positions = [self.reader.flag(flag, node, self.source) for flag in flags]
-        self.reader.require(self.reader.builder.any(positions), why, node, self.source)
+            positions = tuple(float(table.index(label)) if label in table else 0.0 for label in labels)
+            return self.reader.add_partial(n.Item(positions, value.at), node, self.source, why=why)
+        flags = [self.compare(ast.Eq(), value, self.read_constant(entry, node), node) for entry in table]
+        matches = [self.reader.add_flag(flag, node, self.source) for flag in flags]
+        self.reader.require(self.reader.builder.any(matches), why, node, self.source)
         result = self.reader.builder.const(0)
-        for place, flag in reversed(list(enumerate(positions))):
-            result = self.reader.add(n.Select(flag, self.reader.builder.const(place), result))
+        for position, flag in reversed(list(enumerate(matches))):
+            result = self.reader.add(n.Select(flag, self.reader.builder.const(position), result))
         return Ref(result, NUMBER)

@@ -1,12 +1,12 @@
-"""What a reward reads: a named input with its kind, range, unit and role."""
+"""What a reward reads: a named input with its kind, range, unit and role; and which Python objects are numbers."""
 
 import math
+import numbers
 import re
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError
-from plaudit.language.numbers import constant_number, exact
 
 Kind = Literal["number", "flag", "category"]
 Role = Literal["state", "action", "event"]
@@ -17,19 +17,36 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED = ("prev", "curr", "terminal", "total")
 """Names with a meaning of their own: the two ends of a step, the flag that ends an episode, the sum of the terms."""
 LONGEST_VECTOR = 64
-LARGEST_WHOLE = 2**53
-"""Whole numbers beyond this are not all floats."""
+LARGEST_INTEGER = 2**53
+"""Integers beyond this are not all floats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """An input of a reward, declared once.
 
-    A field with texts in `values` is a category, one with `flag=True` a flag, every other one a number; numbers in
-    `values` are the only ones allowed. `length` makes it a short vector. `low`, `high` and `infinite` say which
-    numbers can happen; `outside` says what to do with others: an error, `"clip"` them, or `"allow"` any finite one.
-    `missing` stands in for a value that is absent or None, `other` for a category that is not listed.
-    `role`, `rest`, `step`, `monotone` and `unit` are what a checker may know about the field.
+    A field with strings in `values` is a category, one with `flag=True` a flag, every other one a number.
+
+    Args:
+        name: What terms call it.
+        low: The smallest number that can happen.
+        high: The largest finite number that can happen.
+        values: The categories, as strings; or the only numbers allowed.
+        flag: Whether it holds a bool.
+        length: The number of entries, where it is a short vector.
+        infinite: Whether positive infinity can happen.
+        unit: The unit of a number, such as `"m/s"`.
+        role: What it says of a step: the state, the action, or an event.
+        rest: The value when nothing happens.
+        step: The largest change in one step.
+        monotone: Whether it only goes `"up"` or `"down"` during an episode.
+        outside: What to do with a number out of range: an `"error"`, `"clip"` it, or `"allow"` any finite one.
+        other: The category that stands in for one that is not listed.
+        missing: What stands in for a value that is absent or None.
+        doc: A sentence on what it is.
+
+    Raises:
+        DefinitionError: The declaration contradicts itself.
 
     >>> Field("distance", low=0, infinite=True, unit="m").kind
     'number'
@@ -61,15 +78,15 @@ class Field:
             values = self.values.tolist() if hasattr(self.values, "tolist") else self.values
             if not isinstance(values, list | tuple | range):
                 raise DefinitionError(
-                    f"field {self.name!r}: values={self.values!r} must be a tuple of texts or of numbers"
+                    f"field {self.name!r}: values={self.values!r} must be a tuple of strings or of numbers"
                 )
-            object.__setattr__(self, "values", tuple(_plain(value) for value in values))
+            object.__setattr__(self, "values", tuple(_to_plain(value) for value in values))
         for part in ("low", "high", "step", "missing", "rest", "length"):
-            object.__setattr__(self, part, _plain(getattr(self, part)))
-        for problem in _problems(self):
+            object.__setattr__(self, part, _to_plain(getattr(self, part)))
+        for problem in _find_problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
         for part in ("low", "high", "step", "missing", "rest"):  # 0 and 0.0 declare the same
-            if _is_whole(number := getattr(self, part)):
+            if _is_integer(number := getattr(self, part)):
                 object.__setattr__(self, part, float(number))
 
     @property
@@ -123,47 +140,47 @@ class Field:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
 
-def _problems(field: Field) -> list[str]:
+def _find_problems(field: Field) -> list[str]:
     """Return what is wrong with a declaration, most basic first."""
     if not isinstance(field.name, str) or not NAME.fullmatch(field.name):  # type: ignore[redundant-expr]
         return ["its name must be a plain identifier such as 'distance'"]
     if field.name in RESERVED and not (field.name == "terminal" and field.flag):
         return [f"the name is reserved: {', '.join(RESERVED)} have a meaning of their own"]
-    checks = _choice_problems(field) + (_value_problems(field) if field.values is not None else [])
-    return checks or _number_problems(field) or _stand_in_problems(field)
+    checks = _find_choice_problems(field) + (_find_value_problems(field) if field.values is not None else [])
+    return checks or _find_number_problems(field) or _find_stand_in_problems(field)
 
 
-def _choice_problems(field: Field) -> list[str]:
+def _find_choice_problems(field: Field) -> list[str]:
     choices = {"role": Role, "outside": Outside, "monotone": Monotone}
     problems = [
         f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
         for name, allowed in choices.items()
         if getattr(field, name) not in (*get_args(allowed), *([] if name == "outside" else [None]))
     ]
-    if field.length is not None and not (_is_whole(field.length) and 1 <= field.length <= LONGEST_VECTOR):
-        problems.append(f"length={field.length!r} must be a whole number from 1 to {LONGEST_VECTOR}")
+    if field.length is not None and not (_is_integer(field.length) and 1 <= field.length <= LONGEST_VECTOR):
+        problems.append(f"length={field.length!r} must be an integer from 1 to {LONGEST_VECTOR}")
     return problems
 
 
-def _value_problems(field: Field) -> list[str]:
+def _find_value_problems(field: Field) -> list[str]:
     values = field.values or ()
     if field.flag:
         return ["a flag takes no values; drop values= or flag=True"]
     if not values:
         return ["values= is empty; list what the field can be, or leave it out"]
-    texts = sum(isinstance(value, str) for value in values)
-    if texts not in (0, len(values)):
-        return ["values= mixes texts and numbers; a category lists texts only, a number lists numbers only"]
+    strings = sum(isinstance(value, str) for value in values)
+    if strings not in (0, len(values)):
+        return ["values= mixes strings and numbers; a category lists strings only, a number lists numbers only"]
     if any(isinstance(value, bool) for value in values):
         return ["values= lists True or False; write flag=True instead"]
-    if not texts and not all(_is_finite(value) for value in values):
-        return ["values= must be texts or finite numbers"]
+    if not strings and not all(_is_finite(value) for value in values):
+        return ["values= must be strings or finite numbers"]
     if len(set(values)) != len(values):
         return ["values= lists a value twice"]
     return []
 
 
-def _number_problems(field: Field) -> list[str]:
+def _find_number_problems(field: Field) -> list[str]:
     given = [name for name in ("low", "high", "step") if getattr(field, name) is not None]
     if field.kind != "number":
         given += [name for name in ("infinite", "monotone", "unit") if getattr(field, name)]
@@ -185,33 +202,87 @@ def _number_problems(field: Field) -> list[str]:
     return []
 
 
-def _stand_in_problems(field: Field) -> list[str]:
+def _find_stand_in_problems(field: Field) -> list[str]:
     if field.other is not None and field.kind != "category":
         return [f"other= is for categories, and this field is a {field.kind}"]
     for name in ("unit", "doc"):
         if not isinstance(getattr(field, name), str):
-            return [f"{name}= must be a text"]
+            return [f"{name}= must be a string"]
     for name in ("other", "missing", "rest"):
         value = getattr(field, name)
-        if value is not None and not _holds(field, value):
+        if value is not None and not _is_allowed(field, value):
             return [f"{name}={value!r} is not a value that the field allows"]
     return []
 
 
-def _holds(field: Field, value: object) -> bool:
+def _is_allowed(field: Field, value: object) -> bool:
     """Return whether a stand-in is a value of the field, and a float holds it exactly."""
     if not isinstance(value, bool | int | float | str):
         return False
-    return (isinstance(value, str) or exact(value)) and field.holds(value)
+    return (isinstance(value, str) or is_exact(value)) and field.holds(value)
 
 
-def _plain(value: Any) -> Any:
+def to_number(value: object) -> int | float | None:
+    """Return a known number or bool as plain Python, or None if `value` is neither.
+
+    >>> to_number(True), to_number(3), to_number("3")
+    (True, 3, None)
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    return None
+
+
+def to_float(value: Any) -> float | None:
+    """Return a single number as a float, infinite where none is large enough; None for a bool and anything else.
+
+    >>> to_float(3), to_float(True), to_float("3"), to_float(10**400)
+    (3.0, None, None, inf)
+    """
+    if hasattr(value, "item") and getattr(value, "size", 1) == 1:
+        value = value.item()  # of NumPy
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def is_exact(value: float) -> bool:
+    """Return whether `value` is a number that a float holds exactly."""
+    try:
+        return not math.isnan(value) and float(value) == value
+    except OverflowError:
+        return False
+
+
+def validate_parameter(name: str, value: object) -> float | bool:
+    """Return a parameter's value as plain Python; DefinitionError unless it is a finite number or a bool."""
+    number = to_number(value)
+    if number is None or not is_exact(number) or not math.isfinite(number):
+        raise DefinitionError(f"{name}={value!r} must be a finite number")
+    return number if isinstance(number, bool) else float(number)
+
+
+def validate_number(name: str, value: object) -> float:
+    """Return a number as plain Python; DefinitionError unless it is finite, and no bool."""
+    if isinstance(value, bool):
+        raise DefinitionError(f"{name}={value!r} must be a number, and this is a bool")
+    return float(validate_parameter(name, value))
+
+
+def _to_plain(value: Any) -> Any:
     """Return a number, perhaps of NumPy, as plain Python; anything else as it is."""
-    number = constant_number(value)
+    number = to_number(value)
     return value if number is None else number
 
 
-def _is_whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

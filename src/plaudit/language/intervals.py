@@ -6,15 +6,56 @@ where it surely does not, and the choice it makes is then known. Correlations ar
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from plaudit.language import nodes as n
-from plaudit.language.domains import LARGEST_EXPONENT, in_domain, whole_nodes
-from plaudit.language.interval import ANYTHING, FLAG, LARGEST, NO, YES, Interval, hull, of_field
-from plaudit.language.program import Program
+from plaudit.language.field import Field
+from plaudit.language.program import PYTHON_OPERATIONS, Program
+
+LARGEST = sys.float_info.max
 
 
-def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False) -> tuple[Interval, ...]:
+class Interval(NamedTuple):
+    """All numbers from `low` to `high`."""
+
+    low: float
+    high: float
+
+    @property
+    def finite(self) -> bool:
+        """Whether neither end is infinite or NaN."""
+        return -math.inf < self.low <= self.high < math.inf
+
+
+ANYTHING = Interval(-math.inf, math.inf)
+"""Also the interval of whatever may be NaN: inf - inf, 0 * inf, an input that is not checked."""
+EITHER = Interval(0.0, 1.0)
+YES = Interval(1.0, 1.0)
+NO = Interval(0.0, 0.0)
+
+
+def bound_field(field: Field) -> Interval:
+    """Return the interval of what a field can hold once its range has been checked."""
+    if field.kind == "flag":
+        return EITHER
+    if field.kind == "category":
+        return Interval(0.0, float(len(field.labels) - 1))
+    if field.numbers:
+        return Interval(min(field.numbers), max(field.numbers))
+    anything = field.outside != "error"
+    low = -LARGEST if anything or field.low is None else float(field.low)
+    high = LARGEST if anything or field.high is None else float(field.high)
+    return Interval(low, math.inf if field.infinite else high)
+
+
+def join_intervals(left: Interval, right: Interval) -> Interval:
+    """Return the smallest interval that holds both."""
+    return Interval(min(left.low, right.low), max(left.high, right.high))
+
+
+def bound_nodes(program: Program, *, ranges: bool = True, looked_up: bool = False) -> tuple[Interval, ...]:
     """Return an interval for each node; flags lie in [0, 1], categories are positions.
 
     Without `ranges`, numbers may be anything, whatever their field declares, and so may positions of categories
@@ -24,27 +65,27 @@ def intervals(program: Program, *, ranges: bool = True, looked_up: bool = False)
     for name, field in program.inputs.items():
         checked = ranges and name not in program.terminal  # what only the end reads is checked only there
         known = field.kind == "flag" or (looked_up and field.kind == "category")
-        box[name] = of_field(field) if checked or known else ANYTHING
-    return within(program, box, wholes=whole_nodes(program, ranges, looked_up))
+        box[name] = bound_field(field) if checked or known else ANYTHING
+    return bound_nodes_within(program, box, integers=find_integer_nodes(program, ranges, looked_up))
 
 
-def within(
+def bound_nodes_within(
     program: Program,
     box: Mapping[str, Interval],
     *,
-    wholes: Sequence[bool] = (),
+    integers: Sequence[bool] = (),
     assumed: Mapping[int, Interval] | None = None,
 ) -> tuple[Interval, ...]:
     """Return an interval for each node, for inputs that lie in `box`.
 
-    `wholes` says which nodes are whole numbers; `assumed` are intervals that some nodes are known to lie in besides.
+    `integers` says which nodes are integers; `assumed` are intervals that some nodes are known to lie in besides.
     """
     found: list[Interval] = []
-    for node, rule, operands in _steps(program):
+    for node, rule, operands in _list_steps(program):
         if rule is not None:
             result = rule(*[found[at] for at in operands])
         else:
-            result = _result(node, program, box, found, wholes)
+            result = _bound_node(node, program, box, found, integers)
         if result.low != result.low or result.high != result.high:
             result = ANYTHING
         if assumed and (known := assumed.get(len(found))) is not None:
@@ -54,7 +95,54 @@ def within(
     return tuple(found)
 
 
-def _steps(program: Program) -> list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]]:
+def decide_defined(node: n.Node, found: Sequence[Interval], integers: Sequence[bool]) -> Interval:
+    """Return whether a partial operation is inside its domain, as far as the intervals of its operands tell.
+
+    `integers` says which nodes are surely integers.
+    """
+    arg = found[n.operands(node)[-1]]
+    match node:
+        case n.Item(table, index):
+            integer = bool(integers) and integers[index]
+            inside = arg.low >= 0 and arg.high <= len(table) - 1 and (integer or _is_integer_point(arg))
+            between = arg.low == arg.high and not arg.low.is_integer()
+            outside = arg.high < 0 or arg.low > len(table) - 1 or between
+        case n.Unary() if node.domain is not None:
+            low, high = node.domain.smallest, node.domain.largest
+            inside, outside = low <= arg.low and arg.high <= high, arg.high < low or arg.low > high
+        case _:  # a division
+            inside, outside = not arg.low <= 0 <= arg.high, arg.low == arg.high == 0
+    return YES if inside else NO if outside else EITHER
+
+
+def _is_integer_point(arg: Interval) -> bool:
+    return arg.low == arg.high and arg.low.is_integer()
+
+
+def find_integer_nodes(program: Program, ranges: bool, looked_up: bool) -> list[bool]:
+    """Return for each node whether it is surely an integer."""
+    found: list[bool] = []
+    for node in program.nodes:
+        operands = [found[at] for at in n.operands(node)]
+        match node:
+            case n.Const(value):
+                found.append(float(value).is_integer())
+            case n.Input(name):
+                field = program.inputs[name]
+                checked = ranges and name not in program.terminal
+                listed = bool(field.numbers) and all(number.is_integer() for number in field.numbers)
+                known = field.kind == "flag" or (looked_up and field.kind == "category")
+                found.append(known or (checked and (field.kind == "category" or listed)))
+            case n.Add() | n.Sub() | n.Mul() | n.Min() | n.Max() | n.Neg() | n.Abs():
+                found.append(all(operands))
+            case n.Floor() | n.Ceil() | n.Round() | n.Number():
+                found.append(True)
+            case _:
+                found.append(False)
+    return found
+
+
+def _list_steps(program: Program) -> list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]]:
     """Return each node with its rule and operands; a search walks the same Program many times."""
     if "intervals" not in program.memo:
         program.memo["intervals"] = [(node, RULES.get(type(node)), n.operands(node)) for node in program.nodes]
@@ -62,8 +150,8 @@ def _steps(program: Program) -> list[tuple[n.Node, Callable[..., Interval] | Non
     return steps
 
 
-def _result(
-    node: n.Node, program: Program, box: Mapping[str, Interval], found: list[Interval], wholes: Sequence[bool]
+def _bound_node(
+    node: n.Node, program: Program, box: Mapping[str, Interval], found: list[Interval], integers: Sequence[bool]
 ) -> Interval:
     """Return the interval of a node that its operands' intervals alone do not give."""
     match node:
@@ -74,9 +162,9 @@ def _result(
         case n.Input(name):
             return box[name]
         case n.Label(field, value):
-            return _position(program, field, value)
+            return _bound_label(program, field, value)
         case n.Item(table, index):
-            return _entries(table, found[index])
+            return _bound_entry(table, found[index])
         case n.Select(condition, then, otherwise):
             test = found[condition]
             return (
@@ -84,19 +172,16 @@ def _result(
                 if test.low == 1
                 else found[otherwise]
                 if test.high == 0
-                else hull(found[then], found[otherwise])
+                else join_intervals(found[then], found[otherwise])
             )
         case n.Mul(left, right):
             return _square(found[left]) if left == right else _product(found[left], found[right])
         case n.Defined(arg):
-            return in_domain(program.nodes[arg], found, wholes)
+            return decide_defined(program.nodes[arg], found, integers)
     raise AssertionError(f"no rule for {node}")
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
-
-
-def _corners(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval], Interval]:
+def _make_corner_rule(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval], Interval]:
     def rule(left: Interval, right: Interval) -> Interval:
         values = [operation(a, b) for a in left for b in right]
         return ANYTHING if any(math.isnan(value) for value in values) else Interval(min(values), max(values))
@@ -104,16 +189,16 @@ def _corners(operation: Callable[[float, float], float]) -> Callable[[Interval, 
     return rule
 
 
-_product = _corners(lambda a, b: a * b)
-_quotient = _corners(lambda a, b: a / b)
+_product = _make_corner_rule(lambda a, b: a * b)
+_quotient = _make_corner_rule(lambda a, b: a / b)
 
 
 def _square(arg: Interval) -> Interval:
-    ends = _absolute(arg)
+    ends = _take_absolute(arg)
     return Interval(ends.low * ends.low, ends.high * ends.high) if ends != ANYTHING else ANYTHING
 
 
-def _monotone(operation: Callable[[float], float], low: float, high: float) -> Callable[[Interval], Interval]:
+def _make_monotone_rule(operation: Callable[[float], float], low: float, high: float) -> Callable[[Interval], Interval]:
     """Return the rule of a rising function whose domain is `[low, high]`."""
 
     def rule(arg: Interval) -> Interval:
@@ -129,22 +214,22 @@ def _divide(left: Interval, right: Interval) -> Interval:
 def _floor_divide(left: Interval, right: Interval) -> Interval:
     if right.low <= 0 <= right.high or not left.finite or not right.finite:
         return ANYTHING
-    return _corners(lambda a, b: a // b)(left, right)
+    return _make_corner_rule(lambda a, b: a // b)(left, right)
 
 
-def _absolute(arg: Interval) -> Interval:
+def _take_absolute(arg: Interval) -> Interval:
     if arg == ANYTHING:
         return ANYTHING
     ends = sorted((abs(arg.low), abs(arg.high)))
     return Interval(0.0 if arg.low <= 0 <= arg.high else ends[0], ends[1])
 
 
-def _unless_nan(rule: Callable[..., Interval]) -> Callable[..., Interval]:
+def _make_nan_rule(rule: Callable[..., Interval]) -> Callable[..., Interval]:
     """Return the rule of an operation that hands on a NaN in its first operand."""
     return lambda first, *others: ANYTHING if first == ANYTHING else rule(first, *others)
 
 
-def _or_else(
+def _make_total_rule(
     value: float, rule: Callable[[Interval], Interval], low: float, high: float
 ) -> Callable[[Interval], Interval]:
     """Return the rule of an operation that is `value` where its argument is not from `low` to `high`."""
@@ -153,12 +238,12 @@ def _or_else(
         if low <= arg.low and arg.high <= high:
             return rule(arg)
         otherwise = Interval(value, value)
-        return otherwise if arg.high < low or arg.low > high else hull(rule(arg), otherwise)
+        return otherwise if arg.high < low or arg.low > high else join_intervals(rule(arg), otherwise)
 
     return total
 
 
-def _modulo(left: Interval, right: Interval) -> Interval:
+def _take_remainder(left: Interval, right: Interval) -> Interval:
     if not left.finite:
         return ANYTHING
     if left.low == left.high and right.low == right.high != 0 and right.finite:
@@ -167,7 +252,7 @@ def _modulo(left: Interval, right: Interval) -> Interval:
     return Interval(-size, size)
 
 
-def _entries(table: Sequence[float | bool], index: Interval) -> Interval:
+def _bound_entry(table: Sequence[float | bool], index: Interval) -> Interval:
     """Return what a table holds at positions in `index`; the first entry where one may be outside it."""
     if index.low == index.high and index.low.is_integer() and 0 <= index.low < len(table):
         entry = float(table[int(index.low)])
@@ -178,12 +263,14 @@ def _entries(table: Sequence[float | bool], index: Interval) -> Interval:
     return Interval(min(entries), max(entries))
 
 
-def _position(program: Program, name: str, value: str) -> Interval:
+def _bound_label(program: Program, name: str, value: str) -> Interval:
     labels = next((field.labels for field in program.inputs.values() if field.name == name), ())
     return Interval(float(labels.index(value)), float(labels.index(value))) if value in labels else ANYTHING
 
 
-def _wave(operation: Callable[[float], float], at_infinity: float, peak: float) -> Callable[[Interval], Interval]:
+def _make_wave_rule(
+    operation: Callable[[float], float], at_infinity: float, peak: float
+) -> Callable[[Interval], Interval]:
     """Return the rule of a sine or cosine that has its highest point at `peak`."""
 
     def rule(arg: Interval) -> Interval:
@@ -193,90 +280,95 @@ def _wave(operation: Callable[[float], float], at_infinity: float, peak: float) 
         if not arg.finite or arg.high - arg.low >= 2 * math.pi or max(-arg.low, arg.high) > 1e6:
             return Interval(-1.0, 1.0)
         ends = sorted((operation(arg.low), operation(arg.high)))
-        low = -1.0 if _passes(arg, peak + math.pi) else max(ends[0] - 1e-9, -1.0)  # as good as any other bound
-        return Interval(low, 1.0 if _passes(arg, peak) else min(ends[1] + 1e-9, 1.0))
+        low = -1.0 if _may_pass(arg, peak + math.pi) else max(ends[0] - 1e-9, -1.0)  # as good as any other bound
+        return Interval(low, 1.0 if _may_pass(arg, peak) else min(ends[1] + 1e-9, 1.0))
 
     return rule
 
 
-def _passes(arg: Interval, place: float) -> bool:
-    """Return whether `arg` may hold `place` or a point whole turns away from it."""
-    turns = math.floor((arg.high + 1e-9 - place) / (2 * math.pi))
-    return place + 2 * math.pi * turns >= arg.low - 1e-9
+def _may_pass(arg: Interval, point: float) -> bool:
+    """Return whether `arg` may hold `point` or a number whole turns away from it."""
+    turns = math.floor((arg.high + 1e-9 - point) / (2 * math.pi))
+    return point + 2 * math.pi * turns >= arg.low - 1e-9
 
 
-def _whole(rounded: Callable[[float], float], value: float) -> float:
+def _round_finite(rounded: Callable[[float], float], value: float) -> float:
     return value if math.isinf(value) else float(rounded(value))
 
 
-# -- flags ------------------------------------------------------------------------------------------------------------
-
-
-def _decided(
+def _make_comparison_rule(
     yes: Callable[[Interval, Interval], bool], no: Callable[[Interval, Interval], bool]
 ) -> Callable[..., Interval]:
     """Return the rule of a comparison; what may be NaN decides nothing."""
 
     def rule(a: Interval, b: Interval) -> Interval:
         if a == ANYTHING or b == ANYTHING:
-            return FLAG
-        return YES if yes(a, b) else NO if no(a, b) else FLAG
+            return EITHER
+        return YES if yes(a, b) else NO if no(a, b) else EITHER
 
     return rule
 
 
-def _apart(a: Interval, b: Interval) -> bool:
+def _are_apart(a: Interval, b: Interval) -> bool:
     return a.high < b.low or b.high < a.low
 
 
-def _same(a: Interval, b: Interval) -> bool:
+def _are_equal(a: Interval, b: Interval) -> bool:
     return a.low == a.high == b.low == b.high
 
 
-def _infinite(a: Interval) -> Interval:
-    return NO if a.finite else YES if a.low == math.inf or a.high == -math.inf else FLAG
+def _bound_isinf(a: Interval) -> Interval:
+    return NO if a.finite else YES if a.low == math.inf or a.high == -math.inf else EITHER
 
 
-_TINY = 5e-324
-_ABOVE_MINUS_ONE = -1.0 + 2**-53
+def _make_function_rule(kind: type[n.Node]) -> Callable[[Interval], Interval]:
+    """Return the rule of a function that only rises, from its properties."""
+    operation = PYTHON_OPERATIONS[kind]
+    if kind.domain is None:
+        return _make_nan_rule(_make_monotone_rule(operation, -math.inf, math.inf))
+    low, high = kind.domain.smallest, kind.domain.largest
+    return _make_total_rule(operation(kind.harmless), _make_monotone_rule(operation, low, high), low, high)
+
+
+def _make_rounding_rule(rounded: Callable[[float], float]) -> Callable[[Interval], Interval]:
+    return _make_total_rule(
+        0.0,
+        lambda arg: Interval(_round_finite(rounded, arg.low), _round_finite(rounded, arg.high)),
+        n.FINITE.smallest,
+        n.FINITE.largest,
+    )
+
 
 RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.Neg: lambda a: Interval(-a.high, -a.low),
-    n.Abs: _absolute,
+    n.Abs: _take_absolute,
     n.Number: lambda a: a,
-    n.Sqrt: _or_else(0.0, _monotone(math.sqrt, 0.0, LARGEST), 0.0, LARGEST),
-    n.Exp: _or_else(1.0, _monotone(math.exp, -LARGEST, LARGEST_EXPONENT), -math.inf, LARGEST_EXPONENT),
-    n.Expm1: _or_else(0.0, _monotone(math.expm1, -LARGEST, LARGEST_EXPONENT), -math.inf, LARGEST_EXPONENT),
-    n.Log: _or_else(0.0, _monotone(math.log, _TINY, LARGEST), _TINY, LARGEST),
-    n.Log1p: _or_else(0.0, _monotone(math.log1p, _ABOVE_MINUS_ONE, LARGEST), _ABOVE_MINUS_ONE, LARGEST),
-    n.Sin: _wave(math.sin, 0.0, math.pi / 2),
-    n.Cos: _wave(math.cos, 1.0, 0.0),
-    n.Tanh: _unless_nan(_monotone(math.tanh, -math.inf, math.inf)),
-    n.Floor: _or_else(
-        0.0, lambda a: Interval(_whole(math.floor, a.low), _whole(math.floor, a.high)), -LARGEST, LARGEST
-    ),
-    n.Ceil: _or_else(0.0, lambda a: Interval(_whole(math.ceil, a.low), _whole(math.ceil, a.high)), -LARGEST, LARGEST),
-    n.Round: _or_else(0.0, lambda a: Interval(_whole(round, a.low), _whole(round, a.high)), -LARGEST, LARGEST),
+    **{kind: _make_function_rule(kind) for kind in n.KINDS.values() if kind.function and kind.monotone},
+    n.Sin: _make_wave_rule(math.sin, 0.0, math.pi / 2),
+    n.Cos: _make_wave_rule(math.cos, 1.0, 0.0),
+    n.Floor: _make_rounding_rule(math.floor),
+    n.Ceil: _make_rounding_rule(math.ceil),
+    n.Round: _make_rounding_rule(round),
     n.Add: lambda a, b: Interval(a.low + b.low, a.high + b.high),
     n.Sub: lambda a, b: Interval(a.low - b.high, a.high - b.low),
     n.Div: _divide,
     n.FloorDiv: _floor_divide,
-    n.Mod: _modulo,
-    n.Min: _unless_nan(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
-    n.Max: _unless_nan(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
-    n.Clip: _unless_nan(
+    n.Mod: _take_remainder,
+    n.Min: _make_nan_rule(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
+    n.Max: _make_nan_rule(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
+    n.Clip: _make_nan_rule(
         lambda a, low, high: Interval(min(max(a.low, low.low), high.low), max(min(a.high, high.high), low.high))
     ),
     n.Not: lambda a: Interval(1.0 - a.high, 1.0 - a.low),
     n.And: lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
     n.Or: lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
-    n.Lt: _decided(lambda a, b: a.high < b.low, lambda a, b: a.low >= b.high),
-    n.Le: _decided(lambda a, b: a.high <= b.low, lambda a, b: a.low > b.high),
-    n.Gt: _decided(lambda a, b: a.low > b.high, lambda a, b: a.high <= b.low),
-    n.Ge: _decided(lambda a, b: a.low >= b.high, lambda a, b: a.high < b.low),
-    n.Eq: _decided(_same, _apart),
-    n.Ne: _decided(_apart, _same),
-    n.IsInf: _infinite,
-    n.IsFinite: lambda a: YES if a.finite else NO if a.low == math.inf or a.high == -math.inf else FLAG,
+    n.Lt: _make_comparison_rule(lambda a, b: a.high < b.low, lambda a, b: a.low >= b.high),
+    n.Le: _make_comparison_rule(lambda a, b: a.high <= b.low, lambda a, b: a.low > b.high),
+    n.Gt: _make_comparison_rule(lambda a, b: a.low > b.high, lambda a, b: a.high <= b.low),
+    n.Ge: _make_comparison_rule(lambda a, b: a.low >= b.high, lambda a, b: a.high < b.low),
+    n.Eq: _make_comparison_rule(_are_equal, _are_apart),
+    n.Ne: _make_comparison_rule(_are_apart, _are_equal),
+    n.IsInf: _bound_isinf,
+    n.IsFinite: lambda a: YES if a.finite else NO if a.low == math.inf or a.high == -math.inf else EITHER,
 }
 """How each operation moves intervals, where the intervals of its operands are all that matters."""

@@ -1,16 +1,73 @@
 """The operations a reward is made of: plain data, each naming its operands by position.
 
-A node has no behaviour. Running, rendering, bounding and proving are tables from node type to a small function,
-kept in the modules named after those jobs. Every operation is total: outside its domain it has a value all the
-same (said in each docstring), and a `Defined` node beside it says whether that value counts.
+A node has no behaviour beyond its properties, which are class attributes. Running, rendering, bounding and proving are
+tables from node type to a small function, kept in the modules named after those jobs; what they can derive from the
+properties is in no table. Every operation is total: outside its domain it has a value all the same (said in each
+docstring), and a `Defined` node beside it says whether that value counts.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import ClassVar, NamedTuple
+
+LARGEST_EXPONENT = 709.782712893384
+"""The largest number whose exponential is a float."""
+
+
+class Domain(NamedTuple):
+    """The arguments for which a function of one argument is defined: all numbers from `low` to `high`.
+
+    An end that is open does not belong to it; NaN never does.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    @property
+    def smallest(self) -> float:
+        """The smallest float inside."""
+        return math.nextafter(self.low, math.inf) if self.open_low else self.low
+
+    @property
+    def largest(self) -> float:
+        """The largest float inside."""
+        return math.nextafter(self.high, -math.inf) if self.open_high else self.high
+
+
+FINITE = Domain(open_low=True, open_high=True)
+"""Every number but the two infinities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One operation of a Program."""
+
+    function: ClassVar[str] = ""
+    """The function of Python that computes it where it is defined: `math.sqrt`, `abs`; empty for anything else."""
+    partial: ClassVar[str] = ""
+    """What goes wrong outside its domain; empty where it is defined for every operand.
+
+    Python refuses such operands, so a partial operation is always read together with a `Defined` node.
+    """
+    domain: ClassVar[Domain | None] = None
+    """Where a partial function of one argument is defined."""
+    harmless: ClassVar[float] = 0.0
+    """An argument inside that domain: the value outside it is the value here."""
+    inexact: ClassVar[bool] = False
+    """Whether libraries may differ in the last bit of the result: it is not exactly rounded."""
+    monotone: ClassVar[bool] = False
+    """Whether the result never falls when its one argument rises, within the domain."""
+    flag: ClassVar[bool] = False
+    """Whether the result is always a flag."""
+    takes_flags: ClassVar[bool] = False
+    """Whether the operands are flags rather than numbers."""
+    jump: ClassVar[bool] = False
+    """Whether the result may jump when an operand moves by the last bit."""
+    flat: ClassVar[bool] = False
+    """Whether the result stays as it is while operands move a little, but for jumps: no gradient passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,102 +124,170 @@ class Abs(Unary):
     """`abs(arg)`."""
 
     __slots__ = ()
+    function = "abs"
 
 
 class Not(Unary):
     """`not arg`, of a flag."""
 
     __slots__ = ()
+    flag = True
+    takes_flags = True
+    flat = True
 
 
 class Number(Unary):
     """A flag as a number: 1 or 0."""
 
     __slots__ = ()
+    takes_flags = True
+    flat = True
 
 
 class Sqrt(Unary):
     """The square root; 0 outside the domain."""
 
     __slots__ = ()
+    function = "math.sqrt"
+    partial = "takes a square root outside its domain"
+    domain = Domain(low=0.0, open_high=True)
+    monotone = True
 
 
 class Exp(Unary):
     """The exponential; 1 where it would overflow."""
 
     __slots__ = ()
+    function = "math.exp"
+    partial = "takes an exponential beyond every float"
+    domain = Domain(high=LARGEST_EXPONENT)
+    inexact = True
+    monotone = True
 
 
 class Expm1(Unary):
     """`exp(arg) - 1`; 0 where it would overflow."""
 
     __slots__ = ()
+    function = "math.expm1"
+    partial = "takes an exponential beyond every float"
+    domain = Domain(high=LARGEST_EXPONENT)
+    inexact = True
+    monotone = True
 
 
 class Log(Unary):
     """The natural logarithm; 0 outside the domain."""
 
     __slots__ = ()
+    function = "math.log"
+    partial = "takes a logarithm outside its domain"
+    domain = Domain(low=0.0, open_low=True, open_high=True)
+    harmless = 1.0
+    inexact = True
+    monotone = True
 
 
 class Log1p(Unary):
     """`log(1 + arg)`; 0 outside the domain."""
 
     __slots__ = ()
+    function = "math.log1p"
+    partial = "takes a logarithm outside its domain"
+    domain = Domain(low=-1.0, open_low=True, open_high=True)
+    inexact = True
+    monotone = True
 
 
 class Sin(Unary):
     """The sine; 0 for an infinite argument."""
 
     __slots__ = ()
+    function = "math.sin"
+    partial = "sine takes an infinite number"
+    domain = FINITE
+    inexact = True
 
 
 class Cos(Unary):
     """The cosine; 1 for an infinite argument."""
 
     __slots__ = ()
+    function = "math.cos"
+    partial = "cosine takes an infinite number"
+    domain = FINITE
+    inexact = True
 
 
 class Tanh(Unary):
     """The hyperbolic tangent."""
 
     __slots__ = ()
+    function = "math.tanh"
+    inexact = True
+    monotone = True
 
 
 class Floor(Unary):
-    """The largest whole number not above `arg`; 0 for an infinite argument."""
+    """The largest integer not above `arg`; 0 for an infinite argument."""
 
     __slots__ = ()
+    function = "math.floor"
+    partial = "rounds down: takes an infinite number"
+    domain = FINITE
+    monotone = True
+    jump = True
+    flat = True
 
 
 class Ceil(Unary):
-    """The smallest whole number not below `arg`; 0 for an infinite argument."""
+    """The smallest integer not below `arg`; 0 for an infinite argument."""
 
     __slots__ = ()
+    function = "math.ceil"
+    partial = "rounds up: takes an infinite number"
+    domain = FINITE
+    monotone = True
+    jump = True
+    flat = True
 
 
 class Round(Unary):
-    """The nearest whole number, halves to even; 0 for an infinite argument."""
+    """The nearest integer, halves to even; 0 for an infinite argument."""
 
     __slots__ = ()
+    function = "round"
+    partial = "rounds: takes an infinite number"
+    domain = FINITE
+    monotone = True
+    jump = True
+    flat = True
 
 
 class IsInf(Unary):
     """Whether `arg` is infinite."""
 
     __slots__ = ()
+    function = "math.isinf"
+    flag = True
+    flat = True
 
 
 class IsFinite(Unary):
     """Whether `arg` is neither infinite nor NaN."""
 
     __slots__ = ()
+    function = "math.isfinite"
+    flag = True
+    flat = True
 
 
 class Defined(Unary):
     """Whether the partial operation `arg` is inside its domain and its result finite."""
 
     __slots__ = ()
+    flag = True
+    flat = True
 
 
 class Add(Binary):
@@ -187,18 +312,24 @@ class Div(Binary):
     """`left / right`; a divisor of 0 counts as 1."""
 
     __slots__ = ()
+    partial = "divides by zero"
 
 
 class FloorDiv(Binary):
     """`left // right`, rounded down as in Python; a divisor of 0 counts as 1."""
 
     __slots__ = ()
+    partial = "divides by zero"
+    jump = True
+    flat = True
 
 
 class Mod(Binary):
     """`left % right`, with the divisor's sign as in Python; a divisor of 0 counts as 1."""
 
     __slots__ = ()
+    partial = "divides by zero"
+    jump = True
 
 
 class Min(Binary):
@@ -217,48 +348,72 @@ class Lt(Binary):
     """`left < right`."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class Le(Binary):
     """`left <= right`."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class Gt(Binary):
     """`left > right`."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class Ge(Binary):
     """`left >= right`."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class Eq(Binary):
     """`left == right`, of two numbers or two categories."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class Ne(Binary):
     """`left != right`, of two numbers or two categories."""
 
     __slots__ = ()
+    flag = True
+    jump = True
+    flat = True
 
 
 class And(Binary):
     """`left and right`, of flags."""
 
     __slots__ = ()
+    flag = True
+    takes_flags = True
+    flat = True
 
 
 class Or(Binary):
     """`left or right`, of flags."""
 
     __slots__ = ()
+    flag = True
+    takes_flags = True
+    flat = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,15 +436,24 @@ class Clip(Node):
 
 @dataclass(frozen=True, slots=True)
 class Item(Node):
-    """The entry of a constant table at `index`, a whole number or a category; the first entry outside it."""
+    """The entry of a constant table at `index`, an integer or a category; the first entry outside it."""
 
     table: tuple[float | bool, ...]
     index: int
+    partial = "indexes a table outside it"
+    jump = True
+    flat = True
 
 
-PARTIAL = (Sqrt, Exp, Expm1, Log, Log1p, Sin, Cos, Floor, Ceil, Round, Div, FloorDiv, Mod, Item)
-"""Operations that Python refuses for some operands; each is read together with a `Defined` node."""
+KINDS: Mapping[str, type[Node]] = {
+    name: kind
+    for name, kind in dict(vars()).items()
+    if isinstance(kind, type) and issubclass(kind, Node) and kind not in (Node, Unary, Binary)
+}
+"""Every operation by its name, which is what stored specifications call it."""
 
+CONDITIONS = tuple(kind for kind in KINDS.values() if kind.flag)
+"""Operations whose result is always a flag."""
 
 _OPERANDS: dict[str, tuple[str, ...]] = {}
 

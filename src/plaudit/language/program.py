@@ -4,6 +4,7 @@ Everything plaudit does with a reward is one loop over that tuple: running it on
 things about it, rendering it, storing it. A value computed once is one node however often it is used.
 """
 
+import builtins
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,8 +13,7 @@ from typing import Any
 
 from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
-from plaudit.language.numbers import constant_number, exact
+from plaudit.language.field import Field, is_exact, to_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +45,18 @@ class Program:
     """`total`, and for each term `<term>.score`, `<term>.clamped` and `<term>.value`."""
     terminal: frozenset[str]
     """Inputs that only terminal terms read: needed only where `terminal` is true."""
-    domain: tuple[Guard, ...]
-    """Partial operations that a row reaches are inside their domain, and scores are finite."""
+    value_guards: tuple[Guard, ...]
+    """Partial operations that a row reaches are inside their domain, scores are finite, and facts hold if asked for."""
     ranges: tuple[Guard, ...]
     """Inputs lie in their declared sets."""
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What walks have found out and want to keep."""
 
     def guards(self, *, ranges: bool = True) -> tuple[Guard, ...]:
-        """Return every condition of `ok`; without `ranges`, only the domains of operations."""
-        return (self.ranges if ranges else ()) + self.domain
+        """Return every condition of `ok`; without `ranges`, only those of computed values."""
+        return (self.ranges if ranges else ()) + self.value_guards
 
-    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def fill_params(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return every parameter in order, those in `params` with the value they have there."""
         for name in params:
             if name not in self.params:
@@ -65,58 +65,57 @@ class Program:
                 raise UnknownParameter(
                     f"reward {self.name!r} has no parameter {name!r}.{near}\nIts parameters: {known}."
                 )
-            _check_value(name, params[name], flag=isinstance(self.params[name], bool))
+            _validate_value(name, params[name], flag=isinstance(self.params[name], bool))
         return {**self.params, **params}
 
-    def pruned(self) -> "Program":
+    def prune(self) -> "Program":
         """Return this Program with only the nodes that its outputs and guards need, in canonical order."""
-        guards = (guard.node for guard in self.domain + self.ranges)
-        kept, moved = prune(self.nodes, [*self.outputs.values(), *guards])
-        return replace(
-            self,
-            nodes=kept,
-            outputs={name: moved[at] for name, at in self.outputs.items()},
-            domain=tuple(replace(guard, node=moved[guard.node]) for guard in self.domain),
-            ranges=tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges),
-        )
+        guards = (guard.node for guard in self.value_guards + self.ranges)
+        return self._replace_nodes(*prune(self.nodes, [*self.outputs.values(), *guards]))
 
-    def bound(self, params: Mapping[str, float | bool] | None = None) -> "Program":
+    def bind(self, params: Mapping[str, float | bool] | None = None) -> "Program":
         """Return this Program with parameters turned into constants and exact simplifications made.
 
         Only rewrites that keep every bit are made: `x * 1.0` is `x`, a choice with a constant condition is its
         branch, a conjunction with True is its other side.
         """
-        values = self.values(params or {})
+        values = self.fill_params(params or {})
         builder = Builder()
         moved: dict[int, int] = {}
         for at, node in enumerate(self.nodes):
             if isinstance(node, n.Param):
                 value = values[node.name]
                 node = n.Const(value if isinstance(value, bool) else float(value))
-            moved[at] = builder.simplified(renumbered(node, moved))
-        moves = {name: moved[at] for name, at in self.outputs.items()}
-        domain = tuple(replace(guard, node=moved[guard.node]) for guard in self.domain)
-        ranges = tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges)
-        whole = replace(self, nodes=tuple(builder.nodes), params={}, outputs=moves, domain=domain, ranges=ranges)
-        return whole.pruned()
+            moved[at] = builder.simplify(renumber(node, moved))
+        return replace(self._replace_nodes(tuple(builder.nodes), moved), params={}).prune()
+
+    def _replace_nodes(self, nodes: tuple[n.Node, ...], moved: Mapping[int, int]) -> "Program":
+        """Return this Program with other nodes, and outputs and guards where they have moved to."""
+        return replace(
+            self,
+            nodes=nodes,
+            outputs={name: moved[at] for name, at in self.outputs.items()},
+            value_guards=tuple(replace(guard, node=moved[guard.node]) for guard in self.value_guards),
+            ranges=tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges),
+        )
 
 
-def _check_value(name: str, value: Any, *, flag: bool) -> None:
+def _validate_value(name: str, value: Any, *, flag: bool) -> None:
     """Refuse a value that no parameter can have; arrays and traced values are left to the target."""
-    number = constant_number(value)
+    number = to_number(value)
     if number is None and not isinstance(value, str | bytes | None | list | tuple | dict):
         return
-    if number is None or not exact(number) or not math.isfinite(number) or isinstance(number, bool) != flag:
-        raise DefinitionError(f"{name}={value!r}: {'a flag' if flag else 'a finite number'} is needed")
+    if number is None or not is_exact(number) or not math.isfinite(number) or isinstance(number, bool) != flag:
+        raise DefinitionError(f"{name}={value!r}: {'a bool' if flag else 'a finite number'} is needed")
 
 
-def renumbered(node: n.Node, moved: Mapping[int, int]) -> n.Node:
+def renumber(node: n.Node, moved: Mapping[int, int]) -> n.Node:
     """Return `node` with its operands at their new positions."""
     names = n.operand_names(type(node))
     return replace(node, **{name: moved[getattr(node, name)] for name in names}) if names else node
 
 
-def reachable(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> Iterator[int]:
+def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> Iterator[int]:
     """Yield the positions that `roots` need, operands before users, in the order a reader would meet them."""
     seen: set[int] = set()
     for root in roots:
@@ -135,30 +134,24 @@ def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node
     """Return the nodes that `roots` need, in canonical order, and where each one moved to."""
     moved: dict[int, int] = {}
     kept: list[n.Node] = []
-    for at in reachable(nodes, roots):
+    for at in find_reachable(nodes, roots):
         moved[at] = len(kept)
-        kept.append(renumbered(nodes[at], moved))
+        kept.append(renumber(nodes[at], moved))
     return tuple(kept), moved
 
 
-FOLDED: Mapping[type[n.Node], Callable[..., Any]] = {
+def _find_function(name: str) -> Callable[..., Any]:
+    """Return a function of Python by its name: `math.sqrt`, `abs`."""
+    module, _, plain = name.rpartition(".")
+    found: Callable[..., Any] = getattr(math if module else builtins, plain)
+    return found
+
+
+PYTHON_OPERATIONS: Mapping[type[n.Node], Callable[..., Any]] = {
+    **{kind: _find_function(kind.function) for kind in n.KINDS.values() if kind.function},
     n.Neg: operator.neg,
-    n.Abs: abs,
     n.Not: operator.not_,
     n.Number: float,
-    n.Tanh: math.tanh,
-    n.Sqrt: math.sqrt,
-    n.Exp: math.exp,
-    n.Expm1: math.expm1,
-    n.Log: math.log,
-    n.Log1p: math.log1p,
-    n.Sin: math.sin,
-    n.Cos: math.cos,
-    n.Floor: math.floor,
-    n.Ceil: math.ceil,
-    n.Round: round,
-    n.IsInf: math.isinf,
-    n.IsFinite: math.isfinite,
     n.Add: operator.add,
     n.Sub: operator.sub,
     n.Mul: operator.mul,
@@ -174,7 +167,7 @@ FOLDED: Mapping[type[n.Node], Callable[..., Any]] = {
     n.Eq: operator.eq,
     n.Ne: operator.ne,
 }
-"""What Python does for each operation that is folded when its operands are constants."""
+"""What Python does for each operation, where its operands are inside the domain."""
 
 
 class Builder:
@@ -210,27 +203,27 @@ class Builder:
             result = flag if result is None else self.add(n.Or(result, flag))
         return self.const(False) if result is None else result
 
-    def simplified(self, node: n.Node) -> int:
+    def simplify(self, node: n.Node) -> int:
         """Return the position of `node` or of something simpler that is equal to the bit."""
-        if (known := self._folded(node)) is not None:
+        if (known := self._fold(node)) is not None:
             return self.const(known)
         match node:
-            case n.Mul(left, right) if self._is(right, 1.0):
+            case n.Mul(left, right) if self._is_constant(right, 1.0):
                 return left
-            case n.Mul(left, right) if isinstance(self.nodes[right], n.Const) and (options := self._options(left)):
+            case n.Mul(left, right) if isinstance(self.nodes[right], n.Const) and (options := self._find_options(left)):
                 condition, then, otherwise = options
                 return self.add(
-                    n.Select(condition, self.simplified(n.Mul(then, right)), self.simplified(n.Mul(otherwise, right)))
+                    n.Select(condition, self.simplify(n.Mul(then, right)), self.simplify(n.Mul(otherwise, right)))
                 )
-            case n.And(left, right) if self._is(left, True):
+            case n.And(left, right) if self._is_constant(left, True):
                 return right
-            case n.And(left, right) if self._is(right, True):
+            case n.And(left, right) if self._is_constant(right, True):
                 return left
-            case n.Or(left, right) if self._is(left, True) or self._is(right, True):
+            case n.Or(left, right) if self._is_constant(left, True) or self._is_constant(right, True):
                 return self.const(True)
-            case n.Or(left, right) if self._is(left, False):
+            case n.Or(left, right) if self._is_constant(left, False):
                 return right
-            case n.Or(left, right) if self._is(right, False):
+            case n.Or(left, right) if self._is_constant(right, False):
                 return left
             case n.Select(condition, then, otherwise) if isinstance(test := self.nodes[condition], n.Const):
                 return then if test.value else otherwise
@@ -240,21 +233,22 @@ class Builder:
                 return then
         return self.add(node)
 
-    def _folded(self, node: n.Node) -> float | bool | None:
+    def _fold(self, node: n.Node) -> float | bool | None:
         """Return what Python makes of an operation on constants; None where it refuses or has no such operation."""
         operands = [self.nodes[at] for at in n.operands(node)]
         values = [operand.value for operand in operands if isinstance(operand, n.Const)]
-        if type(node) not in FOLDED or len(values) != len(operands):
+        if type(node) not in PYTHON_OPERATIONS or len(values) != len(operands):
             return None
         try:
-            result: float | bool = FOLDED[type(node)](*(v if isinstance(v, bool) else float(v) for v in values))
+            floats = (value if isinstance(value, bool) else float(value) for value in values)
+            result: float | bool = PYTHON_OPERATIONS[type(node)](*floats)
         except (ArithmeticError, ValueError):
             return None
-        if isinstance(node, n.PARTIAL) and not math.isfinite(result):
+        if node.partial and not math.isfinite(result):
             return None  # outside its domain, though Python has a value for it
         return result if isinstance(result, bool) else float(result)
 
-    def _options(self, at: int) -> tuple[int, int, int] | None:
+    def _find_options(self, at: int) -> tuple[int, int, int] | None:
         """Return condition and branches of a choice between two constants, or None."""
         match self.nodes[at]:
             case n.Number(flag):
@@ -265,6 +259,6 @@ class Builder:
                 return condition, then, otherwise
         return None
 
-    def _is(self, at: int, value: float | bool) -> bool:
+    def _is_constant(self, at: int, value: float | bool) -> bool:
         known = self.nodes[at]
         return isinstance(known, n.Const) and type(known.value) is type(value) and known.value == value

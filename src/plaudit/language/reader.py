@@ -1,4 +1,4 @@
-"""What the functions of one term share while they are read: nodes, guards, the path that leads here, kinds."""
+"""What the functions of one term share while they are read: values, nodes, guards, the path that leads here."""
 
 import ast
 import types
@@ -8,14 +8,67 @@ from dataclasses import dataclass, field
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import LARGEST_WHOLE, TERMINAL, Field
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, kind_of_field
-from plaudit.language.numbers import constant_number, exact
+from plaudit.language.field import LARGEST_INTEGER, TERMINAL, Field, is_exact, to_number
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
 from plaudit.language.program import Builder, Guard
 from plaudit.language.source import Source
-from plaudit.language.values import Constant, Record, Ref, Undeclared, Value, Vector
 
 MOST_NODES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A node that is computed for each row."""
+
+    at: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A Python value that is known while reading: a number, bool, string, tuple, module or function."""
+
+    value: object
+
+    def is_same(self, other: object) -> bool:
+        """Return whether `other` is the same constant to the bit: `1`, `1.0` and `True` differ."""
+        return isinstance(other, Constant) and (other.value is self.value or repr(other.value) == repr(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A short vector, written out."""
+
+    items: tuple["Value", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`prev` or `curr`: the values before or after the step."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undeclared:
+    """A parameter whose field is not declared yet; it may turn out to be a vector."""
+
+    at: int
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """Unknown."""
+        return UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """A local name that some path leaves without a value."""
+
+
+Value = Ref | Constant | Vector | Record | Undeclared | Unassigned
+"""What an expression can stand for while a function is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +110,26 @@ class Reader:
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
-        self.calls: list[types.FunctionType] = []
-        self.count = 0
+        self.call_stack: list[types.FunctionType] = []
+        self.helper_calls = 0
 
-    def parameter(self, name: str, node: ast.AST, source: Source) -> Value:
+    def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
         if name in ("prev", "curr"):
             return Record(name)
         self.reads[name] = None
         if name in self.scope.transition:
-            return self.input(name, f"curr.{name}", node, source)
-        return self.input(name, name, node, source)
+            return self.read_input(name, f"curr.{name}", node, source)
+        return self.read_input(name, name, node, source)
 
-    def end(self, record: str, name: str, node: ast.AST, source: Source) -> Value:
+    def read_record(self, record: str, name: str, node: ast.AST, source: Source) -> Value:
         """Return a field before or after the step; what no term reads as `prev.x` or `curr.x` is plain after it."""
         self.reads[f"{record}.{name}"] = None
         if record == "curr" and self.scope.fields is not None and name not in self.scope.transition:
-            return self.input(name, name, node, source)
-        return self.input(name, f"{record}.{name}", node, source)
+            return self.read_input(name, name, node, source)
+        return self.read_input(name, f"{record}.{name}", node, source)
 
-    def input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
+    def read_input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
         """Return an input by its whole name; a vector is written out."""
         if self.scope.fields is None:
             return Undeclared(self.add(n.Input(name)), name)
@@ -85,14 +138,14 @@ class Reader:
             known = ", ".join(self.scope.fields) or "none"
             raise UnknownField(
                 f"{self.what} {self.term!r} reads {field_name!r}, which the reward does not declare.\n"
-                f"  {source.at(node)}\n"
+                f"  {source.locate(node)}\n"
                 f"Declared fields: {known}.{did_you_mean(field_name, self.scope.fields)}"
             )
         if declared.length is None:
-            return self._input(name, declared)
-        return Vector(tuple(self._input(f"{name}[{i}]", declared) for i in range(declared.length)))
+            return self._add_input(name, declared)
+        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)))
 
-    def _input(self, name: str, declared: Field) -> Ref:
+    def _add_input(self, name: str, declared: Field) -> Ref:
         self.inputs[name] = declared
         at = self.add(n.Input(name))
         if declared.outside == "clip":
@@ -100,13 +153,13 @@ class Reader:
                 at = self.add(n.Max(at, self.builder.const(float(declared.low))))
             if declared.high is not None:
                 at = self.add(n.Min(at, self.builder.const(float(declared.high))))
-        return Ref(at, kind_of_field(declared))
+        return Ref(at, infer_field_kind(declared))
 
-    def knob(self, name: str, default: object) -> Value:
-        """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a text."""
+    def read_knob(self, name: str, default: object) -> Value:
+        """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a string."""
         shared = default is None
-        if not shared and constant_number(default) is None:
-            return Constant(default)  # tables and texts are constants
+        if not shared and to_number(default) is None:
+            return Constant(default)  # tables and strings are constants
         dotted = name if shared else f"{self.term}.{name}"
         self.params[dotted] = None
         value = self.scope.params.get(dotted, UNKNOWN if shared else default)
@@ -143,15 +196,15 @@ class Reader:
         """Add the guard that `flag` is true where this point is reached."""
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
-        self.guards.append(Guard(flag, self.term, why, source.at(node)))
+        self.guards.append(Guard(flag, self.term, why, source.locate(node)))
 
-    def partial(self, node: n.Node, why: str, at: ast.AST, source: Source) -> Ref:
+    def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
         """Return a partial operation, with the guard that it is inside its domain where it is reached."""
         position = self.add(node)
-        self.require(self.add(n.Defined(position)), why, at, source)
+        self.require(self.add(n.Defined(position)), why or node.partial, at, source)
         return Ref(position, NUMBER)
 
-    def number(self, value: Value, node: ast.AST, source: Source) -> int:
+    def add_number(self, value: Value, node: ast.AST, source: Source) -> int:
         """Return the position of `value` as a number; a flag counts 1 or 0."""
         match value:
             case Ref(at, kind) if kind in (NUMBER, UNKNOWN):
@@ -160,14 +213,14 @@ class Reader:
                 return at
             case Ref(at, kind) if kind == FLAG:
                 return self.add(n.Number(at))
-            case Constant(known) if (number := constant_number(known)) is not None:
-                if not exact(number):
+            case Constant(known) if (number := to_number(known)) is not None:
+                if not is_exact(number):
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
-                large = isinstance(number, bool) or abs(number) > LARGEST_WHOLE
+                large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
         raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
 
-    def flag(self, value: Value, node: ast.AST, source: Source) -> int:
+    def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
         """Return the position of `value` as a condition; a number means `!= 0`."""
         match value:
             case Ref(at, kind) if kind in (FLAG, UNKNOWN):
@@ -176,7 +229,7 @@ class Reader:
                 return at
             case Ref(at, kind) if kind == NUMBER:
                 return self.add(n.Ne(at, self.builder.const(0)))
-            case Constant(known) if constant_number(known) is not None:
+            case Constant(known) if to_number(known) is not None:
                 return self.builder.const(bool(known))
         advice = "Compare a category with one of its values: phase == 'coding'."
         raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
@@ -186,13 +239,13 @@ def describe(value: Value) -> str:
     """Return a few words on what `value` is, for an error."""
     match value:
         case Ref(_, kind):
-            return f"a {kind}"
+            return "a bool" if kind == FLAG else f"a {kind}"
         case Vector(items):
             return f"a vector of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
         case Constant(known) if isinstance(known, str):
-            return f"the text {known!r}"
+            return f"the string {known!r}"
         case Constant(known):
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"

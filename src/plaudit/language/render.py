@@ -2,16 +2,185 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
 from plaudit.language import nodes as n
-from plaudit.language.notation import ATOM, LATEX, LEAST, PRODUCT, PYTHON, SIGN, Square, Style
-from plaudit.language.program import Program, reachable
+from plaudit.language.program import Program, find_reachable
 
 DEEPEST = 12
 """How many operations may stand inside one another before a part gets a name of its own."""
+
+TERNARY, OR, AND, NOT, COMPARE, SUM, PRODUCT, SIGN, ATOM = range(9)
+"""How tightly a text holds together; a looser one inside a tighter one gets parentheses."""
+
+LEAST = {ATOM: (TERNARY, TERNARY), SIGN: (ATOM, ATOM), NOT: (NOT, NOT), COMPARE: (SUM, SUM)}
+"""How tight the first and the other operands must be, where it is not the usual left to right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How one notation writes each operation: a template and how tight it is."""
+
+    operations: Mapping[type[n.Node], tuple[str, int]]
+    flags_count: bool
+    """Whether a flag is a number as it stands, as in Python."""
+    constant: Callable[[float | bool], str]
+    name: Callable[[str], str]
+    text: Callable[[str], str]
+    table: Callable[[tuple[float | bool, ...], str, tuple[str, ...]], str]
+    choice: Callable[[list[tuple[str, str]], str], tuple[str, int]]
+    bracket: tuple[str, str]
+
+
+def _strip_owner(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+_FUNCTIONS = [kind for kind in n.KINDS.values() if kind.function]
+
+
+class Square(n.Unary):
+    """A product of a value with itself: how a square is stored."""
+
+    __slots__ = ()
+
+
+def _format_python_table(table: tuple[float | bool, ...], index: str, labels: tuple[str, ...]) -> str:
+    if labels:
+        index = f"{labels!r}.index({index})"
+        if list(table) == list(range(len(labels))):
+            return index
+    elif not index.isdecimal():
+        index = f"round({index})"
+    entries = ", ".join(repr(entry) for entry in table)
+    return f"({entries}{',' if len(table) == 1 else ''})[{index}]"
+
+
+def _format_python_choice(cases: list[tuple[str, str]], last: str) -> tuple[str, int]:
+    text = last
+    for condition, value in reversed(cases):
+        parts = [f"({part})" if " if " in part else part for part in (value, condition)]
+        text = f"{parts[0]} if {parts[1]} else {text}"
+    return text, TERNARY
+
+
+PYTHON = Style(
+    flags_count=True,
+    operations={
+        **{kind: (f"{kind.function}({{0}})", ATOM) for kind in _FUNCTIONS},
+        n.Neg: ("-{0}", SIGN),
+        n.Not: ("not {0}", NOT),
+        n.Add: ("{0} + {1}", SUM),
+        n.Sub: ("{0} - {1}", SUM),
+        n.Mul: ("{0} * {1}", PRODUCT),
+        n.Div: ("{0} / {1}", PRODUCT),
+        n.FloorDiv: ("{0} // {1}", PRODUCT),
+        n.Mod: ("{0} % {1}", PRODUCT),
+        n.Min: ("min({0}, {1})", ATOM),
+        n.Max: ("max({0}, {1})", ATOM),
+        n.Lt: ("{0} < {1}", COMPARE),
+        n.Le: ("{0} <= {1}", COMPARE),
+        n.Gt: ("{0} > {1}", COMPARE),
+        n.Ge: ("{0} >= {1}", COMPARE),
+        n.Eq: ("{0} == {1}", COMPARE),
+        n.Ne: ("{0} != {1}", COMPARE),
+        n.And: ("{0} and {1}", AND),
+        n.Or: ("{0} or {1}", OR),
+        n.Clip: ("min(max({0}, {1}), {2})", ATOM),
+        Square: ("{0} ** 2", PRODUCT),
+    },
+    constant=lambda value: {float("inf"): "math.inf", float("-inf"): "-math.inf"}.get(value, repr(value)),
+    name=str,
+    text=repr,
+    table=_format_python_table,
+    choice=_format_python_choice,
+    bracket=("(", ")"),
+)
+
+
+def _format_latex_name(name: str) -> str:
+    """Return a name in upright letters; `prev.x` as x before the step, `curr.x` after it."""
+    escaped = name.replace("_", "\\_")
+    record, _, plain = escaped.rpartition(".")
+    return f"\\text{{{plain}}}" + (f"_\\text{{{record}}}" if record else "")
+
+
+def _format_latex_text(value: str) -> str:
+    """Return a text in upright letters; what LaTeX would take for a command is left out."""
+    kept = "".join(letter for letter in value if letter.isalnum() or letter in " -_")
+    return f"\\text{{{kept.strip()}}}".replace("_", "\\_")
+
+
+def _format_latex_constant(value: float | bool) -> str:
+    if isinstance(value, bool):
+        return f"\\text{{{str(value).lower()}}}"
+    return f"{value:.12g}".replace("inf", "\\infty")
+
+
+def _format_latex_table(table: tuple[float | bool, ...], index: str, labels: tuple[str, ...]) -> str:
+    entries = [_format_latex_constant(entry) for entry in table[:12]]
+    if labels:
+        entries = [f"{_format_latex_text(label)}{{:}}\\,{entry}" for label, entry in zip(labels, entries, strict=False)]
+    if len(table) > 12:
+        entries.append("\\ldots")
+    return f"({','.join(entries)})_{{{index}}}"
+
+
+def _format_latex_choice(cases: list[tuple[str, str]], last: str) -> tuple[str, int]:
+    rows = [f"{value} & {condition}" for condition, value in cases]
+    return "\\begin{cases} " + " \\\\ ".join([*rows, f"{last} & \\text{{otherwise}}"]) + " \\end{cases}", TERNARY
+
+
+LATEX = Style(
+    flags_count=False,
+    operations={
+        **{
+            kind: (f"\\operatorname{{{{{_strip_owner(kind.function)}}}}}\\left({{0}}\\right)", ATOM)
+            for kind in _FUNCTIONS
+        },
+        n.Neg: ("-{0}", SIGN),
+        n.Abs: ("\\left|{0}\\right|", ATOM),
+        n.Not: ("\\lnot {0}", NOT),
+        n.Number: ("\\left[{0}\\right]", ATOM),
+        n.Sqrt: ("\\sqrt{{{0}}}", ATOM),
+        n.Exp: ("\\exp\\left({0}\\right)", ATOM),
+        n.Log: ("\\ln\\left({0}\\right)", ATOM),
+        n.Log1p: ("\\ln\\left(1 + {0}\\right)", ATOM),
+        n.Sin: ("\\sin\\left({0}\\right)", ATOM),
+        n.Cos: ("\\cos\\left({0}\\right)", ATOM),
+        n.Tanh: ("\\tanh\\left({0}\\right)", ATOM),
+        n.Floor: ("\\left\\lfloor {0} \\right\\rfloor", ATOM),
+        n.Ceil: ("\\left\\lceil {0} \\right\\rceil", ATOM),
+        n.IsInf: ("\\left|{0}\\right| = \\infty", COMPARE),
+        n.IsFinite: ("\\left|{0}\\right| < \\infty", COMPARE),
+        n.Add: ("{0} + {1}", SUM),
+        n.Sub: ("{0} - {1}", SUM),
+        n.Mul: ("{0} \\cdot {1}", PRODUCT),
+        n.Div: ("\\frac{{{0}}}{{{1}}}", ATOM),
+        n.FloorDiv: ("\\left\\lfloor \\frac{{{0}}}{{{1}}} \\right\\rfloor", ATOM),
+        n.Mod: ("{0} \\bmod {1}", PRODUCT),
+        n.Min: ("\\min\\left({0},\\, {1}\\right)", ATOM),
+        n.Max: ("\\max\\left({0},\\, {1}\\right)", ATOM),
+        n.Lt: ("{0} < {1}", COMPARE),
+        n.Le: ("{0} \\le {1}", COMPARE),
+        n.Gt: ("{0} > {1}", COMPARE),
+        n.Ge: ("{0} \\ge {1}", COMPARE),
+        n.Eq: ("{0} = {1}", COMPARE),
+        n.Ne: ("{0} \\ne {1}", COMPARE),
+        n.And: ("{0} \\land {1}", AND),
+        n.Or: ("{0} \\lor {1}", OR),
+        n.Clip: ("\\min\\left(\\max\\left({0},\\, {1}\\right),\\, {2}\\right)", ATOM),
+        Square: ("{0}^2", PRODUCT),
+    },
+    constant=_format_latex_constant,
+    name=_format_latex_name,
+    text=_format_latex_text,
+    table=_format_latex_table,
+    choice=_format_latex_choice,
+    bracket=("\\left(", "\\right)"),
+)
 
 
 @dataclass(slots=True)
@@ -23,93 +192,93 @@ class Rendered:
     last: str = ""
 
 
-def python_text(program: Program) -> str:
+def render_python(program: Program) -> str:
     """Return a Program as readable Python: one function a term, then the total."""
     blocks = []
     for term in program.terms:
         score = program.outputs[f"{term}.score"]
-        rendered = _rendered(program, score, PYTHON)
-        lines = [f"def {term}({_signature(program, term, score)}):"]
+        rendered = _render_term(program, score, PYTHON)
+        lines = [f"def {term}({_format_signature(program, term, score)}):"]
         lines += [f"    {name} = {text}" for name, text in rendered.parts]
         for condition, value in rendered.cases:
             lines += [f"    if {condition}:", f"        return {value}"]
         blocks.append("\n".join([*lines, f"    return {rendered.last}"]))
-    return "\n\n\n".join([*blocks, f"total = {_total(program, PYTHON)}"]) + "\n"
+    return "\n\n\n".join([*blocks, f"total = {_render_total(program, PYTHON)}"]) + "\n"
 
 
-def formula_text(program: Program) -> str:
+def render_formula(program: Program) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
     blocks = []
     for term in program.terms:
-        rendered = _rendered(program, program.outputs[f"{term}.score"], LATEX)
+        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX)
         lines = [f"{name} &= {text}" for name, text in rendered.parts]
         value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
-        blocks.append(_display([*lines, f"{LATEX.name(term)} &= {value}"]))
-    return "\n\n".join([*blocks, _display([f"{LATEX.name('total')} &= {_total(program, LATEX)}"])]) + "\n"
+        blocks.append(_format_display([*lines, f"{LATEX.name(term)} &= {value}"]))
+    return "\n\n".join([*blocks, _format_display([f"{LATEX.name('total')} &= {_render_total(program, LATEX)}"])]) + "\n"
 
 
-def _display(lines: list[str]) -> str:
+def _format_display(lines: list[str]) -> str:
     return "$$\n\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n$$"
 
 
-def _signature(program: Program, term: str, score: int) -> str:
+def _format_signature(program: Program, term: str, score: int) -> str:
     """Return the parameters of a term: the fields it reads, then its knobs with their values."""
     data: dict[str, None] = {}
     knobs: dict[str, str] = {}
-    for at in reachable(program.nodes, [score]):
+    for at in find_reachable(program.nodes, [score]):
         match program.nodes[at]:
             case n.Input(name):
                 data[name.partition(".")[0].partition("[")[0]] = None
             case n.Param(name):
-                knobs[_knob(name)] = repr(program.params[name])
+                knobs[_strip_owner(name)] = repr(program.params[name])
     options = [f"{name}={value}" for name, value in knobs.items()]
     return ", ".join([*data, *(["*", *options] if options else [])])
 
 
-def _total(program: Program, style: Style) -> str:
+def _render_total(program: Program, style: Style) -> str:
     """Return the total as a sum of clamped and weighted terms, with the numbers in place."""
     parts = []
     for term in program.terms:
-        text = _clamped(program, (style.name(term), ATOM), term, style)
+        text = _render_clamp(program, (style.name(term), ATOM), term, style)
         weight = program.params[f"{term}.weight"]
         if weight != 1.0:
             number = style.constant(weight)
             factor = (number, SIGN if number.startswith("-") else ATOM)
-            text = _joined(n.Mul, [text, factor], style)
+            text = _join_operands(n.Mul, [text, factor], style)
         parts.append(text)
     total = parts[0]
     for part in parts[1:]:
-        total = _joined(n.Add, [total, part], style)
-    return _clamped(program, total, "total", style)[0]
+        total = _join_operands(n.Add, [total, part], style)
+    return _render_clamp(program, total, "total", style)[0]
 
 
-def _clamped(program: Program, text: tuple[str, int], owner: str, style: Style) -> tuple[str, int]:
+def _render_clamp(program: Program, text: tuple[str, int], owner: str, style: Style) -> tuple[str, int]:
     low, high = (program.params.get(f"{owner}.{end}") for end in ("low", "high"))
     if low is not None and high is not None:
-        return _joined(n.Clip, [text, (style.constant(low), ATOM), (style.constant(high), ATOM)], style)
+        return _join_operands(n.Clip, [text, (style.constant(low), ATOM), (style.constant(high), ATOM)], style)
     if low is not None:
-        return _joined(n.Max, [text, (style.constant(low), ATOM)], style)
-    return text if high is None else _joined(n.Min, [text, (style.constant(high), ATOM)], style)
+        return _join_operands(n.Max, [text, (style.constant(low), ATOM)], style)
+    return text if high is None else _join_operands(n.Min, [text, (style.constant(high), ATOM)], style)
 
 
-def _joined(kind: type[n.Node], operands: list[tuple[str, int]], style: Style) -> tuple[str, int]:
+def _join_operands(kind: type[n.Node], operands: list[tuple[str, int]], style: Style) -> tuple[str, int]:
     """Return an operation on texts, with parentheses where they are needed."""
     template, tightness = style.operations[kind]
     first, rest = LEAST.get(tightness, (tightness, tightness + 1))
-    texts = [_wrapped(text, rest if place else first, style) for place, text in enumerate(operands)]
+    texts = [_wrap(text, rest if place else first, style) for place, text in enumerate(operands)]
     return template.format(*texts), tightness
 
 
-def _rendered(program: Program, root: int, style: Style) -> Rendered:
+def _render_term(program: Program, root: int, style: Style) -> Rendered:
     """Return the text of one node: shared or deep parts by name, a chain of choices as cases."""
-    order = list(reachable(program.nodes, [root]))
+    order = list(find_reachable(program.nodes, [root]))
     uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
     taken = {word for name in (*program.inputs, *program.params) for word in re.findall(r"\w+", name)}
     fresh = (name for i in count(1) if (name := f"part_{i}") not in taken)
     texts: dict[int, tuple[str, int]] = {}
     depth: dict[int, int] = {}
     rendered = Rendered()
-    chain = _chain(program, root, uses)
+    chain = _find_cases(program, root, uses)
     cases = set(chain)
     for at in order:
         node = program.nodes[at]
@@ -117,7 +286,7 @@ def _rendered(program: Program, root: int, style: Style) -> Rendered:
         depth[at] = 1 + max((depth.get(operand, 0) for operand in operands), default=-1)
         if at in cases:
             continue
-        texts[at] = _spelled(program, node, texts, style)
+        texts[at] = _render_node(program, node, texts, style)
         if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST):
             name = style.name(next(fresh))
             rendered.parts.append((name, texts[at][0]))
@@ -132,7 +301,7 @@ def _rendered(program: Program, root: int, style: Style) -> Rendered:
     return rendered
 
 
-def _chain(program: Program, root: int, uses: Counter[int]) -> list[int]:
+def _find_cases(program: Program, root: int, uses: Counter[int]) -> list[int]:
     """Return the choices that a term goes through one after another: its cases."""
     chain = []
     at = root
@@ -142,7 +311,7 @@ def _chain(program: Program, root: int, uses: Counter[int]) -> list[int]:
     return chain
 
 
-def _spelled(program: Program, node: n.Node, texts: Mapping[int, tuple[str, int]], style: Style) -> tuple[str, int]:
+def _render_node(program: Program, node: n.Node, texts: Mapping[int, tuple[str, int]], style: Style) -> tuple[str, int]:
     match node:
         case n.Const(value):
             text = style.constant(value)
@@ -150,22 +319,22 @@ def _spelled(program: Program, node: n.Node, texts: Mapping[int, tuple[str, int]
         case n.Input(name):
             return style.name(name), ATOM
         case n.Param(name):
-            return style.name(_knob(name)), ATOM
+            return style.name(_strip_owner(name)), ATOM
         case n.Label(_, value):
             return style.text(value), ATOM
         case n.Select(condition, then, otherwise):
             return style.choice([(texts[condition][0], texts[then][0])], texts[otherwise][0])
         case n.Item(table, index):
-            labels = _labels(program, index)
+            labels = _find_labels(program, index)
             return style.table(table, texts[index][0], labels), ATOM
         case n.Mul(left, right) if left == right:
-            return style.operations[Square][0].format(_wrapped(texts[left], ATOM, style)), PRODUCT
+            return style.operations[Square][0].format(_wrap(texts[left], ATOM, style)), PRODUCT
         case n.Number(arg) if style.flags_count:
             return texts[arg]
-    return _joined(type(node), [texts[at] for at in n.operands(node)], style)
+    return _join_operands(type(node), [texts[at] for at in n.operands(node)], style)
 
 
-def _labels(program: Program, at: int) -> tuple[str, ...]:
+def _find_labels(program: Program, at: int) -> tuple[str, ...]:
     """Return the categories of a node; empty for a number."""
     while isinstance(node := program.nodes[at], n.Select):
         at = node.then
@@ -175,9 +344,5 @@ def _labels(program: Program, at: int) -> tuple[str, ...]:
     return next((f.labels for f in fields if isinstance(node, n.Label) and f.name == node.field), ())
 
 
-def _wrapped(text: tuple[str, int], least: int, style: Style) -> str:
+def _wrap(text: tuple[str, int], least: int, style: Style) -> str:
     return text[0] if text[1] >= least else f"{style.bracket[0]}{text[0]}{style.bracket[1]}"
-
-
-def _knob(name: str) -> str:
-    return name.rpartition(".")[2]

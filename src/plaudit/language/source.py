@@ -30,7 +30,7 @@ class Source:
     helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
     """The functions it calls, as they were when it was first read."""
 
-    def at(self, node: ast.AST) -> str:
+    def locate(self, node: ast.AST) -> str:
         """Return where `node` stands: 'rewards.py, line 12:  return a / b'."""
         line = getattr(node, "lineno", self.tree.lineno)
         return f"{PurePath(self.file).name}, line {line}:  {self.lines[line - self.first].strip()}"
@@ -40,51 +40,28 @@ class Source:
         line = getattr(node, "lineno", self.tree.lineno)
         text = self.lines[line - self.first].rstrip("\n")
         indent = len(text) - len(text.lstrip())
-        start = max(_letters(text, getattr(node, "col_offset", 0)) - indent, 0)
+        start = max(_count_letters(text, getattr(node, "col_offset", 0)) - indent, 0)
         same_line = getattr(node, "end_lineno", line) == line
-        stop = (_letters(text, getattr(node, "end_col_offset", 0)) if same_line else len(text)) - indent
+        stop = (_count_letters(text, getattr(node, "end_col_offset", 0)) if same_line else len(text)) - indent
         caret = " " * start + "^" * max(stop - start, 1)
         parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
         return ReadError("\n".join([*parts, f"    {caret}", advice or "See docs/language.md for what a term may say."]))
 
-    def outer(self, name: str) -> object:
+    def find_outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""
         if name not in self.known:
-            self.known[name] = current(self.function, name)
+            self.known[name] = read_current(self.function, name)
         return self.known[name]
 
-    def helper(self, function: types.FunctionType) -> "Source":
+    def find_helper(self, function: types.FunctionType) -> "Source":
         """Return the source of a function that this one calls, read once."""
         if function not in self.helpers:
-            self.helpers[function] = source_of(function)
+            self.helpers[function] = read_source(function)
         return self.helpers[function]
 
 
-def _letters(text: str, column: int) -> int:
-    """Return how many letters stand before a column, which Python counts in bytes."""
-    return len(text.encode()[:column].decode(errors="ignore"))
-
-
-def current(function: types.FunctionType, name: str) -> object:
-    """Return the value that a name from outside `function` has now; KeyError where it has none."""
-    enclosed = name in function.__code__.co_freevars  # perhaps assigned further down
-    for scope in (_closure(function), *([] if enclosed else [function.__globals__, vars(builtins)])):
-        if name in scope:
-            return scope[name]
-    raise KeyError(name)
-
-
-def _closure(function: types.FunctionType) -> dict[str, object]:
-    """Return the names of enclosing functions that already have a value."""
-    values = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # an empty cell: the name is assigned further down
-            values[name] = cell.cell_contents
-    return values
-
-
-def source_of(function: object) -> Source:
-    """Return the source of a plain function; ReadError where it has none or is no plain function."""
+def read_source(function: object) -> Source:
+    """Return the source of a plain function; ReadError where it has none or is not a plain function."""
     name = getattr(function, "__name__", repr(function))
     if not isinstance(function, types.FunctionType):
         raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
@@ -115,7 +92,7 @@ def source_of(function: object) -> Source:
             "Write `def name(field, *, knob=1.0): ...`."
         )
     ast.increment_lineno(tree, first - (2 if indented else 1))
-    if not _is_the_source_of(tree, function):
+    if not _is_source_of(tree, function):
         raise ReadError(
             f"{name!r} cannot be read: {file}, line {first}, no longer holds the function that runs.\n"
             "The file was edited after it was imported; reload the module, or restart."
@@ -123,7 +100,49 @@ def source_of(function: object) -> Source:
     return Source(name, file, tuple(lines), first, tree, function)
 
 
-def _is_the_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bool:
+def read_current(function: types.FunctionType, name: str) -> object:
+    """Return the value that a name from outside `function` has now; KeyError where it has none."""
+    enclosed = name in function.__code__.co_freevars  # perhaps assigned further down
+    for scope in (_read_closure(function), *([] if enclosed else [function.__globals__, vars(builtins)])):
+        if name in scope:
+            return scope[name]
+    raise KeyError(name)
+
+
+def _read_closure(function: types.FunctionType) -> dict[str, object]:
+    """Return the names of enclosing functions that already have a value."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell: the name is assigned further down
+            values[name] = cell.cell_contents
+    return values
+
+
+def validate_signature(source: Source) -> None:
+    """Refuse signatures that are not plain data followed by keyword-only knobs."""
+    arguments = source.tree.args
+    if arguments.vararg or arguments.kwarg:
+        raise source.error(
+            arguments.vararg or arguments.kwarg or source.tree,
+            "`*args` and `**kwargs` cannot be read.",
+            "Name each field.",
+        )
+    if arguments.posonlyargs:
+        raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
+    if arguments.defaults:
+        raise source.error(
+            arguments.defaults[0],
+            "a positional parameter is data and has no default.",
+            "Make it a knob: put `*,` before it. Or give the field a `missing=` value.",
+        )
+
+
+def _count_letters(text: str, column: int) -> int:
+    """Return how many letters stand before a column, which Python counts in bytes."""
+    return len(text.encode()[:column].decode(errors="ignore"))
+
+
+def _is_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bool:
     """Return whether compiling `tree` gives the code of `function`."""
     bare = ast.FunctionDef(**{**dict(ast.iter_fields(tree)), "decorator_list": []})
     ast.copy_location(bare, tree)
@@ -140,26 +159,26 @@ def _is_the_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bo
     for name in ("enclosing", tree.name) if free else (tree.name,):
         inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
         code = next(constant for constant in inner if constant.co_name == name)
-    return _same(code, function.__code__)
+    return _is_same_code(code, function.__code__)
 
 
-def _same(left: types.CodeType, right: types.CodeType) -> bool:
+def _is_same_code(left: types.CodeType, right: types.CodeType) -> bool:
     """Return whether two code objects do the same, wherever they stand."""
-    return left.co_varnames == right.co_varnames and list(_steps(left)) == list(_steps(right))
+    return left.co_varnames == right.co_varnames and list(_list_instructions(left)) == list(_list_instructions(right))
 
 
 _INCIDENTAL = {"CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "RESUME"}
 """Instructions that depend on where a function stands: a call of a module's function is compiled in two ways."""
 
 
-def _steps(code: types.CodeType) -> Iterator[tuple[str, object]]:
+def _list_instructions(code: types.CodeType) -> Iterator[tuple[str, object]]:
     """Yield what a code object does; a jump goes to the step that it reaches."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in _INCIDENTAL]
     offsets = [step.offset for step in steps]
     for step in steps:
         name = "LOAD_ATTR" if step.opname == "LOAD_METHOD" else step.opname
         if isinstance(step.argval, types.CodeType):
-            yield name, list(_steps(step.argval))
+            yield name, list(_list_instructions(step.argval))
         else:
             jumps = "JUMP" in name or name == "FOR_ITER"
             yield name, bisect_left(offsets, step.argval) if jumps else repr(step.argval)

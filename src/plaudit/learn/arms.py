@@ -9,11 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from plaudit.errors import OutOfRange, ShapeMismatch
-from plaudit.learn.actions import checked_actions, checked_number
-from plaudit.learn.decision import Decision, number, unknown_action
-from plaudit.learn.draws import normals, uniform, whole
-from plaudit.learn.explore import Explore, Numbers, Sampling, picked
-from plaudit.learn.thompson import chance_of_best
+from plaudit.learn.decision import Decision
+from plaudit.learn.draws import draw_uniform, parse_key
+from plaudit.learn.explore import Explore, Sampling, pick_action
+from plaudit.learn.ridge import Numbers
+from plaudit.learn.validate import parse_number, unknown_action, validate_actions, validate_number
 
 _LEAST_VARIANCE = 0.01
 """Below this a variance is a coincidence of few rewards."""
@@ -54,9 +54,9 @@ class ArmBandit:
     features: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
-        """Refuse actions that are none, and a width that is none."""
-        checked_actions(self.actions, self.explore)
-        checked_number("width", self.width)
+        """Refuse actions that cannot be chosen from, and a width that is not a number."""
+        validate_actions(self.actions, self.explore)
+        validate_number("width", self.width)
 
     @cached_property
     def _positions(self) -> dict[str, int]:
@@ -69,29 +69,32 @@ class ArmBandit:
 
     def choose(self, state: ArmState, key: int, context: Sequence[float] | None = None) -> Decision:
         """Return a decision; the same state and key give the same one."""
-        self._check(state)
+        self._check_state(state)
         if context is not None and len(context):
             raise ShapeMismatch(f"a bandit without features was given {len(context)} of them; use linucb or the like.")
         if isinstance(self.explore, Sampling):
-            return self._sampled(state, key, self.explore)
+            at, likelihood = self.explore.choose(
+                *self._compute_beliefs(state, self.explore), parse_key(key), state.decisions
+            )
+            return Decision(self.actions[at], likelihood, None, None, state.decisions)
         likely = self.explore.probabilities(self.scores(state), state.decisions)
-        at = picked(likely, uniform(whole(key), state.decisions))
+        at = pick_action(likely, draw_uniform(parse_key(key), state.decisions))
         share = None if self.explore.inverse_gap else self.explore.amount(state.decisions)
         return Decision(self.actions[at], likely[at], tuple(likely), None, state.decisions, share)
 
     def update(self, state: ArmState, decision: Decision, reward: float, *, again: bool = False) -> ArmState:
         """Return what is known once a decision earned `reward`; `again` credits one that was counted before."""
-        self._check(state)
+        self._check_state(state)
         at = self._positions.get(decision.action, -1)
         if at < 0:
             raise unknown_action(decision.action, self.actions)
-        earned = number(reward, "reward")
+        earned = parse_number(reward, "reward")
         if not math.isfinite(state.squares[at] + earned * earned):
             raise OutOfRange(f"reward={earned!r} is too large to be added up. Nothing was learnt.")
         return ArmState(
-            _plus(state.pulls, at, 1),
-            _plus(state.totals, at, earned),
-            _plus(state.squares, at, earned * earned),
+            _add_at(state.pulls, at, 1),
+            _add_at(state.totals, at, earned),
+            _add_at(state.squares, at, earned * earned),
             state.decisions + (not again),
         )
 
@@ -107,19 +110,18 @@ class ArmBandit:
 
     def probabilities(self, state: ArmState, contexts: Any) -> Numbers:
         """Return how likely each action is, one row for each row of `contexts`, in which nothing is read."""
-        self._check(state)
+        self._check_state(state)
         if isinstance(self.explore, Sampling):
-            means, deviations = self._beliefs(state, self.explore)
-            row = [chance_of_best(means, deviations, at) for at in range(len(self.actions))]
+            row = self.explore.probabilities(*self._compute_beliefs(state, self.explore))
         else:
             row = self.explore.probabilities(self.scores(state), state.decisions)
         return np.tile(np.asarray(row), (len(contexts), 1))
 
-    def _check(self, state: Any) -> None:
+    def _check_state(self, state: Any) -> None:
         if not isinstance(state, ArmState) or len(state.pulls) != len(self.actions):
             raise ShapeMismatch(f"the state is not that of a bandit with {len(self.actions)} actions and no features.")
 
-    def _beliefs(self, state: ArmState, sampling: Sampling) -> tuple[list[float], list[float]]:
+    def _compute_beliefs(self, state: ArmState, sampling: Sampling) -> tuple[list[float], list[float]]:
         """Return the mean of what each action may be worth, and its standard deviation: 0 and 1 at first."""
         deviations = []
         for pulls, square, mean in zip(state.pulls, state.squares, state.means, strict=True):
@@ -127,14 +129,6 @@ class ArmBandit:
             deviations.append(sampling.scale * math.sqrt(variance / max(pulls, 1)))
         return list(state.means), deviations
 
-    def _sampled(self, state: ArmState, key: int, sampling: Sampling) -> Decision:
-        means, deviations = self._beliefs(state, sampling)
-        drawn = normals(whole(key), state.decisions, len(means))
-        values = [mean + deviation * z for mean, deviation, z in zip(means, deviations, drawn, strict=True)]
-        at = values.index(max(values))
-        likely = chance_of_best(means, deviations, at) if sampling.propensity else None
-        return Decision(self.actions[at], likely, None, None, state.decisions)
 
-
-def _plus(values: tuple[Any, ...], at: int, more: float) -> tuple[Any, ...]:
+def _add_at(values: tuple[Any, ...], at: int, more: float) -> tuple[Any, ...]:
     return (*values[:at], values[at] + more, *values[at + 1 :])

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
 from plaudit.errors import DefinitionError
-from plaudit.learn.actions import floor_of, listed, named
 from plaudit.learn.arms import ArmBandit
 from plaudit.learn.decision import Decision
-from plaudit.learn.explore import EpsilonMix, Explore, Numbers, Sampling, SquareCB
+from plaudit.learn.explore import EpsilonMix, Explore, Sampling, SquareCB
 from plaudit.learn.linear import LinearBandit
+from plaudit.learn.ridge import Numbers
+from plaudit.learn.validate import name_features, parse_names, resolve_floor
 
 
 class Learner(Protocol):
@@ -49,7 +50,7 @@ def epsilon_ridge(
     >>> epsilon_ridge(("stay", "star"), 8).explore.amount(2500)
     0.125
     """
-    return LinearBandit(listed("actions", actions), named(features), EpsilonMix(start, end, over), ridge)
+    return LinearBandit(parse_names("actions", actions), name_features(features), EpsilonMix(start, end, over), ridge)
 
 
 def linucb(
@@ -67,13 +68,13 @@ def linucb(
     no action is ever less likely than `floor`, 2 % unless given and less where there are more than ten actions. A
     floor of 0 earns more and tells nothing.
     """
-    names = listed("actions", actions)
-    least = floor_of(floor, len(names))
+    names = parse_names("actions", actions)
+    least = resolve_floor(floor, len(names))
     if mix not in ("epsilon", "squarecb"):
         raise DefinitionError(f"mix={mix!r} must be 'epsilon' or 'squarecb'.")
     share = len(names) * least
     explore: Explore = EpsilonMix(share, share, 1) if mix == "epsilon" else SquareCB(10.0, 0.5, least)
-    return LinearBandit(names, named(features), explore, ridge, alpha)
+    return LinearBandit(names, name_features(features), explore, ridge, alpha)
 
 
 def squarecb(
@@ -86,8 +87,10 @@ def squarecb(
     floor: float | None = None,
 ) -> LinearBandit:
     """Return the bandit that tries an action the less, the further its regression lies behind the best."""
-    names = listed("actions", actions)
-    return LinearBandit(names, named(features), SquareCB(gamma, exponent, floor_of(floor, len(names))), ridge)
+    names = parse_names("actions", actions)
+    return LinearBandit(
+        names, name_features(features), SquareCB(gamma, exponent, resolve_floor(floor, len(names))), ridge
+    )
 
 
 def linear_thompson(
@@ -103,21 +106,21 @@ def linear_thompson(
     `scale` is how noisy rewards are taken to be. Without `propensity` decisions come faster and say that their
     probability is not known.
     """
-    return LinearBandit(listed("actions", actions), named(features), Sampling(scale, propensity), ridge)
+    return LinearBandit(parse_names("actions", actions), name_features(features), Sampling(scale, propensity), ridge)
 
 
 def epsilon_greedy(actions: Iterable[str], *, start: float = 0.20, end: float = 0.05, over: int = 5000) -> ArmBandit:
     """Return the bandit that takes the best mean so far but for a share of random choices."""
-    return ArmBandit(listed("actions", actions), EpsilonMix(start, end, over))
+    return ArmBandit(parse_names("actions", actions), EpsilonMix(start, end, over))
 
 
 def ucb1(actions: Iterable[str], *, width: float = 1.0, floor: float | None = None) -> ArmBandit:
     """Return the bandit that prefers what is good or little tried; no action is ever less likely than `floor`."""
-    names = listed("actions", actions)
-    share = len(names) * floor_of(floor, len(names))
+    names = parse_names("actions", actions)
+    share = len(names) * resolve_floor(floor, len(names))
     return ArmBandit(names, EpsilonMix(share, share, 1), width)
 
 
 def thompson(actions: Iterable[str], *, scale: float = 1.0, propensity: bool = True) -> ArmBandit:
     """Return the bandit that draws what each action may be worth from its rewards so far, and takes the best draw."""
-    return ArmBandit(listed("actions", actions), Sampling(scale, propensity))
+    return ArmBandit(parse_names("actions", actions), Sampling(scale, propensity))

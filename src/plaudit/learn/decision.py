@@ -1,11 +1,10 @@
 """One decision: what was chosen, how likely that was, and on what. It is what a log must hold to be learnt from."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
-from plaudit.errors import MissingField, NotFinite, OutOfRange, ShapeMismatch, UnknownCategory, WrongType, did_you_mean
-from plaudit.language.numbers import as_float
+from plaudit.errors import MissingField, OutOfRange, WrongType
+from plaudit.learn.validate import parse_number, parse_numbers
 
 
 class Decision(NamedTuple):
@@ -53,22 +52,22 @@ class Decision(NamedTuple):
         if "action" not in data:
             raise MissingField(f"{where}: it has no 'action'.")
         if not isinstance(data["action"], str):
-            raise WrongType(f"{where}: action={data['action']!r:.60} is not a text.")
+            raise WrongType(f"{where}: action={data['action']!r:.60} is not a string.")
         x, all_of_them = data.get("x"), data.get("probabilities")
         number = data.get("number", 0)
         if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise WrongType(f"{where}: number={number!r:.60} is not a whole number from 0 up.")
+            raise WrongType(f"{where}: number={number!r:.60} is not an integer from 0 up.")
         return cls(
             data["action"],
-            _share(data.get("probability"), f"{where}: probability"),
-            None if all_of_them is None else _shares(all_of_them, f"{where}: probabilities"),
-            None if x is None else numbers(x, f"{where}: x"),
+            _parse_share(data.get("probability"), f"{where}: probability"),
+            None if all_of_them is None else _parse_shares(all_of_them, f"{where}: probabilities"),
+            None if x is None else parse_numbers(x, f"{where}: x"),
             number,
-            _share(data.get("epsilon"), f"{where}: epsilon"),
+            _parse_share(data.get("epsilon"), f"{where}: epsilon"),
             None if data.get("id") is None else str(data["id"]),
         )
 
-    def credited_to(self, action: str, probability: float | None = None) -> Self:
+    def credit_to(self, action: str, probability: float | None = None) -> Self:
         """Return the decision as it was carried out: another action ran than the one that was chosen.
 
         `probability` is how likely that outcome was, where it is known.
@@ -76,48 +75,17 @@ class Decision(NamedTuple):
         return self._replace(action=action, probability=probability, probabilities=None)
 
 
-def numbers(values: Any, name: str, length: int | None = None) -> tuple[float, ...]:
-    """Return finite numbers as floats; an error says which of them is none, or how many there should be."""
-    if hasattr(values, "tolist"):
-        values = values.tolist()
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        raise WrongType(f"{name}={values!r:.60} is not a list of numbers.")
-    if length is not None and len(values) != length:
-        raise ShapeMismatch(f"{name} has {len(values)} numbers, and {length} are expected.")
-    return tuple(number(value, f"{name}[{at}]") for at, value in enumerate(values))
-
-
-def number(value: Any, name: str) -> float:
-    """Return a finite number as a float.
-
-    >>> number(1, "reward")
-    1.0
-    """
-    plain = as_float(value)
-    if plain is None:
-        raise WrongType(f"{name}={value!r:.60} is not a number.")
-    if not math.isfinite(plain):
-        raise NotFinite(f"{name}={plain!r} is not a finite number.")
-    return plain
-
-
-def unknown_action(action: object, actions: Sequence[str]) -> UnknownCategory:
-    """Return the error for an action that a learner does not have."""
-    hint = did_you_mean(action, actions) if isinstance(action, str) else ""
-    return UnknownCategory(f"action {action!r:.60} is none of {', '.join(actions)}.{hint}")
-
-
-def _shares(values: Any, name: str) -> tuple[float, ...]:
-    shares = numbers(values, name)
+def _parse_shares(values: Any, name: str) -> tuple[float, ...]:
+    shares = parse_numbers(values, name)
     if not all(0 <= share <= 1 for share in shares):
         raise OutOfRange(f"{name}={list(shares)!r:.80} are not all from 0 to 1.")
     return shares
 
 
-def _share(value: Any, name: str) -> float | None:
+def _parse_share(value: Any, name: str) -> float | None:
     if value is None:
         return None
-    share = number(value, name)
+    share = parse_number(value, name)
     if not 0 <= share <= 1:
         raise OutOfRange(f"{name}={share!r} is not from 0 to 1.")
     return share

@@ -1,4 +1,4 @@
-"""What a record of a decision teaches, and what a learner would know had it seen a ledger from its beginning."""
+"""What a learner would know had it seen a ledger from its beginning, and what one record teaches."""
 
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,8 +9,45 @@ from plaudit.learn.decision import Decision
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
+    from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.record import Record
-    from plaudit.ledger.store import Ledger
+
+
+def fit(
+    ledger: "Ledger",
+    learner: Learner,
+    *,
+    decision_class: str,
+    under: Reward | None = None,
+    mixed: bool = False,
+    skip: Collection[int] = (),
+    **query: Any,
+) -> Any:
+    """Return the state of a learner after every decision of a class that the ledger holds; `query` may narrow it.
+
+    It is the state of one that learnt as the records came, to the bit.
+
+    Args:
+        ledger: Where the decisions are recorded.
+        learner: What learns; it is not changed.
+        decision_class: Which decisions to learn from.
+        under: Another reward, which scores the recorded inputs anew: what would have been learnt with it.
+        mixed: Whether rewards of several versions, which are not comparable, may be learnt from together.
+        skip: Numbers of records to leave out.
+        **query: Further choices of records, as for `Ledger.history`; `version=…` chooses one version.
+
+    Raises:
+        InputError: Rewards are not comparable, or a record cannot be learnt from; it is named.
+    """
+    state, formula = learner.init(), None
+    for record in ledger.history(decision_class=decision_class, **query):
+        lesson = None if record.id in skip else read_lesson(record, under=under)
+        if lesson is None:
+            continue
+        if formula not in (None, lesson.formula) and not mixed:
+            raise not_comparable(decision_class, str(formula), lesson.formula)
+        state, formula = teach(learner, state, record, lesson), lesson.formula
+    return state
 
 
 class Lesson(NamedTuple):
@@ -24,7 +61,7 @@ class Lesson(NamedTuple):
     """Which reward that was, with its version: numbers of different ones are not comparable."""
 
 
-def lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
+def read_lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
     """Return what a record teaches; None where it holds no decision, or where nothing may be learnt from it.
 
     Where the choice was refused and something else ran, the record says so (`executed`), and that is what is credited,
@@ -38,8 +75,8 @@ def lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
     ran = context["decision"].get("credited", context["decision"].get("executed"))
     if ran is not None:
         if not isinstance(ran, str):
-            raise WrongType(f"record {record.id}: what ran is {ran!r:.60}, which is not a text.")
-        decision = decision.credited_to(ran)
+            raise WrongType(f"record {record.id}: what ran is {ran!r:.60}, which is not a string.")
+        decision = decision.credit_to(ran)
     formula, total = record.signal, record.total
     if under is not None:
         formula = under.score(**record.signal.inputs)
@@ -47,10 +84,10 @@ def lesson(record: "Record", *, under: Reward | None = None) -> Lesson | None:
     return Lesson(decision, total, context.get("again") is True, f"{formula.reward}@{formula.version}")
 
 
-def taught(learner: Learner, state: Any, record: "Record", found: Lesson) -> Any:
+def teach(learner: Learner, state: Any, record: "Record", lesson: Lesson) -> Any:
     """Return the state of a learner after a record; an error says which record it was."""
     try:
-        return learner.update(state, found.decision, found.reward, again=found.again)
+        return learner.update(state, lesson.decision, lesson.reward, again=lesson.again)
     except InputError as error:
         error.add_note(
             f"in record {record.id} of the decision class {record.decision_class!r}; "
@@ -65,31 +102,3 @@ def not_comparable(decision_class: str, one: str, other: str) -> InputError:
         f"the rewards of {decision_class!r} are of {one} and {other}, which are not comparable. Learn under one of "
         "them, fit(…, under=reward), choose one, fit(…, version=…), or say mixed=True."
     )
-
-
-def fit(
-    ledger: "Ledger",
-    learner: Learner,
-    *,
-    decision_class: str,
-    under: Reward | None = None,
-    mixed: bool = False,
-    skip: Collection[int] = (),
-    **choice: Any,
-) -> Any:
-    """Return the state of a learner after every decision of a class that the ledger holds; `choice` may narrow it.
-
-    It is the state of one that learnt as the records came, to the bit. `under` scores the recorded inputs anew: what
-    would have been learnt with another reward. Rewards of several versions are not comparable, so they are an
-    InputError unless one is chosen (`version=…`), all are scored `under` one, or `mixed` says that it is meant. `skip`
-    names records to leave out.
-    """
-    state, formula = learner.init(), None
-    for record in ledger.history(decision_class=decision_class, **choice):
-        found = None if record.id in skip else lesson(record, under=under)
-        if found is None:
-            continue
-        if formula not in (None, found.formula) and not mixed:
-            raise not_comparable(decision_class, str(formula), found.formula)
-        state, formula = taught(learner, state, record, found), found.formula
-    return state

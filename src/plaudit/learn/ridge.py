@@ -58,12 +58,12 @@ def init(models: int, dimension: int, ridge: float) -> RidgeState:
     return RidgeState(table, 0)
 
 
-def limit(ridge: float) -> float:
+def find_limit(ridge: float) -> float:
     """Return the largest sum of squares that features may have, so that no row outweighs what was known too much."""
     return CLEAR * ridge
 
 
-def squared(x: Numbers) -> float:
+def sum_of_squares(x: Numbers) -> float:
     """Return the sum of squares of features; NaN or infinite where one of them is."""
     values = x.tolist()
     return float(sum(map(mul, values, values)))
@@ -85,7 +85,7 @@ def learn(table: Numbers, model: int, x: Numbers, reward: float) -> bool:
     return bool(scale >= 1.0)
 
 
-def widths(state: RidgeState, x: Numbers) -> Numbers:
+def compute_widths(state: RidgeState, x: Numbers) -> Numbers:
     """Return how uncertain each model is about `x`: the root of x' A⁻¹ x."""
     spread: Numbers = (state.inverse @ x) @ x
     return np.sqrt(np.maximum(spread, 0.0))

@@ -9,13 +9,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from plaudit.errors import DefinitionError, OutOfRange, WrongType
-from plaudit.learn.actions import checked_number
-from plaudit.learn.decision import Decision, number, unknown_action
-from plaudit.learn.draws import uniform, whole
-from plaudit.learn.explore import Numbers, picked
+from plaudit.learn.decision import Decision
+from plaudit.learn.draws import draw_uniform, parse_key
+from plaudit.learn.explore import chance_of_best, pick_action
 from plaudit.learn.linear import LinearBandit
-from plaudit.learn.ridge import RidgeState, widths
-from plaudit.learn.thompson import chance_of_best
+from plaudit.learn.ridge import Numbers, RidgeState, compute_widths
+from plaudit.learn.validate import parse_number, unknown_action, validate_number
 
 _NORMAL = NormalDist()
 
@@ -94,14 +93,14 @@ class Router:
     """How much rewards are taken to vary before any came, as a standard deviation; it counts as one reward."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no router."""
+        """Refuse settings that make no router."""
         if not isinstance(self.bandit, LinearBandit):
             raise DefinitionError(f"bandit={self.bandit!r:.60} must be a linear bandit, such as squarecb(…) makes.")
         if not callable(self.fallback):
             raise DefinitionError(f"fallback={self.fallback!r:.60} must be a function of the features.")
-        checked_number("minimum", self.minimum)
-        checked_number("noise", self.noise, above=0.0)
-        checked_number("trial", self.trial)
+        validate_number("minimum", self.minimum)
+        validate_number("noise", self.noise, above=0.0)
+        validate_number("trial", self.trial)
         if self.trial > 1:
             raise DefinitionError(f"trial={self.trial!r} must be a share, from 0 to 1.")
 
@@ -125,17 +124,20 @@ class Router:
 
     def advise(self, state: RouterState, context: Any) -> Advice:
         """Return what to choose on these features, and how sure that is."""
-        x = tuple(self.bandit.checked(context).tolist())
-        expected, errors = self.estimates(state, x)
+        x = tuple(self.bandit.parse_context(context).tolist())
+        expected, errors = self.estimate(state, x)
         records = sum(state.pulls)
         if not self.ready(state):
-            guess = self._guess(x)
+            guess = self._ask_fallback(x)
             why = f"{guess.rationale} ({records} of {self.minimum} records to learn from so far)"
             return Advice(guess.candidate, guess.confidence, why, expected, errors, records, False)
         best = expected.index(max(expected))
         rivals = [at for at in range(len(expected)) if at != best]
-        rival = max(rivals, key=lambda at: _chance(expected[at] - expected[best], math.hypot(errors[best], errors[at])))
-        why = self._rationale(state, x, expected, errors, best, rival)
+        rival = max(
+            rivals,
+            key=lambda at: _chance_above_zero(expected[at] - expected[best], math.hypot(errors[best], errors[at])),
+        )
+        why = self._explain(state, x, expected, errors, best, rival)
         sure = chance_of_best(expected, [max(error, 1e-12) for error in errors], best)
         return Advice(self.actions[best], sure, why, expected, errors, records, True)
 
@@ -143,15 +145,15 @@ class Router:
         """Return a decision with the exact probability of its candidate; the same arguments give the same one."""
         if self.ready(state):
             return self.bandit.choose(state.ridge, key, context)
-        x = tuple(self.bandit.checked(context).tolist())
-        likely = self._trials(x)
-        at = picked(likely, uniform(whole(key), state.decisions))
+        x = tuple(self.bandit.parse_context(context).tolist())
+        likely = self._compute_trials(x)
+        at = pick_action(likely, draw_uniform(parse_key(key), state.decisions))
         return Decision(self.actions[at], likely[at], tuple(likely), x, state.decisions, self.trial)
 
     def update(self, state: RouterState, decision: Decision, reward: float, *, again: bool = False) -> RouterState:
         """Return what is known once a decision earned `reward`; what cannot be learnt from is an InputError."""
         ridge = self.bandit.update(state.ridge, decision, reward, again=again)
-        earned, at = number(reward, "reward"), self.actions.index(decision.action)
+        earned, at = parse_number(reward, "reward"), self.actions.index(decision.action)
         total = state.squares[at] + earned * earned
         if not math.isfinite(total):
             raise OutOfRange(f"reward={earned!r} is too large to be squared. Nothing was learnt.")
@@ -161,13 +163,13 @@ class Router:
         """Return how likely each candidate is for each row of features: the policy that the state amounts to."""
         if self.ready(state):
             return self.bandit.probabilities(state.ridge, contexts)
-        rows = [self._trials(tuple(self.bandit.checked(row).tolist())) for row in contexts]
+        rows = [self._compute_trials(tuple(self.bandit.parse_context(row).tolist())) for row in contexts]
         return np.asarray(rows).reshape(len(rows), len(self.actions))
 
-    def estimates(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    def estimate(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return what each candidate would earn on the features `x`, and the standard error of each."""
-        vector = self.bandit.checked(x)
-        errors = self.deviation(state) * widths(state.ridge, vector)
+        vector = self.bandit.parse_context(x)
+        errors = self.deviation(state) * compute_widths(state.ridge, vector)
         return tuple(state.ridge.weights.dot(vector).tolist()), tuple(errors.tolist())
 
     def deviation(self, state: RouterState) -> float:
@@ -180,24 +182,24 @@ class Router:
         left = max(0.0, sum(state.squares) - explained)
         return math.sqrt((self.noise * self.noise + left) / (1 + sum(state.pulls)))
 
-    def _guess(self, x: tuple[float, ...]) -> Guess:
+    def _ask_fallback(self, x: tuple[float, ...]) -> Guess:
         guess = self.fallback(x)
         if not isinstance(guess, Guess):
-            raise WrongType(f"the fallback gave {guess!r:.60}, which is no Guess.")
+            raise WrongType(f"the fallback gave {guess!r:.60}, which is not a Guess.")
         if guess.candidate not in self.actions:
             raise unknown_action(guess.candidate, self.actions)
         if not 0 <= guess.confidence <= 1:
             raise OutOfRange(f"the fallback gave a confidence of {guess.confidence!r}, which is not from 0 to 1.")
         return guess
 
-    def _trials(self, x: tuple[float, ...]) -> list[float]:
+    def _compute_trials(self, x: tuple[float, ...]) -> list[float]:
         """Return how likely each candidate is while the rule is followed."""
-        at = self.actions.index(self._guess(x).candidate)
+        at = self.actions.index(self._ask_fallback(x).candidate)
         likely = [self.trial / len(self.actions)] * len(self.actions)
         likely[at] += 1.0 - self.trial
         return likely
 
-    def _rationale(
+    def _explain(
         self,
         state: RouterState,
         x: tuple[float, ...],
@@ -210,11 +212,11 @@ class Router:
         ridge = state.ridge
         speaks = (ridge.weights[best] - ridge.weights[rival]) * np.asarray(x)
         most = [at for at in np.argsort(-speaks, kind="stable")[:3].tolist() if speaks[at] > 0]
-        told = [f"{self.actions[at]} {expected[at]:+.3f} ± {errors[at]:.3f}" for at in (best, rival)]
+        sides = [f"{self.actions[at]} {expected[at]:+.3f} ± {errors[at]:.3f}" for at in (best, rival)]
         because = f"; for it: {', '.join(self.features[at] for at in most)}" if most else ""
-        return f"{told[0]}, against {told[1]}{because}"
+        return f"{sides[0]}, against {sides[1]}{because}"
 
 
-def _chance(margin: float, error: float) -> float:
+def _chance_above_zero(margin: float, error: float) -> float:
     """Return how likely a normal number with this mean and standard deviation is above 0."""
     return _NORMAL.cdf(margin / error) if error > 0 else 0.5 if margin == 0 else 1.0

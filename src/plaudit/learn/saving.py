@@ -10,16 +10,16 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from plaudit.drafts import Draft
+from plaudit.atomic import AtomicFile
 from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
 from plaudit.learn import ridge
 from plaudit.learn.arms import ArmBandit, ArmState
 from plaudit.learn.bandits import Learner
-from plaudit.learn.decision import numbers
 from plaudit.learn.explore import RULES
 from plaudit.learn.linear import LinearBandit
 from plaudit.learn.ridge import RidgeState
 from plaudit.learn.router import Fallback, Router, RouterState
+from plaudit.learn.validate import parse_numbers
 
 State = RidgeState | ArmState | RouterState
 """What a learner knows: a tuple of numbers, which nothing changes."""
@@ -40,7 +40,7 @@ class Saved(NamedTuple):
 
 
 def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: Any) -> None:
-    """Write a learner, its state and what is said beside them to `path`: whole or, if something fails, not at all.
+    """Write a learner, its state and `more` to `path`: whole or, if something fails, not at all.
 
     >>> import tempfile
     >>> from plaudit.learn import ucb1
@@ -50,9 +50,9 @@ def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: A
     >>> load(file).learner == bandit
     True
     """
-    spec, plain = described(learner), _plain_state(state)
+    spec, plain = describe_learner(learner), _encode_state(state)
     try:
-        _state(learner, plain)
+        _decode_state(learner, plain)
         content = {"learner": spec, "state": plain, "more": more}
         data = {"format": FORMAT, "version": VERSION, "hash": digest(content), **content}
         text = json.dumps(data, indent=1, allow_nan=False)
@@ -60,9 +60,9 @@ def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: A
         raise ShapeMismatch(f"{os.fspath(path)} was not written: the state is not the learner's: {error}") from None
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{os.fspath(path)} was not written: what is said beside the learner is no JSON: {error}"
+            f"{os.fspath(path)} was not written: what is saved beside the learner cannot be JSON: {error}"
         ) from None
-    with Draft(path) as draft:
+    with AtomicFile(path) as draft:
         try:
             draft.file.write(text + "\n")
         except OSError as error:
@@ -71,32 +71,38 @@ def save(path: str | os.PathLike[str], learner: Learner, state: State, **more: A
 
 
 def load(path: str | os.PathLike[str], *, expected: Learner | None = None, fallback: Fallback | None = None) -> Saved:
-    """Return what `save` wrote to `path`; SpecError if it is not that, FileError if it cannot be read.
+    """Return what `save` wrote to `path`.
 
-    `expected` is the learner that the file must be of: with other actions, features or settings it is refused. The rule
-    that a router goes by at first is a function, which no file holds: it is that of `expected`, or `fallback`.
+    Args:
+        path: The file.
+        expected: The learner that the file must be of: with other actions, features or settings it is refused.
+        fallback: The rule that a router goes by at first, unless that of `expected` is: no file holds a function.
+
+    Raises:
+        SpecError: The file is not a saved learner, or not the expected one.
+        FileError: The file cannot be read.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{os.fspath(path)} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     try:
-        data = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{os.fspath(path)} is not a saved learner: {error}. Was its writing cut short?") from None
     try:
-        return _loaded(data, expected, fallback)
+        return _parse_content(data, expected, fallback)
     except (InputError, DefinitionError, SpecError) as error:
         raise SpecError(f"{os.fspath(path)} cannot be loaded: {error}") from None
 
 
-def described(learner: Learner) -> dict[str, Any]:
+def describe_learner(learner: Learner) -> dict[str, Any]:
     """Return a learner as plain data: its kind, actions, features and settings."""
     if isinstance(learner, Router):
         settings = {name: getattr(learner, name) for name in _ROUTER}
-        return {"kind": learner.kind, "bandit": described(learner.bandit), **settings}
+        return {"kind": learner.kind, "bandit": describe_learner(learner.bandit), **settings}
     if not isinstance(learner, LinearBandit | ArmBandit):
-        raise DefinitionError(f"{learner!r:.60} is no learner of plaudit; save its parts yourself.")
+        raise DefinitionError(f"{learner!r:.60} is not a learner of plaudit; save its parts yourself.")
     rule = next(name for name, kind in RULES.items() if isinstance(learner.explore, kind))
     parts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(learner).items()}
     return {"kind": learner.kind, **parts, "explore": {"rule": rule, **asdict(learner.explore)}}
@@ -112,7 +118,7 @@ def digest(content: Mapping[str, Any]) -> str:
     return sha256(plain.encode()).hexdigest()[:16]
 
 
-def _loaded(data: Any, expected: Learner | None, fallback: Fallback | None) -> Saved:
+def _parse_content(data: Any, expected: Learner | None, fallback: Fallback | None) -> Saved:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SpecError("it does not say that it is a saved learner.")
     if data.get("version") != VERSION:
@@ -124,72 +130,76 @@ def _loaded(data: Any, expected: Learner | None, fallback: Fallback | None) -> S
         raise SpecError("it was changed after it was saved: the hash is another.")
     spec = data["learner"]
     if not isinstance(spec, dict) or not isinstance(data["more"], dict):
-        raise SpecError("its parts are no objects.")
-    if expected is not None and described(expected) != spec:
-        raise SpecError(_difference(described(expected), spec))
-    learner = _learner(spec, fallback) if expected is None else expected
-    return Saved(learner, _state(learner, data["state"]), data["more"])
+        raise SpecError("its parts are not objects.")
+    if expected is not None and describe_learner(expected) != spec:
+        raise SpecError(_describe_difference(describe_learner(expected), spec))
+    learner = _build_learner(spec, fallback) if expected is None else expected
+    return Saved(learner, _decode_state(learner, data["state"]), data["more"])
 
 
-def _learner(spec: Any, fallback: Fallback | None) -> Learner:
+def _build_learner(spec: Any, fallback: Fallback | None) -> Learner:
     try:
         if spec["kind"] == Router.kind:
-            bandit = _learner(spec["bandit"], None)
-            return Router(bandit, fallback or _no_rule, **{name: spec[name] for name in _ROUTER})  # type: ignore[arg-type]
+            routed = _build_learner(spec["bandit"], None)
+            return Router(routed, fallback or _refuse_to_guess, **{name: spec[name] for name in _ROUTER})  # type: ignore[arg-type]
         explore = dict(spec["explore"])
         rule = RULES[explore.pop("rule")](**explore)
         kinds: dict[str, Any] = {each.kind: each for each in (LinearBandit, ArmBandit)}
         kind = kinds[spec["kind"]]
         names = [each.name for each in fields(kind) if each.init and each.name != "explore"]
         parts = {name: tuple(spec[name]) if isinstance(spec[name], list) else spec[name] for name in names}
-        made: LinearBandit | ArmBandit = kind(**parts, explore=rule)
+        bandit: LinearBandit | ArmBandit = kind(**parts, explore=rule)
     except (KeyError, TypeError) as error:
         raise SpecError(f"its description is not that of a learner: {error}") from None
-    return made
+    return bandit
 
 
-def _difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+def _describe_difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Return a sentence on the first thing in which two descriptions differ."""
     name = next((name for name in expected if expected[name] != found.get(name)), "kind")
     if name == "bandit" and isinstance(found.get(name), Mapping):
-        return _difference(expected[name], found[name])
+        return _describe_difference(expected[name], found[name])
     return (
         f"it was saved with {name}={found.get(name)!r:.200}, and now {name}={expected[name]!r:.200}. What was learnt "
         "of one is nothing for the other: begin anew with another file, or go back to the old definition."
     )
 
 
-def _no_rule(_: tuple[float, ...]) -> NoReturn:
+def _refuse_to_guess(_: tuple[float, ...]) -> NoReturn:
     raise SpecError(
         "the router has learnt too little to go by, and the rule it goes by until then is in no file: "
         "load(…, fallback=rule) gives it one."
     )
 
 
-def _plain_state(state: State) -> dict[str, Any]:
+def _encode_state(state: State) -> dict[str, Any]:
     """Return a state as plain data; the weights follow from the rest but are kept, for their last bit."""
     if isinstance(state, RouterState):
-        return {"ridge": _plain_state(state.ridge), "squares": list(state.squares)}
+        return {"ridge": _encode_state(state.ridge), "squares": list(state.squares)}
     if isinstance(state, RidgeState):
         parts = {name: getattr(state, name).tolist() for name in ("inverse", "moment", "weights")}
         return {**parts, "pulls": list(state.pulls), "decisions": state.decisions}
     if not isinstance(state, ArmState):
-        raise DefinitionError(f"{state!r:.60} is no state of a learner.")
+        raise DefinitionError(f"{state!r:.60} is not a state of a learner.")
     return state._asdict()
 
 
-def _state(learner: Learner, data: Any) -> State:
+def _decode_state(learner: Learner, data: Any) -> State:
     if not isinstance(data, dict):
-        raise SpecError("its state is no object.")
+        raise SpecError("its state is not an object.")
     try:
         if isinstance(learner, Router):
-            return _router_state(learner, data)
-        return _ridge_state(learner, data) if isinstance(learner, LinearBandit) else _arm_state(learner, data)
+            return _decode_router_state(learner, data)
+        return (
+            _decode_ridge_state(learner, data)
+            if isinstance(learner, LinearBandit)
+            else _decode_arm_state(learner, data)
+        )
     except KeyError as error:
         raise SpecError(f"its state has no {error}.") from None
 
 
-def _ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> RidgeState:
+def _decode_ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> RidgeState:
     models, dimension = len(learner.actions), len(learner.features)
     state = ridge.init(models, dimension, learner.ridge)
     shapes = {"inverse": (models, dimension, dimension), "moment": (models, dimension), "weights": (models, dimension)}
@@ -197,37 +207,40 @@ def _ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> RidgeState:
         try:
             array = np.array(data[name], dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise SpecError(f"its {name} is no array of numbers.") from None
+            raise SpecError(f"its {name} is not an array of numbers.") from None
         if array.shape != shape:
             raise SpecError(f"its {name} has the shape {array.shape}, and {shape} is expected.")
         if not np.isfinite(array).all():
             raise SpecError(f"its {name} holds a number that is not finite.")
         getattr(state, name)[...] = array
-    state.table[:, -1, 0] = _counts(data["pulls"], "pulls", models)
-    return RidgeState(state.table, *_counts([data["decisions"]], "decisions", 1))
+    state.table[:, -1, 0] = _parse_counts(data["pulls"], "pulls", models)
+    return RidgeState(state.table, *_parse_counts([data["decisions"]], "decisions", 1))
 
 
-def _router_state(learner: Router, data: Mapping[str, Any]) -> RouterState:
-    squares = numbers(data["squares"], "squares", len(learner.actions))
+def _decode_router_state(learner: Router, data: Mapping[str, Any]) -> RouterState:
+    squares = parse_numbers(data["squares"], "squares", len(learner.actions))
     if min(squares) < 0:
-        raise SpecError(f"its squares are no sums of squares: {squares}.")
-    return RouterState(_ridge_state(learner.bandit, data["ridge"]), squares)
+        raise SpecError(f"its squares are not sums of squares: {squares}.")
+    return RouterState(_decode_ridge_state(learner.bandit, data["ridge"]), squares)
 
 
-def _arm_state(learner: Learner, data: Mapping[str, Any]) -> ArmState:
+def _decode_arm_state(learner: Learner, data: Mapping[str, Any]) -> ArmState:
     count = len(learner.actions)
-    totals, squares = (numbers(data[name], name, count) for name in ("totals", "squares"))
+    totals, squares = (parse_numbers(data[name], name, count) for name in ("totals", "squares"))
     return ArmState(
-        _counts(data["pulls"], "pulls", count), totals, squares, *_counts([data["decisions"]], "decisions", 1)
+        _parse_counts(data["pulls"], "pulls", count),
+        totals,
+        squares,
+        *_parse_counts([data["decisions"]], "decisions", 1),
     )
 
 
-def _counts(values: Any, name: str, length: int) -> tuple[int, ...]:
-    counts = numbers(values, name, length)
+def _parse_counts(values: Any, name: str, length: int) -> tuple[int, ...]:
+    counts = parse_numbers(values, name, length)
     if any(each < 0 or each % 1 or each > 2**53 for each in counts):
         raise SpecError(f"its {name} are not counts: {values!r:.80}.")
     return tuple(int(each) for each in counts)
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number of JSON")

@@ -12,12 +12,12 @@ from plaudit.errors import InputError, NotInLedger, SpecError, WrongType
 from plaudit.learn import saving
 from plaudit.learn.bandits import Learner
 from plaudit.learn.decision import Decision
-from plaudit.learn.draws import key_of
-from plaudit.learn.replay import lesson, not_comparable, taught
+from plaudit.learn.draws import derive_key
+from plaudit.learn.replay import not_comparable, read_lesson, teach
 from plaudit.reward.signal import Signal
 
 if TYPE_CHECKING:
-    from plaudit.ledger.store import Ledger
+    from plaudit.ledger.ledger import Ledger
 
 
 class SharedLearner:
@@ -58,7 +58,7 @@ class SharedLearner:
         unless `mixed` says that it is meant. `skip` names records to leave out, which somebody recorded by mistake.
         """
         if not (decision_class and isinstance(decision_class, str)):
-            raise WrongType(f"decision_class={decision_class!r:.60} must be a text that is not empty.")
+            raise WrongType(f"decision_class={decision_class!r:.60} must be a string that is not empty.")
         self.ledger = ledger
         self.learner = learner
         self.decision_class = decision_class
@@ -85,7 +85,7 @@ class SharedLearner:
         name = f"{self.decision_class}/{token_hex(8)}" if id is None else id
         with self._turn:
             self.catch_up()
-            return self.learner.choose(self.state, key_of(self.seed, name), context)._replace(id=name)
+            return self.learner.choose(self.state, derive_key(self.seed, name), context)._replace(id=name)
 
     def credit(
         self,
@@ -108,16 +108,16 @@ class SharedLearner:
             raise WrongType(f"{decision!r:.60} is not a Decision.")
         if not isinstance(signal, Signal):
             raise WrongType(f"{signal!r:.60} is not a Signal: score the reward, do not pass its total.")
-        noted = dict(context or {}) | {"decision": decision.to_dict()}
-        noted |= {"again": True} if again else {}
-        noted |= {} if blocked is None else {"blocked": blocked}
+        notes = dict(context or {}) | {"decision": decision.to_dict()}
+        notes |= {"again": True} if again else {}
+        notes |= {} if blocked is None else {"blocked": blocked}
         if decision.id is not None:
             about.setdefault("key", self._key(decision.id, again))
         with self._turn:
             self.catch_up()
             if blocked is None:
                 self._check(decision, signal)
-            number = self.ledger.record(signal, decision_class=self.decision_class, context=noted, **about)
+            number = self.ledger.record(signal, decision_class=self.decision_class, context=notes, **about)
             self.catch_up()
         return number
 
@@ -126,11 +126,11 @@ class SharedLearner:
         learnt = 0
         with self._turn:
             for record in self.ledger.history(decision_class=self.decision_class, after=self.last):
-                found = None if record.id in self.skip else lesson(record)
-                if found is not None:
-                    self._check_formula(found.formula)
-                    self.state = taught(self.learner, self.state, record, found)
-                    self.formula = found.formula
+                lesson = None if record.id in self.skip else read_lesson(record)
+                if lesson is not None:
+                    self._check_formula(lesson.formula)
+                    self.state = teach(self.learner, self.state, record, lesson)
+                    self.formula = lesson.formula
                     learnt += 1
                 self.last = record.id
         return learnt
@@ -178,7 +178,7 @@ class SharedLearner:
         wanted = {"decision_class": self.decision_class, "skip": sorted(self.skip)}
         if not isinstance(last, int) or any(saved.more.get(name) != value for name, value in wanted.items()):
             raise SpecError(
-                f"{snapshot} is no snapshot of the decision class {self.decision_class!r} with these settings."
+                f"{snapshot} is not a snapshot of the decision class {self.decision_class!r} with these settings."
             )
         try:
             known = self._mark(last) == saved.more.get("mark")

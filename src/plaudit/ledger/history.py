@@ -1,8 +1,7 @@
 """Records as they were recorded, chosen by their context and streamed: never more than a page in memory."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +9,12 @@ import numpy as np
 from sqlalchemy import ColumnElement, Select, func, select
 
 from plaudit.errors import LedgerBroken, NotInLedger
-from plaudit.ledger.blocks.block import LARGEST, entries
-from plaudit.ledger.blocks.shape import Rows, Shape
-from plaudit.ledger.blocks.shelf import Shelf
-from plaudit.ledger.choice import Choice
-from plaudit.ledger.places.place import Place
-from plaudit.ledger.places.schema import blocks, keys, scopes, specs
-from plaudit.ledger.record import Record, Scope, moment
-from plaudit.reward.signal import Signal
+from plaudit.ledger.context import Scope
+from plaudit.ledger.query import Query
+from plaudit.ledger.record import Page, Record, Why, read_records
+from plaudit.ledger.storage.codec import MAX_RECORDS, RecordLayout, decode_column
+from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, writers
+from plaudit.ledger.storage.store import Store
 
 if TYPE_CHECKING:
     import pyarrow
@@ -26,60 +23,36 @@ _FEWEST, _MOST = 16, 2048
 """Blocks to read at a time: more as long as they are small."""
 _BYTES = 4 << 20
 """About how many bytes to read at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A block as it was read, with those of its records that were chosen."""
-
-    row: Any
-    shape: Shape
-    chosen: "np.ndarray[Any, np.dtype[np.intp]] | None"
-    """Positions of the chosen records; None for all."""
-
-    @property
-    def inputs(self) -> Rows:
-        """The inputs of all its records."""
-        return self.shape.input_rows(self.row.inputs, self.row.records)
-
-    @property
-    def outputs(self) -> Rows:
-        """The outputs of all its records."""
-        return self.shape.output_rows(self.row.outputs, self.row.records)
-
-    def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
-        """Return the positions of the chosen records."""
-        return np.arange(self.row.records) if self.chosen is None else self.chosen
+_SCOPE = tuple(scopes.c[name] for name in Scope._fields)
 
 
 class History:
     """Records in the order in which they were recorded. Iterate over it, or take `arrow`, `count` or `first`."""
 
-    def __init__(self, place: Place, shelf: Shelf, choice: Choice) -> None:
-        """Choose; nothing is read yet."""
-        self._place = place
-        self._shelf = shelf
-        self.choice = choice
+    def __init__(self, store: Store, query: Query) -> None:
+        """Keep the query; nothing is read yet."""
+        self._store = store
+        self.query = query
 
     def __iter__(self) -> Iterator[Record]:
         """Yield the records one by one."""
         for page in self.pages():
-            yield from records(page)
+            yield from read_records(page)
 
     def first(self) -> Record:
         """Return the oldest record; NotInLedger if there is none."""
         for record in self:
             return record
-        raise NotInLedger(f"{self._place.name} has no record{self.choice.told()}.")
+        raise NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.")
 
     def last(self, count: int) -> "History":
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
-        left, start = count, self.choice.after
+        left, start = count, self.query.after
         for page in self._read(newest_first=True):
             positions = page.positions()
             if len(positions) >= left:
                 before = page.row.first + int(positions[-left]) - 1
-                return History(self._place, self._shelf, replace(self.choice, after=before))
+                return History(self._store, replace(self.query, after=before))
             left -= len(positions)
             if start is not None and page.row.first <= start:
                 break
@@ -89,44 +62,44 @@ class History:
         """Return how many records there are."""
         if self.by_block:
             statement = self._where(select(func.coalesce(func.sum(blocks.c.records), 0)))
-            with self._place.reading() as connection:
+            with self._store.backend.snapshot() as connection:
                 return int(connection.execute(statement).scalar_one())
         return sum(len(page.positions()) for page in self.pages())
 
-    def counts(self) -> list[tuple[Shape, int]]:
+    def counts(self) -> list[tuple[RecordLayout, int]]:
         """Return how many records there are of each reward."""
-        found: dict[Shape, int] = {}
+        found: dict[RecordLayout, int] = {}
         if not self.by_block:
             for page in self.pages():
-                found[page.shape] = found.get(page.shape, 0) + len(page.positions())
+                found[page.layout] = found.get(page.layout, 0) + len(page.positions())
             return list(found.items())
         statement = self._where(select(blocks.c.spec, func.sum(blocks.c.records)).group_by(blocks.c.spec))
-        with self._place.reading() as connection:
-            shapes = self._shelf.read(connection)
-            return [(shapes[spec], int(count)) for spec, count in connection.execute(statement)]
+        with self._store.backend.snapshot() as connection:
+            layouts = self._store.specs.read(connection)
+            return [(layouts[spec], int(count)) for spec, count in connection.execute(statement)]
 
     def arrow(self, rows: int = 65_536) -> "Iterator[pyarrow.RecordBatch]":
         """Yield the records as Arrow batches: context, total and the values and inputs of one reward, in columns.
 
         Rewards differ in their columns, so a batch holds records of one.
         """
-        from plaudit.ledger.exchange.arrow import batches
+        from plaudit.ledger.arrow import build_batches
 
-        return batches(self.pages(), rows)
+        return build_batches(self.pages(), rows)
 
     @cached_property
     def by_block(self) -> bool:
-        """Whether the choice takes or leaves whole blocks."""
-        choice = self.choice
+        """Whether the query takes or leaves whole blocks."""
+        query = self.query
         names = ("episode", "step", "key", "since", "until", "after", "job", "id")
-        parts = [getattr(choice, name) for name in names]
+        parts = [getattr(query, name) for name in names]
         return all(part is None for part in parts)
 
     def pages(self) -> Iterator[Page]:
         """Yield blocks with their chosen records, reading a few at a time so that writers are never in the way."""
         return self._read(newest_first=False)
 
-    def gathered(self, records: int) -> Iterator[list[Page]]:
+    def read_batches(self, records: int) -> Iterator[list[Page]]:
         """Yield pages in lists of about so many records, which are worth an array or a commit."""
         waiting: list[Page] = []
         count = 0
@@ -141,15 +114,15 @@ class History:
 
     def _read(self, *, newest_first: bool) -> Iterator[Page]:
         order = blocks.c.first.desc() if newest_first else blocks.c.first
-        after = None if self.choice.after is None else blocks.c.first > self.choice.after - LARGEST
+        after = None if self.query.after is None else blocks.c.first > self.query.after - MAX_RECORDS
         limit = _FEWEST
         while True:
-            with self._place.reading() as connection:
-                shapes = self._shelf.read(connection)
+            with self._store.backend.snapshot() as connection:
+                layouts = self._store.specs.read(connection)
                 statement = self._where(select(blocks, *_SCOPE)).order_by(order).limit(limit)
                 found = connection.execute(statement if after is None else statement.where(after)).all()
             for row in found:
-                page = self._page(row, shapes[row.spec])
+                page = self._build_page(row, layouts[row.spec])
                 if page is not None:
                     yield page
             if len(found) < limit:
@@ -159,84 +132,76 @@ class History:
             limit = max(_FEWEST, min(_MOST, limit * _BYTES // max(size, 1), 2 * limit))
 
     def _where(self, statement: Select[Any]) -> Select[Any]:
-        choice = self.choice
+        query = self.query
         wanted: list[ColumnElement[bool]] = []
-        parts = [scopes.c[name] == getattr(choice, name) for name in Scope._fields if getattr(choice, name) is not None]
+        parts = [scopes.c[name] == getattr(query, name) for name in Scope._fields if getattr(query, name) is not None]
         if parts:
             wanted.append(blocks.c.scope.in_(select(scopes.c.id).where(*parts)))
-        if choice.reward is not None or choice.version is not None:
-            named = {"name": choice.reward, "version": choice.version}
+        if query.reward is not None or query.version is not None:
+            named = {"name": query.reward, "version": query.version}
             chosen = [specs.c[name] == value for name, value in named.items() if value is not None]
             wanted.append(blocks.c.spec.in_(select(specs.c.id).where(*chosen)))
-        if choice.after is not None:
-            wanted.append(blocks.c.first + blocks.c.records > choice.after + 1)
-        if choice.since is not None:
-            wanted.append(blocks.c.latest >= choice.since)
-        if choice.until is not None:
-            wanted.append(blocks.c.earliest < choice.until)
-        one: Any = choice.id
-        if choice.key is not None:
-            one = select(keys.c.record).where(keys.c.key == choice.key).scalar_subquery()
+        if query.after is not None:
+            wanted.append(blocks.c.first + blocks.c.records > query.after + 1)
+        if query.since is not None:
+            wanted.append(blocks.c.latest >= query.since)
+        if query.until is not None:
+            wanted.append(blocks.c.earliest < query.until)
+        one: Any = query.id
+        if query.key is not None:
+            one = select(keys.c.record).where(keys.c.key == query.key).scalar_subquery()
         if one is not None:
-            wanted += [blocks.c.first <= one, blocks.c.first > one - LARGEST, blocks.c.first + blocks.c.records > one]
-        elif choice.job is None:
+            wanted += [
+                blocks.c.first <= one,
+                blocks.c.first > one - MAX_RECORDS,
+                blocks.c.first + blocks.c.records > one,
+            ]
+        elif query.job is None:
             wanted.append(blocks.c.job.is_(None))
-        if choice.job is not None:
-            wanted.append(blocks.c.job == choice.job)
+        if query.job is not None:
+            wanted.append(blocks.c.job == query.job)
         return statement.select_from(blocks.join(scopes, scopes.c.id == blocks.c.scope)).where(*wanted)
 
-    def _page(self, row: Any, shape: Shape) -> Page | None:
-        if not shape.fits(row.inputs, row.outputs, row.records):
-            what = f"it does not hold {row.records} rows of {shape.reward.name!r}"
-            raise LedgerBroken(f"{self._place.name}: the block of record {row.first} is damaged: {what}.")
-        chosen = None if self.by_block else self._chosen(row, shape)
-        return Page(row, shape, chosen) if chosen is None or len(chosen) else None
+    def _build_page(self, row: Any, layout: RecordLayout) -> Page | None:
+        if not layout.fits(row.inputs, row.outputs, row.records):
+            what = f"it does not hold {row.records} rows of {layout.reward.name!r}"
+            raise LedgerBroken(f"{self._store.backend.name}: the block of record {row.first} is damaged: {what}.")
+        chosen = None if self.by_block else self._find_chosen(row, layout)
+        return Page(row, layout, chosen) if chosen is None or len(chosen) else None
 
-    def _chosen(self, row: Any, shape: Shape) -> "np.ndarray[Any, np.dtype[np.intp]]":
+    def _find_chosen(self, row: Any, layout: RecordLayout) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the records wanted."""
-        choice = self.choice
+        query = self.query
         keep = np.ones(row.records, np.bool_)
-        if choice.job is not None:
-            totals = shape.output_rows(row.outputs, row.records)[:, 0]
+        if query.job is not None:
+            totals = layout.decode_outputs(row.outputs, row.records)[:, 0]
             keep &= ~np.isnan(totals)  # what the new reward refused has no score
-        if choice.id is not None:
-            keep &= np.arange(row.first, row.first + row.records) == choice.id
-        if choice.after is not None:
-            keep &= np.arange(row.first, row.first + row.records) > choice.after
-        if choice.since is not None or choice.until is not None:
-            times = row.earliest + np.asarray([0 if at is None else at for at in entries(row.times, row.records)])
-            keep &= times >= (choice.since if choice.since is not None else times.min())
-            keep &= times < (choice.until if choice.until is not None else times.max() + 1)
-        columns = ((row.episodes, choice.episode), (row.steps, choice.step), (row.keys, choice.key))
+        if query.id is not None:
+            keep &= np.arange(row.first, row.first + row.records) == query.id
+        if query.after is not None:
+            keep &= np.arange(row.first, row.first + row.records) > query.after
+        if query.since is not None or query.until is not None:
+            times = row.earliest + np.asarray([0 if at is None else at for at in decode_column(row.times, row.records)])
+            keep &= times >= (query.since if query.since is not None else times.min())
+            keep &= times < (query.until if query.until is not None else times.max() + 1)
+        columns = ((row.episodes, query.episode), (row.steps, query.step), (row.keys, query.key))
         for column, wanted in columns:
             if wanted is not None:
-                keep &= np.asarray([entry == wanted for entry in entries(column, row.records)])
+                keep &= np.asarray([entry == wanted for entry in decode_column(column, row.records)])
         return np.flatnonzero(keep)
 
 
-_SCOPE = tuple(scopes.c[name] for name in Scope._fields)
+def find_record(store: Store, record: int | str) -> Record:
+    """Return the record with a number or a key; NotInLedger if there is none."""
+    query = Query.parse({"key" if isinstance(record, str) else "id": record})
+    for found in History(store, query):
+        return found
+    what = f"the key {record!r}" if isinstance(record, str) else f"the number {record}"
+    raise NotInLedger(f"{store.backend.name} has no record with {what}.")
 
 
-def records(page: Page) -> Iterator[Record]:
-    """Yield the chosen records of a page."""
-    row, shape, count = page.row, page.shape, page.row.records
-    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.seq, row.job)
-    columns = (row.times, row.keys, row.episodes, row.steps, row.contexts, row.picked)
-    if count == 1:
-        one = [None if column is None else json.loads(column)[0] for column in columns]
-        yield _record(row, 0, one, shape.signal_of(row.inputs, row.outputs), about)
-        return
-    lists = [list(entries(column, count)) for column in columns]
-    inputs, outputs = page.inputs, page.outputs
-    for at in page.positions().tolist():
-        signal = shape.signal(inputs[at].tolist(), outputs[at].tolist())
-        yield _record(row, at, [listed[at] for listed in lists], signal, about)
-
-
-def _record(row: Any, at: int, entry: list[Any], signal: Signal, about: tuple[Any, ...]) -> Record:
-    time, key, episode, step, context, picked = entry
-    run, phase, decision_class, actor, target, writer, seq, job = about
-    origin = None if row.origin is None else row.origin + (at if picked is None else picked)
-    when = moment(row.earliest + (time or 0))
-    where = (run, episode, step, phase, decision_class, actor, context)
-    return Record(row.first + at, key, signal, when, *where, target, writer, seq, origin, job)
+def explain_record(store: Store, record: Record) -> Why:
+    """Return a record with what is known of its writer."""
+    with store.backend.snapshot() as connection:
+        row = connection.execute(select(writers).where(writers.c.id == record.writer)).one()
+    return Why(record, row.host, row.process, row.made_with)

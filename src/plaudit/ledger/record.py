@@ -1,41 +1,40 @@
-"""One record: a signal, and where in a run it belongs."""
+"""Records: a signal and its context, to be recorded, as it was recorded, explained, and many of them in a page."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any
 
-from plaudit.errors import InputError, WrongType
+import numpy as np
+
+from plaudit.ledger.context import Context, to_datetime
+from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST = 2**63 - 1
-_TIMES = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
-"""The moments that a datetime in UTC can be: the years 1 to 9999."""
 
-
-class Scope(NamedTuple):
-    """What many records share: the run (or mission), its phase, the class of decision and who acted."""
-
-    run: str | None = None
-    phase: str | None = None
-    decision_class: str | None = None
-    actor: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+@dataclass(slots=True, unsafe_hash=True, init=False)
+class Entry(Context):
     """A signal to be recorded with others, and its context: what `Ledger.record` takes."""
 
-    signal: Signal = field(kw_only=False)
-    key: str | None = None
-    run: str | None = None
-    episode: str | int | None = None
-    step: int | None = None
-    phase: str | None = None
-    decision_class: str | None = None
-    actor: str | None = None
-    context: Any = None
-    at: datetime | None = None
+    signal: Signal = field(kw_only=True)
+
+    def __init__(
+        self,
+        signal: Signal,
+        *,
+        key: str | None = None,
+        run: str | None = None,
+        episode: str | int | None = None,
+        step: int | None = None,
+        phase: str | None = None,
+        decision_class: str | None = None,
+        actor: str | None = None,
+        context: Any = None,
+        at: datetime | None = None,
+    ) -> None:
+        Context.__init__(self, key, run, episode, step, phase, decision_class, actor, context, at)
+        self.signal = signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,58 +73,84 @@ class Record:
         return {**plain, "signal": self.signal.to_dict(), "at": self.at.isoformat().replace("+00:00", "Z")}
 
 
-def text(name: str, value: object) -> str | None:
-    """Return a text of a record's context; InputError if no database could keep it."""
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise WrongType(f"{name}={value!r:.60} must be a text.")
-    if not value:
-        raise InputError(f"{name}='' is empty; leave it out instead.")
-    if "\0" in value:
-        raise InputError(f"{name}={value!r:.60} holds a NUL character, which databases refuse in a text.")
-    try:
-        return value.encode().decode()  # a plain text, also of a member of an enumeration
-    except UnicodeEncodeError:
-        raise InputError(f"{name}={value!r:.60} holds half a character (a lone surrogate): no valid text.") from None
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A record explained; `print` it."""
+
+    record: Record
+    host: str
+    process: int
+    made_with: str
+
+    def __str__(self) -> str:
+        """Return when and where it was recorded, the context, each term from score to value, and the inputs."""
+        record = self.record
+        given = {name: getattr(record, name) for name in _CONTEXT}
+        shown = ", ".join(f"{name}={value!r:.200}" for name, value in given.items() if value is not None)
+        stamp = record.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        lines = [
+            f"record {record.id}, {stamp}, written by process {self.process} on {self.host}",
+            *([f"where: {shown}"] if shown else []),
+            *([f"re-scores record {record.origin} (job {record.job})"] if record.origin is not None else []),
+            f"formula {record.signal.fingerprint[:12]}, computed by the {record.target} target",
+            "",
+            record.signal.explain(),
+        ]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain data for JSON."""
+        about = {"host": self.host, "process": self.process, "made_with": self.made_with}
+        return {**self.record.to_dict(), "recorded_by": about}
 
 
-def whole(name: str, value: object) -> int | None:
-    """Return a whole number of a record's context."""
-    if value is None or (type(value) is int and -_LARGEST <= value <= _LARGEST):
-        return value
-    if hasattr(value, "item"):
-        value = value.item()  # a NumPy number
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(f"{name}={value!r:.60} must be a whole number.")
-    if not -_LARGEST <= value <= _LARGEST:
-        raise InputError(f"{name}={value:.3e} does not fit into 64 bits.")
-    return int(value)
+_CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key", "context")
 
 
-def episode_text(value: object) -> str | None:
-    """Return an episode, a text or a whole number, as text."""
-    if value is None or isinstance(value, str):
-        return text("episode", value)
-    return str(whole("episode", value))
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A block as it was read, with those of its records that were chosen."""
+
+    row: Any
+    layout: RecordLayout
+    chosen: "np.ndarray[Any, np.dtype[np.intp]] | None"
+    """Positions of the chosen records; None for all."""
+
+    @property
+    def inputs(self) -> Rows:
+        """The inputs of all its records."""
+        return self.layout.decode_inputs(self.row.inputs, self.row.records)
+
+    @property
+    def outputs(self) -> Rows:
+        """The outputs of all its records."""
+        return self.layout.decode_outputs(self.row.outputs, self.row.records)
+
+    def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
+        """Return the positions of the chosen records."""
+        return np.arange(self.row.records) if self.chosen is None else self.chosen
 
 
-def microseconds(moment: datetime) -> int:
-    """Return a moment as microseconds since 1970, UTC; without a time zone it is local time."""
-    if not isinstance(moment, datetime):
-        raise WrongType(f"{moment!r:.60} is not a datetime.")
-    if hasattr(moment, "to_pydatetime"):  # of pandas
-        moment = moment.to_pydatetime(warn=False)
-    try:
-        since = (moment if moment.tzinfo else moment.astimezone()) - _EPOCH
-    except (ValueError, OverflowError):  # the local time of a year before the first
-        raise InputError(f"{moment} is too far away to be a moment in UTC.") from None
-    at = since // timedelta(microseconds=1)
-    if at not in _TIMES:
-        raise InputError(f"{moment} is too far away to be a moment in UTC.")
-    return at
+def read_records(page: Page) -> Iterator[Record]:
+    """Yield the chosen records of a page."""
+    row, layout, count = page.row, page.layout, page.row.records
+    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.seq, row.job)
+    columns = (row.times, row.keys, row.episodes, row.steps, row.contexts, row.picked)
+    if count == 1:
+        one = [None if column is None else json.loads(column)[0] for column in columns]
+        yield _build_record(row, 0, one, layout.unpack(row.inputs, row.outputs), about)
+        return
+    lists = [list(decode_column(column, count)) for column in columns]
+    inputs, outputs = page.inputs, page.outputs
+    for at in page.positions().tolist():
+        signal = layout.build_signal(inputs[at].tolist(), outputs[at].tolist())
+        yield _build_record(row, at, [listed[at] for listed in lists], signal, about)
 
 
-def moment(at: int) -> datetime:
-    """Return microseconds since 1970 as a moment in UTC."""
-    return _EPOCH + timedelta(microseconds=at)
+def _build_record(row: Any, at: int, entry: list[Any], signal: Signal, about: tuple[Any, ...]) -> Record:
+    time, key, episode, step, context, picked = entry
+    run, phase, decision_class, actor, target, writer, seq, job = about
+    origin = None if row.origin is None else row.origin + (at if picked is None else picked)
+    when = to_datetime(row.earliest + (time or 0))
+    where = (run, episode, step, phase, decision_class, actor, context)
+    return Record(row.first + at, key, signal, when, *where, target, writer, seq, origin, job)

@@ -10,13 +10,12 @@ import numpy as np
 from sqlalchemy import func, select
 
 from plaudit.errors import SpecError
-from plaudit.ledger.blocks.shelf import Shelf
-from plaudit.ledger.choice import Choice
+from plaudit.ledger.context import to_datetime
+from plaudit.ledger.formatting import format_count, format_table
 from plaudit.ledger.history import History
-from plaudit.ledger.places.place import Place
-from plaudit.ledger.places.schema import blocks, jobs, writers
-from plaudit.ledger.record import moment
-from plaudit.ledger.wording import counted, table
+from plaudit.ledger.query import Query
+from plaudit.ledger.storage.schema import blocks, jobs, writers
+from plaudit.ledger.storage.store import Store
 
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
@@ -56,7 +55,7 @@ class Head:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the head as plain data for JSON."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "opened": _stamp(self.opened)}
+        return {**{name: getattr(self, name) for name in self.__slots__}, "opened": _format_time(self.opened)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Head":
@@ -85,21 +84,21 @@ class Stats:
 
     def __str__(self) -> str:
         """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
-        parts = [f"{self.ledger}: {counted(self.records, 'record')}, {self.bytes:,} bytes"]
+        parts = [f"{self.ledger}: {format_count(self.records, 'record')}, {self.bytes:,} bytes"]
         if self.first is not None and self.last is not None:
-            parts.append(f"from {_stamp(self.first)} to {_stamp(self.last)}")
+            parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
         if self.jobs:
-            parts.append(f"{counted(self.rescored, 'new score')} of {counted(self.jobs, 're-scoring')}")
-        tables = [_totals_table("reward", self.rewards), _totals_table("decision class", self.decision_classes)]
-        return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._writers()] if self.heads else [])])
+            parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
+        tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
+        return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._format_writers()] if self.heads else [])])
 
-    def _writers(self) -> str:
+    def _format_writers(self) -> str:
         rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]
         for head in self.heads[-_LISTED:]:
             opened = head.opened.isoformat(timespec="seconds").replace("+00:00", "Z")
             number, process = str(head.writer), str(head.process)
             rows.append((number, head.host, process, opened, f"{head.records:,}", f"{head.checksum[:16]}…"))
-        return table(rows) + _further(len(self.heads), "earlier writer")
+        return format_table(rows) + _format_rest(len(self.heads), "earlier writer")
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
@@ -107,55 +106,55 @@ class Stats:
         heads = [head.to_dict() for head in self.heads]
         return {
             **{name: getattr(self, name) for name in counts},
-            "first": _stamp(self.first),
-            "last": _stamp(self.last),
+            "first": _format_time(self.first),
+            "last": _format_time(self.last),
             "rewards": {name: totals.to_dict() for name, totals in self.rewards.items()},
             "decision_classes": {name: totals.to_dict() for name, totals in self.decision_classes.items()},
             "heads": heads,
         }
 
 
-def _totals_table(title: str, found: Mapping[str, Totals]) -> str:
+def _format_totals(title: str, found: Mapping[str, Totals]) -> str:
     """Return a table of those with the most records; nothing where there are none."""
     rows: list[tuple[str, ...]] = [(title, "records", "mean", "low", "high")]
     for name, totals in sorted(found.items(), key=lambda each: -each[1].records)[:_LISTED]:
         rows.append((name, f"{totals.records:,}", *(f"{n:.6g}" for n in (totals.mean, totals.low, totals.high))))
-    return table(rows) + _further(len(found), "other") if found else ""
+    return format_table(rows) + _format_rest(len(found), "other") if found else ""
 
 
-def _further(count: int, noun: str) -> str:
-    return f"\n… and {counted(count - _LISTED, noun)}" if count > _LISTED else ""
+def _format_rest(count: int, noun: str) -> str:
+    return f"\n… and {format_count(count - _LISTED, noun)}" if count > _LISTED else ""
 
 
-def _stamp(at: datetime | None) -> str | None:
+def _format_time(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat().replace("+00:00", "Z")
 
 
-def stats(place: Place, shelf: Shelf) -> Stats:
+def compute_stats(store: Store) -> Stats:
     """Return how much of what is in a ledger; every total is read."""
     rewards: defaultdict[str, Totals] = defaultdict(Totals)
     classes: defaultdict[str, Totals] = defaultdict(Totals)
-    for page in History(place, shelf, Choice()).pages():
+    for page in History(store, Query()).pages():
         totals = page.outputs[:, 0]
-        rewards[f"{page.shape.reward.name}@{page.shape.reward.version}"].add(totals)
+        rewards[f"{page.layout.reward.name}@{page.layout.reward.version}"].add(totals)
         if page.row.decision_class is not None:
             classes[page.row.decision_class].add(totals)
-    with place.reading() as connection:
+    with store.backend.snapshot() as connection:
         earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
         rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
         count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
         heads = [
-            Head(row.id, row.host, row.process, moment(row.opened), row.records, bytes(row.head).hex())
+            Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, bytes(row.head).hex())
             for row in connection.execute(select(writers).order_by(writers.c.id))
         ]
     return Stats(
-        place.name,
-        place.size(),
+        store.backend.name,
+        store.backend.size(),
         sum(totals.records for totals in rewards.values()),
         int(rescored or 0),
         int(count),
-        None if earliest is None else moment(earliest),
-        None if latest is None else moment(latest),
+        None if earliest is None else to_datetime(earliest),
+        None if latest is None else to_datetime(latest),
         dict(rewards),
         dict(classes),
         tuple(heads),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
-from plaudit.language.program import Builder, Guard, Program, prune, reachable
-from plaudit.language.read import Reading, read_term
+from plaudit.language.functions import Reading, read_term
+from plaudit.language.program import Builder, Guard, Program, find_reachable, prune
 from plaudit.language.reader import Scope
 from plaudit.reward.term import Term
 
@@ -40,17 +40,17 @@ class Formula:
         )
 
 
-def formula(
+def build_formula(
     name: str, terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, float | bool]
 ) -> Formula:
     """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
     builder = Builder()
-    transition = transitions(terms)
+    transition = find_transitions(terms)
     inputs: dict[str, Field] = {}
     scores: dict[str, int] = {}
     guards: list[Guard] = []
     for term in terms:
-        reading = read_into(builder, term, fields, transition, shared)
+        reading = read_term_into(builder, term, fields, transition, shared)
         score = reading.result
         if term.terminal:
             inputs["terminal"] = TERMINAL
@@ -59,15 +59,15 @@ def formula(
         guards += reading.guards
         inputs |= reading.inputs
     nodes = tuple(builder.nodes)
-    body = tidied(Formula(nodes, scores, tuple(guards), inputs, final_inputs(nodes, scores, guards, terms)))
+    body = tidy(Formula(nodes, scores, tuple(guards), inputs, find_final_inputs(nodes, scores, guards, terms)))
     read = {field.name for field in body.inputs.values()}
     for field in fields:
         if field not in read:
-            raise UnusedField(f"reward {name!r}: {_unused(field, terms, read)}")
+            raise UnusedField(f"reward {name!r}: {_describe_unused(field, terms, read)}")
     return body
 
 
-def _unused(field: str, terms: Sequence[Term], read: Iterable[str]) -> str:
+def _describe_unused(field: str, terms: Sequence[Term], read: Iterable[str]) -> str:
     """Return what to do about a declared field that makes no difference to any score."""
     for term in terms:
         for name in term.reads:
@@ -84,7 +84,7 @@ def _mentions(term: Term, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
 
 
-def read_into(
+def read_term_into(
     builder: Builder,
     term: Term,
     fields: Mapping[str, Field],
@@ -100,17 +100,17 @@ def read_into(
     return read_term(term.source, term.name, knobs, builder, scope, within=within)
 
 
-def transitions(terms: Iterable[Term]) -> frozenset[str]:
+def find_transitions(terms: Iterable[Term]) -> frozenset[str]:
     """Return the fields that some term reads as `prev.x` or `curr.x`."""
     return frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
 
 
-def tidied(body: Formula) -> Formula:
+def tidy(body: Formula) -> Formula:
     """Return the formula with only the nodes it needs, in canonical order."""
     return body.only(list(body.scores))
 
 
-def final_inputs(
+def find_final_inputs(
     nodes: tuple[n.Node, ...], scores: Mapping[str, int], guards: Iterable[Guard], terms: Iterable[Term]
 ) -> frozenset[str]:
     """Return the inputs that only terminal terms read."""
@@ -121,7 +121,7 @@ def final_inputs(
     for guard in guards:
         roots[terminal[guard.where]].append(guard.node)
     read = {
-        end: {node.name for at in reachable(nodes, ats) if isinstance(node := nodes[at], n.Input)}
+        end: {node.name for at in find_reachable(nodes, ats) if isinstance(node := nodes[at], n.Input)}
         for end, ats in roots.items()
     }
     return frozenset(read[True] - read[False] - {"terminal"})
@@ -131,29 +131,29 @@ def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[st
     """Return the whole Program: each score clamped, weighted and summed in declared order, and the guards of `ok`."""
     builder = Builder(body.nodes)
     outputs: dict[str, int] = {}
-    domain = list(body.guards)
+    guards = list(body.guards)
     total: int | None = None
     for term in terms:
         score = body.scores[term.name]
-        clamped = _clamped(builder, score, term.name, params)
+        clamped = _clamp(builder, score, term.name, params)
         if clamped != score:  # the sum below would not show an infinity that a clamp has hidden
             finite = builder.add(n.IsFinite(score))
-            domain.append(Guard(finite, term.name, "scores a number that is not finite"))
+            guards.append(Guard(finite, term.name, "scores a number that is not finite"))
         value = builder.add(n.Mul(clamped, builder.add(n.Param(f"{term.name}.weight"))))
         total = value if total is None else builder.add(n.Add(total, value))
         outputs |= {f"{term.name}.score": score, f"{term.name}.clamped": clamped, f"{term.name}.value": value}
     assert total is not None
-    domain.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
-    outputs["total"] = _clamped(builder, total, "total", params)
-    ranges = _ranges(builder, body)
+    guards.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
+    outputs["total"] = _clamp(builder, total, "total", params)
+    ranges = _build_range_guards(builder, body)
     names = tuple(term.name for term in terms)
     whole = Program(
-        name, names, tuple(builder.nodes), body.inputs, dict(params), outputs, body.terminal, tuple(domain), ranges
+        name, names, tuple(builder.nodes), body.inputs, dict(params), outputs, body.terminal, tuple(guards), ranges
     )
-    return whole.pruned()
+    return whole.prune()
 
 
-def _clamped(builder: Builder, at: int, owner: str, params: Mapping[str, float | bool]) -> int:
+def _clamp(builder: Builder, at: int, owner: str, params: Mapping[str, float | bool]) -> int:
     low, high = (f"{owner}.{bound}" if f"{owner}.{bound}" in params else None for bound in ("low", "high"))
     if low and high:
         return builder.add(n.Clip(at, builder.add(n.Param(low)), builder.add(n.Param(high))))
@@ -162,11 +162,11 @@ def _clamped(builder: Builder, at: int, owner: str, params: Mapping[str, float |
     return builder.add(n.Min(at, builder.add(n.Param(high)))) if high else at
 
 
-def _ranges(builder: Builder, body: Formula) -> tuple[Guard, ...]:
+def _build_range_guards(builder: Builder, body: Formula) -> tuple[Guard, ...]:
     """Return the condition that each input lies in its declared set, written so that NaN fails."""
     guards = []
     for name, field in body.inputs.items():
-        condition = _range(builder, builder.add(n.Input(name)), field)
+        condition = _build_range(builder, builder.add(n.Input(name)), field)
         if condition is None:
             continue
         if name in body.terminal:
@@ -175,13 +175,13 @@ def _ranges(builder: Builder, body: Formula) -> tuple[Guard, ...]:
     return tuple(guards)
 
 
-def _range(builder: Builder, at: int, field: Field) -> int | None:
+def _build_range(builder: Builder, at: int, field: Field) -> int | None:
     if field.kind == "flag":
         return None
     if field.kind == "category":
         return builder.add(n.Defined(builder.add(n.Item((True,) * len(field.labels), at))))
     if field.numbers:
-        return _among(builder, at, field.numbers)
+        return _build_membership(builder, at, field.numbers)
     low, high = (None, None) if field.outside != "error" else (field.low, field.high)
     above = n.Lt(builder.const(-math.inf), at) if low is None else n.Le(builder.const(float(low)), at)
     below = n.Lt(at, builder.const(math.inf)) if high is None else n.Le(at, builder.const(float(high)))
@@ -192,9 +192,28 @@ def _range(builder: Builder, at: int, field: Field) -> int | None:
     return builder.all([builder.add(above), builder.any([builder.add(below), builder.add(n.IsInf(at))])])
 
 
-def _among(builder: Builder, at: int, numbers: Sequence[float]) -> int:
+def _build_membership(builder: Builder, at: int, numbers: Sequence[float]) -> int:
     low, high = min(numbers), max(numbers)
     if len(numbers) > 4 and set(numbers) == {low + i for i in range(len(numbers))} and low == int(low):
         inside = [builder.add(n.Le(builder.const(low), at)), builder.add(n.Le(at, builder.const(high)))]
         return builder.all([*inside, builder.add(n.Eq(at, builder.add(n.Floor(at))))])
     return builder.any(builder.add(n.Eq(at, builder.const(number))) for number in numbers)
+
+
+def find_gradients(program: Program) -> dict[str, bool]:
+    """Return for each parameter whether the total can change smoothly with it.
+
+    A parameter that only comparisons see — a threshold — has a gradient of exactly 0 everywhere.
+    """
+    reached = {program.outputs["total"]}
+    for at in reversed(range(len(program.nodes))):
+        node = program.nodes[at]
+        if at not in reached or node.flat:
+            continue
+        match node:
+            case n.Select(_, then, otherwise):
+                reached |= {then, otherwise}
+            case _:
+                reached |= set(n.operands(node))
+    names = {node.name for at, node in enumerate(program.nodes) if at in reached and isinstance(node, n.Param)}
+    return {name: name in names for name in program.params}

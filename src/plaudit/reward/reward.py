@@ -1,30 +1,45 @@
 """A reward: terms over fields, with weights and clamps, under one name and version."""
 
-from collections.abc import Callable, Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
-from plaudit.language.field import Field
+from plaudit.language.field import Field, validate_number, validate_parameter
 from plaudit.language.program import Program
-from plaudit.language.render import formula_text, python_text
-from plaudit.reward import identity, overrides
-from plaudit.reward.allow import checked_allow
-from plaudit.reward.domain import check_facts, check_preferences, checked_discount
-from plaudit.reward.fact import Fact
-from plaudit.reward.facts import about, guarded, read_facts
-from plaudit.reward.gradients import gradients
-from plaudit.reward.lower import Formula, assemble, formula, transitions
-from plaudit.reward.prefer import Preference, fitted
+from plaudit.language.render import render_formula, render_python
+from plaudit.reward.declared import (
+    Fact,
+    Preference,
+    add_fact_guards,
+    fit_preference,
+    read_facts,
+    select_facts,
+    validate_allow,
+    validate_discount,
+    validate_facts,
+    validate_preferences,
+)
+from plaudit.reward.lower import Formula, assemble, build_formula, find_gradients, find_transitions
+from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
 from plaudit.reward.signal import Frame, Signal
-from plaudit.reward.term import Term, checked_number, plain_number
-from plaudit.targets import compile_program
-from plaudit.targets.door import encode_category
+from plaudit.reward.term import Term
+from plaudit.targets import OnBad, compile_program
+from plaudit.targets.inputs import collect_columns, encode_category, list_slots
 from plaudit.targets.python import PythonReward
-from plaudit.targets.rows import columns, places
+
+if TYPE_CHECKING:
+    from plaudit.targets.jax import JaxReward
+    from plaudit.targets.numba import NumbaReward
+    from plaudit.targets.numpy import NumpyReward
+    from plaudit.targets.sql.reward import SqlReward
+    from plaudit.targets.torch import TorchReward
+
+Guarding = bool | Literal["facts"]
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
 _PARTS = (*_DECLARED, "facts", "discount", "prefer", "allow", "facts_program", "_formula")
@@ -73,7 +88,7 @@ class Reward:
         terms: Iterable[Term],
         fields: Iterable[Field],
         action: str | None = None,
-        params: Mapping[str, float | bool] | None = None,
+        shared: Mapping[str, float | bool] | None = None,
         low: float | None = None,
         high: float | None = None,
         facts: Iterable[Fact] = (),
@@ -81,40 +96,63 @@ class Reward:
         prefer: Iterable[Preference] = (),
         allow: Mapping[str, str] | None = None,
         doc: str = "",
+        **unknown: NoReturn,
     ) -> None:
-        """Read the terms into one formula; every mistake in the definition is an error here."""
-        if not isinstance(params, Mapping | None) or not isinstance(action, str | None):  # type: ignore[redundant-expr]
-            raise DefinitionError(f"reward {name!r}: params= maps names to numbers, and action= is the name of a field")
-        shared = {key: checked_number(key, value) for key, value in (params or {}).items()}
+        """Read the terms into one formula; every mistake in the definition is an error here.
+
+        Args:
+            name: What the reward is called in errors, records and reports.
+            version: A label that people change when they change the reward.
+            terms: What `@term` made; their values add up to the total, in this order.
+            fields: What the terms read; each must be read by one.
+            action: The field that holds the action, if one does.
+            shared: The values of keyword-only parameters without a default, which terms share.
+            low: The smallest total; lower ones are held there.
+            high: The largest total.
+            facts: What `@fact` made: what is true of every step that can happen.
+            discount: How much a reward one step later is worth, above 0 and at most 1; for checks.
+            prefer: What `prefer(...)` made: what must earn more than what.
+            allow: Findings that are meant to be: the code of each rule, with the reason.
+            doc: A sentence on what it is for.
+            unknown: Nothing; a TypeError says what to write instead.
+
+        Raises:
+            DefinitionError: Something in the definition cannot work; its subclasses say what.
+        """
+        for keyword in unknown:
+            raise TypeError(_describe_unknown(keyword))
+        if not isinstance(shared, Mapping | None) or not isinstance(action, str | None):  # type: ignore[redundant-expr]
+            raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
+        numbers = {key: validate_parameter(key, value) for key, value in (shared or {}).items()}
         vars(self).update(
-            name=title("name", name),
-            version=title("version", version),
+            name=validate_title("name", name),
+            version=validate_title("version", version),
             doc=doc,
             terms=tuple(terms),
-            fields=MappingProxyType(_by_name(name, fields)),
+            fields=MappingProxyType(_index_fields(name, fields)),
             action=action,
-            shared=MappingProxyType(shared),
-            low=None if low is None else plain_number("total.low", low),
-            high=None if high is None else plain_number("total.high", high),
+            shared=MappingProxyType(numbers),
+            low=None if low is None else validate_number("total.low", low),
+            high=None if high is None else validate_number("total.high", high),
             facts=tuple(facts),
-            discount=checked_discount(name, discount),
+            discount=validate_discount(name, discount),
             prefer=tuple(prefer),
-            allow=checked_allow(f"reward {name!r}", {} if allow is None else allow),
+            allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
         )
-        self._check(shared)
-        vars(self)["_formula"] = body = formula(name, self.terms, self.fields, shared)
-        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transitions(self.terms))
-        vars(self)["prefer"] = tuple(fitted(each, name, body.inputs) for each in self.prefer)
+        self._validate(numbers)
+        vars(self)["_formula"] = body = build_formula(name, self.terms, self.fields, numbers)
+        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, find_transitions(self.terms))
+        vars(self)["prefer"] = tuple(fit_preference(each, name, body.inputs) for each in self.prefer)
 
     @classmethod
-    def _made(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
-        """Return a reward from parts that are already checked, those of `like` unless given."""
-        made = cls.__new__(cls)
-        vars(made).update({part: parts[part] if part in parts else getattr(like, part) for part in _PARTS})
-        made._check(made.shared)
-        return made
+    def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
+        """Return a reward from parts that are already validated, those of `like` unless given."""
+        built = cls.__new__(cls)
+        vars(built).update({part: parts[part] if part in parts else getattr(like, part) for part in _PARTS})
+        built._validate(built.shared)
+        return built
 
-    def _check(self, shared: Mapping[str, float | bool]) -> None:
+    def _validate(self, shared: Mapping[str, float | bool]) -> None:
         for term in self.terms:
             if not isinstance(term, Term):
                 raise DefinitionError(f"reward {self.name!r}: {term!r} is not a term; decorate the function with @term")
@@ -134,19 +172,17 @@ class Reward:
         needed = {name for term in self.terms for name in term.shared}
         for name in needed - shared.keys():
             raise UnknownParameter(
-                f"reward {self.name!r}: a term needs {name!r}; give it with params={{{name!r}: ...}}"
+                f"reward {self.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}"
             )
         for name in shared.keys() - needed:
             near = did_you_mean(name, needed)
             raise UnknownParameter(
                 f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
             )
-        check_facts(self.name, self.facts, names)
-        check_preferences(self.name, self.prefer)
+        validate_facts(self.name, self.facts, names)
+        validate_preferences(self.name, self.prefer)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
-
-    # -- what it is -----------------------------------------------------------------------------------------------
 
     @cached_property
     def params(self) -> Mapping[str, float | bool]:
@@ -168,24 +204,28 @@ class Reward:
     @cached_property
     def fingerprint(self) -> str:
         """The identity of the formula: any number changes it; comments, local names and ranges do not."""
-        return identity.fingerprint(self)
+        from plaudit.reward import serial
+
+        return serial.compute_fingerprint(self)
 
     @cached_property
     def domain_fingerprint(self) -> str:
         """The identity of what is declared about steps: ranges, units, roles, facts, discount, preferences."""
-        return identity.domain_fingerprint(self)
+        from plaudit.reward import serial
+
+        return serial.compute_domain_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
-        return gradients(self.program)
+        return find_gradients(self.program)
 
     def formula(self) -> str:
         """Return the reward as Markdown with one LaTeX formula a term."""
-        return formula_text(self.program)
+        return render_formula(self.program)
 
     def source(self) -> str:
         """Return the reward as readable Python, one function a term."""
-        return python_text(self.program)
+        return render_python(self.program)
 
     def __repr__(self) -> str:
         """Return name, version, terms and the start of the fingerprint."""
@@ -222,32 +262,49 @@ class Reward:
     def _identity(self) -> tuple[str, str, str, str]:
         return self.name, self.version, self.fingerprint, self.domain_fingerprint
 
-    # -- other rewards --------------------------------------------------------------------------------------------
-
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
         """Return this reward with other knobs, clamps or weights.
 
         `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`.
+
+        Args:
+            values: Numbers by dotted name, or a mapping for each term.
+            by_term: A mapping for each term; numbers for shared parameters.
+
+        Raises:
+            UnknownParameter: The reward has no such parameter; the message suggests one.
+            DefinitionError: A value is not a number or bool that the parameter can have.
         """
-        changed = overrides.checked(self, {**(values or {}), **by_term})
-        return overrides.applied(self, changed)
+        changed = validate_overrides(self, {**(values or {}), **by_term})
+        shared = MappingProxyType({name: changed.get(name, value) for name, value in self.shared.items()})
+        low, high = changed.get("total.low", self.low), changed.get("total.high", self.high)
+        return Reward._build(self, terms=apply_overrides(self.terms, changed), shared=shared, low=low, high=high)
 
     def with_weights(self, **weights: float) -> "Reward":
         """Return this reward with other weights: `with_weights(comfort=2.0)`."""
         return self.with_params({f"{name}.weight": weight for name, weight in weights.items()})
 
     def with_file(self, path: str | Path) -> "Reward":
-        """Return this reward with the overrides of a TOML file: a table for each term, shared knobs above them."""
-        return self.with_params(overrides.from_toml(path))
+        """Return this reward with the overrides of a TOML file: a table for each term, shared knobs above them.
+
+        Raises:
+            FileError: The file cannot be read.
+            DefinitionError: It is not TOML, or a value cannot work.
+            UnknownParameter: The reward has no such parameter.
+        """
+        return self.with_params(load_overrides(path))
 
     def with_version(self, version: str) -> "Reward":
         """Return this reward under another version label."""
-        return Reward._made(self, version=title("version", version))
+        return Reward._build(self, version=validate_title("version", version))
 
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
         Facts and preferences about anything else are left out.
+
+        Raises:
+            UnknownParameter: The reward has no such term.
         """
         known = [term.name for term in self.terms]
         for name in terms:
@@ -260,8 +317,8 @@ class Reward:
         needed = {name for term in kept for name in term.shared}
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
-        facts_program = about(self.facts_program, fields)
-        return Reward._made(
+        facts_program = select_facts(self.facts_program, fields)
+        return Reward._build(
             self,
             terms=kept,
             fields=fields,
@@ -273,8 +330,6 @@ class Reward:
             prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
         )
 
-    # -- scoring --------------------------------------------------------------------------------------------------
-
     @cached_property
     def score(self) -> Callable[..., Signal]:
         """The function from one step's inputs, by keyword, to its signal; it is generated when first asked for.
@@ -282,41 +337,109 @@ class Reward:
         `score(distance=30.0, action=0)`. A reward that reads `prev.x` and `curr.x` takes two records, mappings or
         objects: `score(prev=..., curr=...)`. An InputError names the field and value that cannot be scored.
         """
-        made = self._compiled.handing(Signal, self._frame, keywords=True)
+        made = self._compiled.build_scorer(Signal, self._frame, keywords=True)
         made.__name__ = made.__qualname__ = "score"
         made.__doc__ = f"Return the signal of one step of {self.name!r}."
         return made
 
     def final(self, /, **inputs: Any) -> Signal:
-        """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself."""
+        """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
+
+        Args:
+            inputs: What the terminal terms read; other inputs of the reward are ignored.
+
+        Raises:
+            InputError: A name or value cannot be scored.
+            DefinitionError: The reward has no terminal terms.
+        """
         final = self._final
-        own = {place.record or place.key for place in places(self.program)}
-        needed = {place.record or place.key for place in places(final.program)}
+        own = {slot.record or slot.key for slot in list_slots(self.program)}
+        needed = {slot.record or slot.key for slot in list_slots(final.program)}
         given = {k: v for k, v in inputs.items() if k in needed or k not in own}
         return final.score(**{**given, "terminal": True})
 
-    def compile(self, target: str = "python", **options: Any) -> Any:
-        """Return this reward as a function for `target`: python, numba, numpy, jax or torch.
+    @overload
+    def compile(
+        self, target: Literal["python"] = "python", *, guard: Guarding = True, on_bad: OnBad = "raise"
+    ) -> PythonReward: ...
 
-        The function takes a mapping from input names to numbers or arrays and returns `Scores`; "sql" gives texts.
-        `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too; `on_bad="mask"` gives NaN
-        for a bad row instead of raising.
+    @overload
+    def compile(
+        self, target: Literal["numba"], *, guard: Guarding = True, on_bad: OnBad = "raise", parallel: bool = True
+    ) -> "NumbaReward": ...
+
+    @overload
+    def compile(
+        self, target: Literal["numpy"], *, guard: Guarding = True, on_bad: OnBad = "raise", chunk: int = ...
+    ) -> "NumpyReward": ...
+
+    @overload
+    def compile(
+        self, target: Literal["jax"], *, guard: Guarding = True, on_bad: OnBad = "raise", dtype: Any = None
+    ) -> "JaxReward": ...
+
+    @overload
+    def compile(
+        self, target: Literal["torch"], *, guard: Guarding = True, on_bad: OnBad = "raise", dtype: Any = None
+    ) -> "TorchReward": ...
+
+    @overload
+    def compile(
+        self,
+        target: Literal["sql"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "mask",
+        dialect: str = "duckdb",
+        keys: Sequence[str] | None = None,
+        order_step: float = 1,
+        struct: bool = False,
+    ) -> "SqlReward": ...
+
+    @overload
+    def compile(self, target: str, **options: Any) -> Any: ...
+
+    def compile(self, target: str = "python", **options: Any) -> Any:
+        """Return this reward as a function for `target`.
+
+        The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters,
+        and returns `Scores`; "sql" gives text.
+
+        Args:
+            target: python, numba, numpy, jax, torch or sql.
+            options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
+                `on_bad="mask"` gives NaN for a bad row instead of raising; the others are those of the target.
+
+        Returns:
+            The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`.
+
+        Raises:
+            TargetError: There is no such target or option.
+            MissingExtra: The target needs a package that is not installed.
+            UnsupportedNode: The target cannot express something that the reward uses.
         """
         if options.get("guard") == "facts":
             return compile_program(self._guarded, target, **{**options, "guard": True})
         return compile_program(self.program, target, **options)
 
     def encode(self, inputs: Any) -> dict[str, Any]:
-        """Return the columns of a batch with category texts replaced by their positions, for the array targets."""
-        flat = columns(self.program, inputs)
-        for place in places(self.program):
-            if place.field.kind == "category":
-                flat[place.column] = encode_category(self.name, place.column, place.field, flat[place.column])
+        """Return the columns of a batch with categories replaced by their positions, for the array targets.
+
+        Args:
+            inputs: A mapping from names to columns, a structured array, or a table with `columns`.
+
+        Raises:
+            InputError: A column is missing or unknown, or a string is not one of the categories.
+        """
+        flat = collect_columns(self.program, inputs)
+        for slot in list_slots(self.program):
+            if slot.field.kind == "category":
+                flat[slot.column] = encode_category(self.name, slot.column, slot.field, flat[slot.column])
         return flat
 
     @cached_property
     def _guarded(self) -> Program:
-        return guarded(self.program, self.facts_program)
+        return add_fact_guards(self.program, self.facts_program)
 
     @cached_property
     def _compiled(self) -> PythonReward:
@@ -351,43 +474,57 @@ class Reward:
             source=self,
         )
 
-    # -- as data --------------------------------------------------------------------------------------------------
-
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""
-        from plaudit.reward import spec
+        from plaudit.reward import serial
 
-        return spec.to_dict(self)
+        return serial.to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
-        """Return the reward that `to_dict` wrote; no code is run, and SpecError says what is wrong."""
-        from plaudit.reward import spec
+        """Return the reward that `to_dict` wrote; no code is run.
 
-        return spec.from_dict(data)
+        Raises:
+            SpecError: The data is not a reward; the message says what is wrong.
+        """
+        from plaudit.reward import serial
+
+        return serial.from_dict(data)
 
     def to_json(self) -> str:
         """Return the reward as canonical JSON."""
-        from plaudit.reward import spec
+        from plaudit.reward import serial
 
-        return spec.to_json(self)
+        return serial.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Reward":
-        """Return the reward that `to_json` wrote."""
-        from plaudit.reward import spec
+        """Return the reward that `to_json` wrote; no code is run.
 
-        return spec.from_json(text)
+        Raises:
+            SpecError: The text is not a reward; the message says what is wrong.
+        """
+        from plaudit.reward import serial
+
+        return serial.from_json(text)
 
 
-def title(what: str, value: object) -> str:
-    """Return a name or version if it is a printable text; DefinitionError if not."""
+def _describe_unknown(keyword: str) -> str:
+    """Return what to write instead of a keyword that a reward does not take."""
+    if keyword == "params":
+        return "Reward() takes the parameters that terms share as shared=, not as params="
+    known = inspect.signature(Reward).parameters
+    return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"
+
+
+def validate_title(what: str, value: object) -> str:
+    """Return a name or version if it is a printable string; DefinitionError if not."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise DefinitionError(f"a reward's {what} must be a printable text, not {value!r}")
+        raise DefinitionError(f"a reward's {what} must be a printable string, not {value!r}")
     return value
 
 
-def _by_name(reward: str, fields: Iterable[Field]) -> dict[str, Field]:
+def _index_fields(reward: str, fields: Iterable[Field]) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for field in fields:
         if not isinstance(field, Field):

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from plaudit.errors import SpecError, did_you_mean
 
-if TYPE_CHECKING:
-    from plaudit.reward.reward import Reward
+_STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
 
 
 class TermScore(NamedTuple):
@@ -28,7 +27,7 @@ class Frame:
     reward: str
     version: str
     fingerprint: str
-    domain: str
+    domain_fingerprint: str
     terms: tuple[str, ...]
     weights: tuple[float, ...]
     inputs: tuple[str, ...]
@@ -40,8 +39,8 @@ class Frame:
     clamped: tuple[int, ...]
     values: tuple[int, ...]
     """Where each term's numbers stand among the outputs; the total stands first."""
-    source: "Reward | None" = None
-    """The reward that scored them; None where they were read from data."""
+    source: Any = None
+    """The Reward that scored them; None where they were read from data."""
     part: str = "whole"
     """"final" where only the terminal terms of `source` were scored."""
 
@@ -83,7 +82,7 @@ class Signal:
     @property
     def domain_fingerprint(self) -> str:
         """The fingerprint of the ranges it was checked against."""
-        return self._frame.domain
+        return self._frame.domain_fingerprint
 
     @property
     def frame(self) -> Frame:
@@ -127,7 +126,11 @@ class Signal:
         return {name: self._outputs[at] for name, at in zip(self._frame.terms, self._frame.values, strict=True)}
 
     def __getitem__(self, name: str) -> TermScore:
-        """Return one term by name."""
+        """Return one term by name.
+
+        Raises:
+            KeyError: The reward has no such term; the message suggests one.
+        """
         try:
             return self._term(self._frame.terms.index(name))
         except ValueError:
@@ -150,18 +153,18 @@ class Signal:
     def explain(self) -> str:
         """Return a table that a person can read: each term from score to value, and the inputs."""
         rows: list[tuple[str, ...]] = [("term", "score", "clamped", "weight", "value")]
-        rows += [(t.name, *(_shown(number) for number in t[1:])) for t in self.terms]
-        total = ("total", "", "", "", _shown(self.total))
+        rows += [(t.name, *(_format_value(number) for number in t[1:])) for t in self.terms]
+        total = ("total", "", "", "", _format_value(self.total))
         widths = [max(len(row[i]) for row in [*rows, total]) for i in range(5)]
         rule = "  ".join("─" * width for width in widths)
-        lines = [f"{self.reward} {self.version}", _line(rows[0], widths), rule]
-        lines += [_line(row, widths) for row in rows[1:]]
+        lines = [f"{self.reward} {self.version}", _format_line(rows[0], widths), rule]
+        lines += [_format_line(row, widths) for row in rows[1:]]
         grouped: dict[str, list[str]] = {}
         for name, value in self.inputs.items():
-            grouped.setdefault(name.partition("[")[0], []).append(_shown(value))
+            grouped.setdefault(name.partition("[")[0], []).append(_format_value(value))
         joined = {name: values[0] if len(values) == 1 else f"({', '.join(values)})" for name, values in grouped.items()}
         shown = ", ".join(f"{name}={text}" for name, text in joined.items())
-        return "\n".join([*lines, rule, _line(total, widths), f"from {shown}"])
+        return "\n".join([*lines, rule, _format_line(total, widths), f"from {shown}"])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""
@@ -170,22 +173,28 @@ class Signal:
             "version": self.version,
             "fingerprint": self.fingerprint,
             "domain_fingerprint": self.domain_fingerprint,
-            "total": _plain(self.total),
-            "terms": [{key: _plain(value) for key, value in term._asdict().items()} for term in self.terms],
-            "inputs": {name: _plain(value) for name, value in self.inputs.items()},
+            "total": _to_plain(self.total),
+            "terms": [{key: _to_plain(value) for key, value in term._asdict().items()} for term in self.terms],
+            "inputs": {name: _to_plain(value) for name, value in self.inputs.items()},
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Signal":
-        """Return the signal that `to_dict` wrote; SpecError where something is missing or of the wrong kind."""
+        """Return the signal that `to_dict` wrote.
+
+        Raises:
+            SpecError: Something is missing or of the wrong kind.
+        """
         try:
             terms = [
-                TermScore(_text(t["name"]), *(_number(t[key]) for key in ("score", "clamped", "weight", "value")))
+                TermScore(
+                    _read_string(t["name"]), *(_read_number(t[key]) for key in ("score", "clamped", "weight", "value"))
+                )
                 for t in data["terms"]
             ]
-            inputs = {str(name): _value(value) for name, value in data["inputs"].items()}
-            reward, version, fingerprint, domain = (_text(data[key]) for key in _TEXTS)
-            total = _number(data["total"])
+            inputs = {str(name): _read_value(value) for name, value in data["inputs"].items()}
+            reward, version, fingerprint, domain = (_read_string(data[key]) for key in _STRINGS)
+            total = _read_number(data["total"])
             if len({term.name for term in terms}) != len(terms):
                 raise ValueError("a term is there twice")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -209,37 +218,34 @@ class Signal:
         return cls(frame, tuple(inputs.values()), tuple(outputs))
 
 
-_TEXTS = ("reward", "version", "fingerprint", "domain_fingerprint")
-
-
-def _shown(value: float | bool | str) -> str:
+def _format_value(value: float | bool | str) -> str:
     return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)  # + 0.0: no "-0"
 
 
-def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+def _format_line(cells: tuple[str, ...], widths: list[int]) -> str:
     first = cells[0].ljust(widths[0])
     return "  ".join([first, *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]).rstrip()
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return {"number": str(value)} if isinstance(value, float) and math.isinf(value) else value
 
 
-def _text(value: Any) -> str:
+def _read_string(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
+        raise ValueError(f"{value!r} is not a string")
     return value
 
 
-def _number(value: Any) -> float:
+def _read_number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("a finite number is needed")
     return float(value)
 
 
-def _value(value: Any) -> Any:
-    if value in ({"number": "inf"}, {"number": "-inf"}):  # a text may be a category
+def _read_value(value: Any) -> Any:
+    if value in ({"number": "inf"}, {"number": "-inf"}):  # a string may be a category
         return float(value["number"])
     if not isinstance(value, bool | int | float | str):
-        raise ValueError(f"{value!r} is not a number, flag or text")
+        raise ValueError(f"{value!r} is not a number, bool or string")
     return value

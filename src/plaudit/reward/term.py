@@ -1,20 +1,17 @@
 """A term: a plain Python function with a weight and clamps."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import NAME, RESERVED
-from plaudit.language.numbers import constant_number, exact
+from plaudit.language.field import NAME, RESERVED, to_number, validate_number, validate_parameter
+from plaudit.language.functions import read_term
 from plaudit.language.program import Builder
-from plaudit.language.read import read_term
 from plaudit.language.reader import Scope
-from plaudit.language.signature import check_signature
-from plaudit.language.source import Source, source_of
-from plaudit.reward.allow import checked_allow
+from plaudit.language.source import Source, read_source, validate_signature
+from plaudit.reward.declared import validate_allow
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]
 PARAMETERS = ("weight", "low", "high")
@@ -44,7 +41,7 @@ class Term:
     """What it reads: `distance`, `prev.tokens_used`."""
     source: Source | None = field(default=None, repr=False, compare=False)
     constants: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
-    """Keyword-only parameters whose default is a table or a text: constants of the term."""
+    """Keyword-only parameters whose default is a table or a string: constants of the term."""
     allow: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Findings that are meant to be, by the code of their rule, each with the reason."""
 
@@ -61,12 +58,12 @@ class Term:
             value = getattr(self, name)
             if value is None and name != "weight":
                 continue
-            object.__setattr__(self, name, plain_number(f"{self.name}.{name}", value))
+            object.__setattr__(self, name, validate_number(f"{self.name}.{name}", value))
         if self.low is not None and self.high is not None and self.low > self.high:
             raise DefinitionError(f"term {self.name!r}: low={self.low} is above high={self.high}")
         if self.kind not in (None, *get_args(Intent)):
             raise DefinitionError(f"term {self.name!r}: kind={self.kind!r} is not one of {', '.join(get_args(Intent))}")
-        object.__setattr__(self, "allow", checked_allow(f"term {self.name!r}", self.allow))
+        object.__setattr__(self, "allow", validate_allow(f"term {self.name!r}", self.allow))
 
     def __call__(self, *inputs: Any, **knobs: Any) -> Any:
         """Return what the plain function returns, unchecked."""
@@ -97,25 +94,14 @@ class Term:
         return own | {f"{self.name}.{name}": value for name in PARAMETERS if (value := getattr(self, name)) is not None}
 
     def with_values(self, values: Mapping[str, float | bool]) -> "Term":
-        """Return this term with other knobs, weight or clamps."""
+        """Return this term with other numbers.
+
+        Args:
+            values: Knobs by their plain names, and `weight`, `low` or `high`.
+        """
         own: dict[str, Any] = {name: value for name, value in values.items() if name in PARAMETERS}
         knobs = {name: values.get(name, value) for name, value in self.knobs.items()}
         return replace(self, **own, knobs=MappingProxyType(knobs))
-
-
-def checked_number(name: str, value: object) -> float | bool:
-    """Return a parameter's value as plain Python; DefinitionError unless it is a finite number or a flag."""
-    number = constant_number(value)
-    if number is None or not exact(number) or not math.isfinite(number):
-        raise DefinitionError(f"{name}={value!r} must be a finite number")
-    return number if isinstance(number, bool) else float(number)
-
-
-def plain_number(name: str, value: object) -> float:
-    """Return a number as plain Python; DefinitionError unless it is finite, and no flag."""
-    if isinstance(value, bool):
-        raise DefinitionError(f"{name}={value!r} must be a number, and this is a flag")
-    return float(checked_number(name, value))
 
 
 @overload
@@ -149,6 +135,23 @@ def term(
 ) -> Term | Callable[[Callable[..., Any]], Term]:
     """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
 
+    Args:
+        function: The function, where the decorator is used bare: `@term`.
+        weight: What the score is multiplied by; a negative one makes a penalty.
+        low: The smallest score that counts; lower ones are held there.
+        high: The largest score that counts.
+        terminal: Whether the term is scored only when the episode ends.
+        name: The name of the term, if not that of the function.
+        kind: What the term is meant to be, for checks.
+        allow: Findings that are meant to be: the code of each rule, with the reason.
+
+    Returns:
+        The term; or, with options, the decorator that makes it.
+
+    Raises:
+        ReadError: The function uses something that is not part of the language.
+        DefinitionError: A name or a number cannot work.
+
     >>> @term(weight=-1.0, high=10.0)
     ... def effort(torque, *, scale=2.0):
     ...     return scale * abs(torque)
@@ -157,8 +160,8 @@ def term(
     """
 
     def decorate(plain: Callable[..., Any]) -> Term:
-        source = source_of(plain)
-        check_signature(source)
+        source = read_source(plain)
+        validate_signature(source)
         title = name or source.name
         defaults = source.function.__kwdefaults__ or {}
         names = [argument.arg for argument in source.tree.args.kwonlyargs]
@@ -170,9 +173,9 @@ def term(
                     f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter"
                 )
         knobs = {
-            knob: checked_number(f"{title}.{knob}", defaults[knob])
+            knob: validate_parameter(f"{title}.{knob}", defaults[knob])
             for knob in names
-            if knob in defaults and constant_number(defaults[knob]) is not None
+            if knob in defaults and to_number(defaults[knob]) is not None
         }
         constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
         everything = {knob: defaults.get(knob) for knob in names}

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from plaudit.errors import MissingExtra, TargetError, did_you_mean
 from plaudit.language.program import Program
-from plaudit.targets.scores import Scores
+from plaudit.targets.compiled import Scores
 
 Target = Literal["python", "numba", "numpy", "jax", "torch", "sql"]
 OnBad = Literal["raise", "mask"]
@@ -25,7 +25,7 @@ __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 
 
 def compile_program(program: Program, target: str, *, on_bad: str = "raise", **options: Any) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or for "sql" texts."""
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or for "sql" text."""
     if target not in _CLASSES:
         raise TargetError(
             f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."

@@ -4,42 +4,52 @@ Both branches of a choice are computed, so every operation is written to be harm
 gradients finite in the branch not taken.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from plaudit.errors import InputError, OutOfRange, ShapeMismatch, WrongType
+from plaudit.errors import ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.language.sure import open_guards
-from plaudit.targets.door import none_given
-from plaudit.targets.emit import Code, Spelling, emit, literal
-from plaudit.targets.layout import Layout
-from plaudit.targets.refuse import Refusal
-from plaudit.targets.rows import places
-from plaudit.targets.scalar import function
+from plaudit.language.static import list_open_guards
+from plaudit.targets.compiled import Layout
+from plaudit.targets.emit import FUNCTIONS, Code, Spelling, build_function, emit, format_end, format_literal
+from plaudit.targets.inputs import list_slots, make_none_error
+
+CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
+
+
+def _format_domain(domain: n.Domain) -> str:
+    """Return the test that {0} is inside a domain, on a whole column."""
+    if domain == n.FINITE:
+        return "isfinite({0})"
+    below, above = (">" if domain.open_low else ">="), ("<" if domain.open_high else "<=")
+    tests = [f"({{0}} {below} {domain.low:g})"] if domain.low > -math.inf else []
+    tests += [f"({{0}} {above} {format_end(domain.high)})"] if domain.high < math.inf or domain.open_high else []
+    return " & ".join(tests)
+
+
+def _format_function(kind: type[n.Node]) -> str:
+    """Return a function whose argument is replaced by a harmless one outside the domain."""
+    name = kind.function.removeprefix("math.")
+    if kind.domain is None:
+        return f"{name}({{0}})"
+    return f"{name}(where({_format_domain(kind.domain)}, {{0}}, {'one' if kind.harmless else 'zero'}))"
+
 
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
+_ABOVE_ZERO = "({0} > 0) & ({0} < inf)"
 
 OPERATIONS: dict[type[n.Node], str] = {
+    **{kind: _format_function(kind) for kind in FUNCTIONS},
     n.Neg: "(-{0})",
-    n.Abs: "absolute({0})",
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
-    n.Sqrt: "where(({0} > 0) & ({0} < inf), sqrt(where(({0} > 0) & ({0} < inf), {0}, one)), zero)",
-    n.Exp: "exp(where({0} <= largest_exponent, {0}, zero))",
-    n.Expm1: "expm1(where({0} <= largest_exponent, {0}, zero))",
-    n.Log: "log(where(({0} > 0) & ({0} < inf), {0}, one))",
-    n.Log1p: "log1p(where(({0} > -1) & ({0} < inf), {0}, zero))",
-    n.Sin: "sin(where(isfinite({0}), {0}, zero))",
-    n.Cos: "cos(where(isfinite({0}), {0}, zero))",
-    n.Tanh: "tanh({0})",
-    n.Floor: "floor(where(isfinite({0}), {0}, zero))",
-    n.Ceil: "ceil(where(isfinite({0}), {0}, zero))",
-    n.Round: "rint(where(isfinite({0}), {0}, zero))",
+    n.Sqrt: f"where({_ABOVE_ZERO}, sqrt(where({_ABOVE_ZERO}, {{0}}, one)), zero)",  # its slope at 0 is infinite
     n.IsInf: "isinf({0})",
     n.IsFinite: "isfinite({0})",
     n.Add: "({0} + {1})",
@@ -64,25 +74,21 @@ OPERATIONS: dict[type[n.Node], str] = {
 }
 
 DEFINED: dict[type[n.Node], str] = {
-    n.Sqrt: "(({0} >= 0) & ({0} < inf))",
-    n.Exp: "({0} <= largest_exponent)",
-    n.Expm1: "({0} <= largest_exponent)",
-    n.Log: "(({0} > 0) & ({0} < inf))",
-    n.Log1p: "(({0} > -1) & ({0} < inf))",
-    **dict.fromkeys((n.Sin, n.Cos, n.Floor, n.Ceil, n.Round), "isfinite({0})"),
+    **{kind: f"({_format_domain(kind.domain)})" for kind in FUNCTIONS if kind.domain is not None},
     **dict.fromkeys((n.Div, n.FloorDiv, n.Mod), "({1} != 0)"),
-    n.Item: f"({_INSIDE} & whole({{0}}))",
+    n.Item: f"({_INSIDE} & is_integer({{0}}))",
 }
 
-FUNCTIONS = (
-    *("where", "absolute", "logical_not", "isinf", "isfinite", "floor", "ceil", "rint", "floor_divide", "remainder"),
-    *("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh"),
-)
-"""What the spellings call; each library has all of them, under these names or close ones."""
+_NAMES = {"round": "rint"}
+"""Functions that array libraries call something else."""
 
-NOT_FINITE = {"inf": float("inf"), "nan": float("nan")}
 
-CATEGORY_HINT = "Turn texts into positions once, with reward.encode(columns)."
+def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
+    functions = [kind.function.removeprefix("math.") for kind in FUNCTIONS]
+    called = [*functions, "where", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
+    found = {name: getattr(library, _NAMES.get(name, name)) for name in called if name not in names}
+    return {**found, "inf": math.inf, "nan": math.nan, **names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,24 +111,24 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     constants: dict[str, float | bool] = {}
     names_of: dict[str, str] = {}
 
-    def named(value: float | bool) -> str:
+    def name_constant(value: float | bool) -> str:
         name = names_of.setdefault(repr(value), f"c{len(names_of)}")
         constants[name] = value
         return name
 
-    spelling = Spelling(OPERATIONS, DEFINED, literal if inline else named)
-    guards = open_guards(program, ranges=guard, exact=inline)
-    code = Code() if inline else _safe_inputs(program, guards[: len(program.ranges) if guard else 0], spelling)
+    spelling = Spelling(OPERATIONS, DEFINED, format_literal if inline else name_constant)
+    guards = list_open_guards(program, ranges=guard, exact=inline)
+    code = Code() if inline else _write_safe_inputs(program, guards[: len(program.ranges) if guard else 0], spelling)
     code = emit(program, [*layout.roots, *guards], spelling, code)
     arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
     lines = ["ok = True", *(f"ok = ok & {code.texts[at]}" for at in guards)]
     outputs = "".join(f"{code.texts[root]}, " for root in layout.roots)
-    made = function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], {**names, **NOT_FINITE})
+    made = build_function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], names)
     return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
 
 
-def _safe_inputs(program: Program, ranges: Sequence[int], spelling: Spelling) -> Code:
+def _write_safe_inputs(program: Program, ranges: Sequence[int], spelling: Spelling) -> Code:
     """Return code that tests each range and puts a harmless value where it fails.
 
     The row is masked either way; without this its NaN would reach the gradient of every parameter and input.
@@ -151,26 +157,26 @@ def gather(
     conditions: dict[str, Any] = {}
     arguments = []
     shapes: dict[str, tuple[int, ...]] = {}
-    for place in places(program):
-        name = place.name if place.name in given else place.column
-        vector = place.entry is not None and name == place.column
+    for slot in list_slots(program):
+        name = slot.name if slot.name in given else slot.column
+        vector = slot.entry is not None and name == slot.column
         if name not in converted:
-            converted[name], exact = convert(name, place.field, given[name])
+            converted[name], exact = convert(name, slot.field, given[name])
             shape = tuple(converted[name].shape)
-            if vector and (not shape or shape[-1] != place.field.length):
+            if vector and (not shape or shape[-1] != slot.field.length):
                 raise ShapeMismatch(
-                    f"reward {program.name!r}, field {name!r}: its last axis must hold {place.field.length} values, "
+                    f"reward {program.name!r}, field {name!r}: its last axis must hold {slot.field.length} values, "
                     f"and the shape is {shape}."
                 )
             if exact is not None:
                 conditions[name] = exact.all(-1) if vector else exact
-        array = converted[name][..., place.entry] if vector else converted[name]
+        array = converted[name][..., slot.entry] if vector else converted[name]
         arguments.append(array)
         shapes[name] = tuple(array.shape)
-    return arguments, conditions, common_shape(program.name, shapes)
+    return arguments, conditions, find_common_shape(program.name, shapes)
 
 
-def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """Return the one shape that all columns have; single values stand for every row."""
     found = {shape for shape in shapes.values() if shape}
     if len(found) > 1:
@@ -179,10 +185,10 @@ def common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, 
     return found.pop() if found else ()
 
 
-def as_array(reward: str, name: str, field: Field, value: Any) -> Any:
+def to_array(reward: str, name: str, field: Field, value: Any) -> Any:
     """Return a list, number or array as a NumPy array, None replaced by what stands in for it."""
     if np.ma.is_masked(value):
-        raise none_given(reward, name)
+        raise make_none_error(reward, name)
     try:
         column = np.asarray(value)
     except ValueError:
@@ -190,30 +196,14 @@ def as_array(reward: str, name: str, field: Field, value: Any) -> Any:
     if column.dtype.kind != "O" or not any(entry is None for entry in column.reshape(-1)):
         return column if column.dtype.isnative else column.astype(column.dtype.newbyteorder("="))
     if field.missing is None:
-        raise none_given(reward, name)
+        raise make_none_error(reward, name)
     stand_in = field.labels.index(str(field.missing)) if field.kind == "category" else field.missing
     filled = [stand_in if entry is None else entry for entry in column.reshape(-1)]
     return np.asarray(filled).reshape(column.shape)
 
 
-def wrong_dtype(reward: str, name: str, field: Field, dtype: object) -> WrongType:
+def make_dtype_error(reward: str, name: str, field: Field, dtype: object) -> WrongType:
     """Return the error for a column of the wrong kind."""
     hint = CATEGORY_HINT if field.kind == "category" else "Convert the column before scoring."
-    wanted = "positions (whole numbers) of a category" if field.kind == "category" else f"a {field.kind}"
+    wanted = "positions (integers) of a category" if field.kind == "category" else f"a {field.kind}"
     return WrongType(f"reward {reward!r}, field {name!r}: a column of {dtype} is not {wanted}. {hint}")
-
-
-def first_bad(
-    program: Program, arguments: Iterable[Any], bad: int, *, guard: bool, exact: Mapping[str, Any]
-) -> InputError:
-    """Return the error for the row at the flat position `bad`, the first that `ok` refuses."""
-    for name, condition in exact.items():
-        if not condition.reshape(-1)[bad if condition.shape else 0]:
-            flag = any(place.column == name and place.field.kind == "flag" for place in places(program))
-            problem = "is neither 0 nor 1" if flag else "is a whole number that the dtype cannot hold exactly"
-            return OutOfRange(f"reward {program.name!r}, field {name!r}, row {bad}: the value {problem}.")
-    row = []
-    for array in arguments:
-        value = array.reshape(-1)[bad if array.shape else 0].item()
-        row.append(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
-    return Refusal(program, ranges=guard)(row, place=f", row {bad}")

@@ -1,8 +1,11 @@
-"""What every compiled reward keeps: its Program and how it was asked for, so that it can travel to another process."""
+"""What all compiled rewards share: what they keep, the scores they return, and the limits of float types."""
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from plaudit.language.nodes import LARGEST_EXPONENT
 from plaudit.language.program import Program
 
 
@@ -19,9 +22,83 @@ class Compiled:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the Program, not the generated code."""
-        return rebuilt, (type(self), self.program, dict(self._options))
+        return rebuild, (type(self), self.program, dict(self._options))
 
 
-def rebuilt(kind: type[Any], program: Program, options: Mapping[str, Any]) -> Any:
+def rebuild(kind: type[Any], program: Program, options: Mapping[str, Any]) -> Any:
     """Return a compiled reward of another process, compiled again in this one."""
     return kind(program, **options)
+
+
+class Scores(NamedTuple):
+    """The total, each term's value and score, and whether the row counts.
+
+    Numbers for one row, arrays for a batch. Every term is always there. Where `ok` is false all numbers are NaN.
+    """
+
+    total: Any
+    values: dict[str, Any]
+    scores: dict[str, Any]
+    ok: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The distinct outputs of a Program, in order, and where each name finds its own."""
+
+    roots: tuple[int, ...]
+    names: tuple[str, ...]
+    """The first name of each root: `total`, `safety.value` …"""
+    terms: tuple[str, ...]
+    total: int
+    values: tuple[int, ...]
+    scores: tuple[int, ...]
+    clamped: tuple[int, ...]
+
+    @classmethod
+    def of(cls, program: Program, *, clamped: bool = True) -> "Layout":
+        """Return the layout of every output; without `clamped`, of what `Scores` holds."""
+        parts = ("value", "score", "clamped") if clamped else ("value", "score")
+        wanted = ["total", *(f"{term}.{part}" for part in parts for term in program.terms)]
+        roots: dict[int, str] = {}
+        for name in wanted[1:]:
+            roots.setdefault(program.outputs[name], name)
+        order = [program.outputs["total"], *roots]  # a total may be scaled in place: it shares with no term
+
+        def at(part: str) -> tuple[int, ...]:
+            if part not in parts:
+                return ()
+            return tuple(1 + list(roots).index(program.outputs[f"{term}.{part}"]) for term in program.terms)
+
+        return cls(tuple(order), ("total", *roots.values()), program.terms, 0, at("value"), at("score"), at("clamped"))
+
+    def to_scores(self, outputs: Sequence[Any], ok: Any, *, kind: type[dict[str, Any]] = dict) -> Scores:
+        """Return the outputs of a compiled function by name, in dictionaries of `kind`."""
+        return Scores(
+            outputs[self.total],
+            kind((term, outputs[at]) for term, at in zip(self.terms, self.values, strict=True)),
+            kind((term, outputs[at]) for term, at in zip(self.terms, self.scores, strict=True)),
+            ok,
+        )
+
+
+class Limits(NamedTuple):
+    """What a floating-point type can hold."""
+
+    integer: int
+    """Integers up to here are all held exactly."""
+    exponent: float
+    """The largest argument whose exponential is finite."""
+    largest: float
+
+    def fit(self, value: float | bool) -> float | bool:
+        """Return a constant as this type holds it; infinite where it is too large."""
+        return math.copysign(math.inf, value) if abs(value) > self.largest else value
+
+
+FLOATS = {
+    "float64": Limits(2**53, LARGEST_EXPONENT, 1.7976931348623157e308),
+    "float32": Limits(2**24, 88.72283, 3.4028234663852886e38),
+    "bfloat16": Limits(2**8, 88.5, 3.3895313892515355e38),
+    "float16": Limits(2**11, 11.0859375, 65504.0),
+}

@@ -11,24 +11,23 @@ import numpy as np
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
-from plaudit.targets.compiled import Compiled
-from plaudit.targets.floats import FLOATS
-from plaudit.targets.rows import columns
-from plaudit.targets.scores import Scores
+from plaudit.targets.array import Generated, collect_names, gather, generate, make_dtype_error, to_array
+from plaudit.targets.compiled import FLOATS, Compiled, Scores
+from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.inputs import collect_columns
 
 
 def take(table: Any, index: Any) -> Any:
-    """Return the entries of a table at positions that are whole numbers."""
+    """Return the entries of a table at positions that are integers."""
     return table[index.astype(jnp.int32)]
 
 
-def whole(column: Any) -> Any:
-    """Return whether each entry is a whole number."""
+def is_integer(column: Any) -> Any:
+    """Return whether each entry is an integer."""
     return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
 
 
-NAMES: dict[str, Any] = {name: getattr(jnp, name) for name in FUNCTIONS} | {"take": take, "whole": whole}
+NAMES = collect_names(jnp, {"take": take, "is_integer": is_integer})
 
 
 class JaxReward(Compiled):
@@ -41,32 +40,34 @@ class JaxReward(Compiled):
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
+        self._default = generate(program.bind(), guard=guard, names=NAMES, inline=False)
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
-        given = columns(self.program, inputs)
+        given = collect_columns(self.program, inputs)
         leaves = jax.tree_util.tree_leaves(list(given.values()))
-        dtype = jax.dtypes.canonicalize_dtype(self.dtype or _floating(leaves))
-        arguments, exact, shape = gather(self.program, given, lambda *c: _convert(self.program.name, dtype, *c))
+        dtype = jax.dtypes.canonicalize_dtype(self.dtype or _find_dtype(leaves))
+        arguments, exact, shape = gather(self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c))
         made = self._default if params is None else self._general
-        values = {} if params is None else self.program.values(params)
+        values = {} if params is None else self.program.fill_params(params)
         numbers = [
             jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         ]
         limits = FLOATS[str(dtype)]
-        constants = [np.asarray(limits.fitted(c), bool if isinstance(c, bool) else dtype) for c in made.constants]
+        constants = [np.asarray(limits.fit(c), bool if isinstance(c, bool) else dtype) for c in made.constants]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
         fixed = [*constants, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
         *results, fine = made.function(*arguments, *numbers, *fixed)
         conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers)]
         ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
-        if self.on_bad == "raise" and not _traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
+        if self.on_bad == "raise" and not _is_traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
-            bound = self.program.bound({name: np.asarray(value).item() for name, value in (params or {}).items()})
-            raise first_bad(bound, [np.asarray(array) for array in arguments], bad, guard=self.guard, exact=exact)
-        return made.layout.named(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
+            bound = self.program.bind({name: np.asarray(value).item() for name, value in (params or {}).items()})
+            raise diagnose_first_bad(
+                bound, [np.asarray(array) for array in arguments], bad, guard=self.guard, exact=exact
+            )
+        return made.layout.to_scores(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
 
     @cached_property
     def _general(self) -> Generated:
@@ -74,40 +75,40 @@ class JaxReward(Compiled):
         return generate(self.program, guard=self.guard, names=NAMES, inline=False)
 
 
-def _floating(leaves: list[Any]) -> Any:
+def _find_dtype(leaves: list[Any]) -> Any:
     given = [leaf.dtype for leaf in leaves if hasattr(leaf, "dtype")]
     found = [jax.dtypes.canonicalize_dtype(dtype) for dtype in given if jnp.issubdtype(dtype, jnp.floating)]
     return jnp.result_type(*found) if found else jnp.dtype("float32")
 
 
-def _traced(tree: Any) -> bool:
+def _is_traced(tree: Any) -> bool:
     """Return whether something in a tree has no value yet, as inside `jit`, `vmap` and `grad`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _narrowed(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return whole numbers as int32, those beyond it at its ends: JAX itself would silently drop their upper bits."""
+def _narrow(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return integers as int32, those beyond it at its ends: JAX itself would silently drop their upper bits."""
     limits = np.iinfo(np.int32)
     return np.clip(column, limits.min, limits.max).astype(np.int32) if column.dtype.itemsize == 8 else column
 
 
-def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
+def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
-    if not hasattr(value, "dtype") and _traced(value):
+    if not hasattr(value, "dtype") and _is_traced(value):
         value = jnp.asarray(value)
     if not hasattr(value, "dtype") or getattr(value.dtype, "kind", "") in "OUS":
-        value = as_array(reward, name, field, value)
+        value = to_array(reward, name, field, value)
         if value.dtype.kind not in "iufb":
-            raise wrong_dtype(reward, name, field, value.dtype)
+            raise make_dtype_error(reward, name, field, value.dtype)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and jnp.asarray(0).dtype.itemsize < 8:
-        value = _narrowed(value)
+        value = _narrow(value)
     column = jnp.asarray(value)
     integer = jnp.issubdtype(column.dtype, jnp.integer)
     floating = jnp.issubdtype(column.dtype, jnp.floating)
     if field.kind == "category":
         if not integer:
-            raise wrong_dtype(reward, name, field, column.dtype)
+            raise make_dtype_error(reward, name, field, column.dtype)
         return column, None
     if field.kind == "flag":
         if column.dtype == bool:
@@ -116,8 +117,8 @@ def _convert(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tu
     if floating:
         return column.astype(dtype), None
     if not integer:
-        raise wrong_dtype(reward, name, field, column.dtype)
-    largest = FLOATS[str(dtype)].whole
+        raise make_dtype_error(reward, name, field, column.dtype)
+    largest = FLOATS[str(dtype)].integer
     if np.iinfo(column.dtype).max <= largest:
         return column.astype(dtype), None
     signed = jnp.issubdtype(column.dtype, jnp.signedinteger)

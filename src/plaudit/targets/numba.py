@@ -8,17 +8,15 @@ import numba
 import numpy as np
 
 from plaudit.language.program import Program
-from plaudit.language.sure import open_guards
-from plaudit.targets.array import first_bad, gather
-from plaudit.targets.compiled import Compiled
-from plaudit.targets.emit import emit
-from plaudit.targets.layout import Layout
-from plaudit.targets.numpy import buffers, convert
-from plaudit.targets.rows import columns
-from plaudit.targets.scalar import NAMES, SCALAR, function
-from plaudit.targets.scores import Scores
+from plaudit.language.static import list_open_guards
+from plaudit.targets.array import gather
+from plaudit.targets.compiled import Compiled, Layout, Scores
+from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
+from plaudit.targets.inputs import collect_columns
+from plaudit.targets.numpy import allocate_buffers, convert_column
 
-_NAMES = {**NAMES, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "numba": numba}
+_NAMES = {**SCALAR_NAMES, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "numba": numba}
 """As in Python, but for rounding: Numba's own returns 64-bit integers, which overflow."""
 
 
@@ -29,18 +27,20 @@ class NumbaReward(Compiled):
         """Compile `program` on the first call; without `guard`, declared ranges are not checked."""
         super().__init__(program, guard=guard, on_bad=on_bad, parallel=parallel)
         self.parallel = parallel
-        self.layout = Layout.of(program.bound(), clamped=False)
+        self.layout = Layout.of(program.bind(), clamped=False)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         name = self.program.name
-        arguments, exact, shape = gather(self.program, columns(self.program, inputs), lambda *c: convert(name, *c))
+        arguments, exact, shape = gather(
+            self.program, collect_columns(self.program, inputs), lambda *c: convert_column(name, *c)
+        )
         size = int(np.prod(shape, dtype=np.int64))
         layout, loop = self._default if params is None else self._general
-        numbers = [] if params is None else list(self.program.values(params).values())
-        outputs, ok = buffers(layout, size, shape, out)
+        numbers = [] if params is None else list(self.program.fill_params(params).values())
+        outputs, ok = allocate_buffers(layout, size, shape, out)
         flat = [
             np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array) for array in arguments
         ]
@@ -51,23 +51,23 @@ class NumbaReward(Compiled):
             for output in outputs:
                 output[~fine] = np.nan
         if self.on_bad == "raise" and not ok.all():
-            bound = self.program.bound(params)
-            raise first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard, exact=exact)
-        return layout.named([output.reshape(shape) for output in outputs], ok.reshape(shape))
+            bound = self.program.bind(params)
+            raise diagnose_first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard, exact=exact)
+        return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape))
 
     @cached_property
     def _default(self) -> tuple[Layout, Any]:
-        return self._loop(self.program.bound())
+        return self._build_loop(self.program.bind())
 
     @cached_property
     def _general(self) -> tuple[Layout, Any]:
         """The loop that takes parameters as further arguments, made when first needed."""
-        return self._loop(self.program)
+        return self._build_loop(self.program)
 
-    def _loop(self, program: Program) -> tuple[Layout, Any]:
+    def _build_loop(self, program: Program) -> tuple[Layout, Any]:
         """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
-        guards = open_guards(program, ranges=self.guard)
+        guards = list_open_guards(program, ranges=self.guard)
         code = emit(program, [*layout.roots, *guards], SCALAR)
         inputs = [f"x{i}" for i in range(len(program.inputs))]
         outputs = [f"o{i}" for i in range(len(layout.roots))]
@@ -78,14 +78,14 @@ class NumbaReward(Compiled):
         fine = " and ".join(code.texts[at] for at in guards) or "True"
         writes = [f"{o}[i] = {code.texts[root]}" for o, root in zip(outputs, layout.roots, strict=True)]
         masks = [f"{o}[i] = nan" for o in outputs]
-        body = [*reads, *code.lines, f"if {fine}:", *_indented([*writes, "ok[i] = True"])]
-        body += ["else:", *_indented([*masks, "ok[i] = False"])] if guards else []
+        body = [*reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
+        body += ["else:", *_indent([*masks, "ok[i] = False"])] if guards else []
         arguments = ["size", *(f"a{i}" for i in range(len(inputs))), *(f"p{i}" for i in range(len(program.params)))]
-        lines = ["for i in numba.prange(size):", *_indented(body)]
+        lines = ["for i in numba.prange(size):", *_indent(body)]
         tables = {name: np.asarray(table) for name, table in code.tables.items()}
-        made = function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **tables})
+        made = build_function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **tables})
         return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
 
 
-def _indented(lines: list[str]) -> list[str]:
+def _indent(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]

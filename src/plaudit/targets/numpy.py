@@ -1,5 +1,6 @@
 """The `numpy` target: a batch of columns in chunks that stay in the cache, float64, bit for bit what Python gives."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -8,14 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import TargetError
-from plaudit.language.field import LARGEST_WHOLE, Field
+from plaudit.language.field import LARGEST_INTEGER, Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, Generated, as_array, first_bad, gather, generate, wrong_dtype
-from plaudit.targets.compiled import Compiled
-from plaudit.targets.floats import FLOATS
-from plaudit.targets.layout import Layout
-from plaudit.targets.rows import columns
-from plaudit.targets.scores import Scores
+from plaudit.targets.array import (
+    DEFINED,
+    OPERATIONS,
+    Generated,
+    collect_names,
+    gather,
+    generate,
+    make_dtype_error,
+    to_array,
+)
+from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
+from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.emit import Spelling, build_function, emit, format_literal
+from plaudit.targets.inputs import collect_columns
 
 CHUNK = 16_384
 """Rows at a time: 128 KiB a column, so that intermediate results stay in the cache."""
@@ -24,17 +33,17 @@ Array = NDArray[Any]
 
 
 def take(table: Array, index: Array) -> Array:
-    """Return the entries of a table at positions that are whole numbers."""
+    """Return the entries of a table at positions that are integers."""
     picked: Array = table[np.asarray(index).astype(np.intp)]
     return picked
 
 
-def whole(column: Array) -> Any:
-    """Return whether each entry is a whole number."""
+def is_integer(column: Array) -> Any:
+    """Return whether each entry is an integer."""
     return True if np.asarray(column).dtype.kind in "iub" else column == np.floor(column)
 
 
-NAMES: dict[str, Any] = {name: getattr(np, name) for name in FUNCTIONS} | {"take": take, "whole": whole}
+NAMES = collect_names(np, {"take": take, "is_integer": is_integer})
 
 
 class NumpyReward(Compiled):
@@ -46,22 +55,22 @@ class NumpyReward(Compiled):
         if chunk < 1:
             raise TargetError(f"chunk={chunk} must be at least 1")
         self.chunk = chunk
-        self._bound = program.bound()
+        self._bound = program.bind()
         self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
-        arguments, exact, shape = gather(self.program, columns(self.program, inputs), self._convert)
+        arguments, exact, shape = gather(self.program, collect_columns(self.program, inputs), self._convert)
         made = self._default if params is None else self._general
-        numbers = [] if params is None else list(self.program.values(params).values())
+        numbers = [] if params is None else list(self.program.fill_params(params).values())
         tables = [np.asarray(table) for table in made.tables]
         fixed = [*numbers, *made.constants, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
         size = int(np.prod(shape, dtype=np.int64))
         flat = [array.reshape(-1) if array.shape else array for array in arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
-        outputs, ok = buffers(made.layout, size, shape, out)
+        outputs, ok = allocate_buffers(made.layout, size, shape, out)
         for start in range(0, size, self.chunk):
             rows = slice(start, min(start + self.chunk, size))
             with np.errstate(all="ignore"):
@@ -72,11 +81,11 @@ class NumpyReward(Compiled):
                 output[rows] = result
             ok[rows] = fine
             if not np.all(fine):
-                self._bad(flat, outputs, ok, rows, params, exact)
+                self._handle_bad(flat, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
-        return made.layout.named(shaped, ok.reshape(shape))
+        return made.layout.to_scores(shaped, ok.reshape(shape))
 
-    def _bad(
+    def _handle_bad(
         self,
         flat: Sequence[Array],
         outputs: Sequence[Array],
@@ -88,8 +97,8 @@ class NumpyReward(Compiled):
         """Raise for the first bad row of a chunk, or mask all of them."""
         bad = np.flatnonzero(~ok[rows])
         if self.on_bad == "raise":
-            bound = self._bound if params is None else self.program.bound(params)
-            raise first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard, exact=exact)
+            bound = self._bound if params is None else self.program.bind(params)
+            raise diagnose_first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard, exact=exact)
         for output in outputs:
             output[rows][bad] = np.nan
 
@@ -99,46 +108,95 @@ class NumpyReward(Compiled):
         return generate(self.program, guard=self.guard, names=NAMES, inline=True)
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
-        return convert(self.program.name, name, field, value)
+        return convert_column(self.program.name, name, field, value)
 
 
-def convert(reward: str, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
+def convert_column(reward: str, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
     """Return a column as float64, flags or positions, and where it was exact; None where it always is."""
     if isinstance(value, str) and field.kind == "category" and value in field.labels:
         return np.asarray(field.labels.index(value)), None  # a default
-    column = as_array(reward, name, field, value)
+    column = to_array(reward, name, field, value)
     kind = column.dtype.kind
     if column.size == 0 and kind == "f":
         return column.astype({"number": np.float64, "flag": np.bool_, "category": np.intp}[field.kind]), None
     if field.kind == "category":
         if kind not in "iu":
-            raise wrong_dtype(reward, name, field, column.dtype)
+            raise make_dtype_error(reward, name, field, column.dtype)
         return column, None
     if field.kind == "flag":
         if kind == "b":
             return column, None
         if kind not in "iuf":
-            raise wrong_dtype(reward, name, field, column.dtype)
+            raise make_dtype_error(reward, name, field, column.dtype)
         return column != 0, (column == 0) | (column == 1)
     if kind == "f":
         return column.astype(np.float64, copy=False), None
     if kind not in "iu":
-        raise wrong_dtype(reward, name, field, column.dtype)
-    exact = None if column.dtype.itemsize < 8 else (column <= LARGEST_WHOLE) & (column >= -LARGEST_WHOLE)
+        raise make_dtype_error(reward, name, field, column.dtype)
+    exact = None if column.dtype.itemsize < 8 else (column <= LARGEST_INTEGER) & (column >= -LARGEST_INTEGER)
     return column.astype(np.float64), exact
 
 
-def buffers(layout: Layout, size: int, shape: tuple[int, ...], out: Scores | None) -> tuple[list[Array], Array]:
+def allocate_buffers(
+    layout: Layout, size: int, shape: tuple[int, ...], out: Scores | None
+) -> tuple[list[Array], Array]:
     """Return flat arrays to write outputs and `ok` to: new ones, or those of `out`."""
     if out is None:
         return [np.empty(size) for _ in layout.roots], np.empty(size, np.bool_)
-    places: dict[int, Array] = {layout.total: out.total}
+    given: dict[int, Array] = {layout.total: out.total}
     for part, ats in ((out.values, layout.values), (out.scores, layout.scores)):
-        places |= {at: part[term] for term, at in zip(layout.terms, ats, strict=True)}
-    arrays = [places[at] for at in range(len(layout.roots))]
+        given |= {at: part[term] for term, at in zip(layout.terms, ats, strict=True)}
+    arrays = [given[at] for at in range(len(layout.roots))]
     for at, array in enumerate(arrays):  # outputs that shared an array, and differ under other parameters
         if any(array is earlier for earlier in arrays[:at]):
             arrays[at] = np.empty(shape)
     if any(array.shape != shape or array.dtype != np.float64 for array in arrays):
         raise ValueError(f"out= holds arrays of shape {out.total.shape}; this batch has shape {shape}")
     return [array.reshape(-1) for array in arrays], out.ok.reshape(-1)
+
+
+class ReasonCounter:
+    """Counts the reasons for which rows of one Program are bad; what it needs to find out is generated once."""
+
+    def __init__(self, program: Program) -> None:
+        """Explain rows of `program`."""
+        self.program = program
+        bound = program.bind()
+        self._guards = bound.guards()
+        roots = [guard.node for guard in self._guards]
+        code = emit(bound, roots, Spelling(OPERATIONS, DEFINED, format_literal))
+        self._tables = [np.asarray(table) for table in code.tables.values()]
+        names = [*(f"x{i}" for i in range(len(program.inputs))), *code.tables, "zero", "one", "largest_exponent"]
+        held = "".join(f"{code.texts[root]}, " for root in roots)
+        self._holds = build_function("holds", names, [*code.lines, f"return ({held})"], NAMES)
+
+    def __call__(self, inputs: Mapping[str, Any]) -> Counter[str]:
+        """Return how many of these rows, all of them bad, are so for which reason."""
+        name = self.program.name
+        arguments, exact, shape = gather(
+            self.program, collect_columns(self.program, inputs), lambda *c: convert_column(name, *c)
+        )
+        left = np.ones(shape, bool)
+        found: Counter[str] = Counter()
+        for column, fine in exact.items():
+            _count_reason(
+                found, f"{column} is not a number or bool that a float holds exactly", left, ~np.asarray(fine)
+            )
+        for argument, (column, field) in zip(arguments, self.program.inputs.items(), strict=True):
+            if field.kind == "number" and column not in self.program.terminal:
+                _count_reason(found, f"{column} is NaN", left, np.isnan(argument))
+        with np.errstate(all="ignore"):
+            holds = self._holds(*arguments, *self._tables, 0.0, 1.0, FLOATS["float64"].exponent)
+        for guard, held in zip(self._guards, holds, strict=True):
+            _count_reason(found, f"{guard.where} {guard.why}", left, np.logical_not(held))
+        _count_reason(found, "another reason", left, True)
+        return found
+
+
+def _count_reason(found: Counter[str], reason: str, left: Any, rows: Any) -> None:
+    """Count the rows that are left and bad for a reason; they are left no more."""
+    hit = left & rows
+    number = int(np.count_nonzero(hit))
+    if number:
+        found[reason] += number
+        left &= ~hit

@@ -1,22 +1,24 @@
-"""The `python` target: one generated function for the whole reward, one row at a time, every bad row refused."""
+"""The `python` target: one generated function for the whole reward, one row at a time, every bad row refused.
+
+The generated function begins with a fast path: lines that read each input, check its name and kind, and convert what
+is unusual. The usual row — the right names, floats, bools, known strings — costs a few tests. Anything else makes a
+line raise one of `UNUSUAL`, and `PythonReward.convert_row` handles other shapes or says what is amiss.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 from plaudit.errors import InputError, ShapeMismatch, UnknownInput
+from plaudit.language.field import LARGEST_INTEGER
 from plaudit.language.program import Program
-from plaudit.language.sure import Sure, surely
-from plaudit.targets.compiled import Compiled
-from plaudit.targets.door import converter
-from plaudit.targets.emit import Code, emit
-from plaudit.targets.entrance import UNUSUAL, entrance
-from plaudit.targets.layout import Layout
-from plaudit.targets.refuse import Refusal
-from plaudit.targets.rows import Place, columns, places
-from plaudit.targets.scalar import NAMES, SCALAR, function
-from plaudit.targets.scores import Scores
+from plaudit.language.static import StaticAnalysis, analyse_program
+from plaudit.targets.compiled import Compiled, Layout, Scores
+from plaudit.targets.diagnose import RowDiagnosis
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
+from plaudit.targets.inputs import InputSlot, collect_columns, find_default, list_slots, make_converter, read_record
 
 Row = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -26,14 +28,14 @@ class PythonReward(Compiled):
     """A reward compiled to Python.
 
     Call it with a mapping of inputs to get `Scores`. `function` is the bare generated function: inputs by position, in
-    the order of `inputs` and past the door; the total and then each term's value back. A bad row raises.
+    the order of `inputs` and converted already; the total and then each term's value back. A bad row raises.
     """
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise") -> None:
         """Compile `program`; without `guard`, declared ranges are not checked."""
         super().__init__(program, guard=guard, on_bad=on_bad)
-        self._bound = program.bound()
-        self._refusal = Refusal(self._bound, ranges=guard)
+        self._bound = program.bind()
+        self._diagnosis = RowDiagnosis(self._bound, ranges=guard)
         self.layout = Layout.of(self._bound)
         outputs = ["total", *(f"{term}.value" for term in program.terms)]
         self.function: Callable[..., Row] = self._generate(self._bound, [self._bound.outputs[name] for name in outputs])
@@ -42,46 +44,50 @@ class PythonReward(Compiled):
         """Return the scores of one row."""
         try:
             if params is None:
-                return self.layout.named(self.run(inputs), True)
-            row, values = self.row(inputs), self.program.values(params)
+                return self.layout.to_scores(self.run(inputs), True)
+            row, values = self.convert_row(inputs), self.program.fill_params(params)
             layout, general = self._general
             try:
-                return layout.named(general(*row, *values.values()), True)
+                return layout.to_scores(general(*row, *values.values()), True)
             except InputError:
-                raise Refusal(self.program.bound(params), ranges=self.guard)(row) from None
+                raise RowDiagnosis(self.program.bind(params), ranges=self.guard)(row) from None
         except InputError as error:
             if self.on_bad == "raise" or isinstance(error, UnknownInput):  # a wrong name is no bad row
                 raise
-            return self.layout.named((math.nan,) * len(self.layout.roots), False)
+            return self.layout.to_scores((math.nan,) * len(self.layout.roots), False)
 
     @property
     def source(self) -> str:
         """The generated text."""
-        return str(self.function.source)  # type: ignore[attr-defined]  # put there by `function`
+        return str(self.function.source)  # type: ignore[attr-defined]  # put there by build_function
 
-    def row(self, inputs: Any) -> Row:
-        """Return the values of `inputs` past the door, in order."""
-        flat = columns(self.program, inputs)
-        found = list(zip(places(self.program), self._converters, strict=True))
-        ended = any(convert(flat["terminal"]) for place, convert in found if place.name == "terminal")
+    def convert_row(self, inputs: Any) -> Row:
+        """Return the values of `inputs` as floats, bools and positions of categories, in order.
+
+        Raises:
+            InputError: A name or a value is not one that the reward reads.
+        """
+        flat = collect_columns(self.program, inputs)
+        found = list(zip(list_slots(self.program), self._converters, strict=True))
+        ended = any(convert(flat["terminal"]) for slot, convert in found if slot.name == "terminal")
         values = []
-        for place, convert in found:
-            value = flat.get(place.name) if place.name in flat else flat[place.column]
-            if place.name in self.program.terminal and not ended:
-                value = place.field.at_rest  # what only the end reads is nobody's business before it
-            elif place.entry is not None and place.name not in flat:
-                value = _entry(self.program, place, value)
+        for slot, convert in found:
+            value = flat.get(slot.name) if slot.name in flat else flat[slot.column]
+            if slot.name in self.program.terminal and not ended:
+                value = slot.field.at_rest  # what only the end reads is nobody's business before it
+            elif slot.entry is not None and slot.name not in flat:
+                value = _read_entry(self.program, slot, value)
             values.append(convert(value))
         return tuple(values)
 
     @cached_property
     def run(self) -> Callable[[Any], Row]:
         """The function from a mapping of inputs to every output of the layout."""
-        return self.handing(lambda row, outputs: outputs)
+        return self.build_scorer(lambda row, outputs: outputs)
 
     @cached_property
     def _converters(self) -> list[Callable[[Any], Any]]:
-        return [converter(self.program.name, name, field) for name, field in self.program.inputs.items()]
+        return [make_converter(self.program.name, name, field) for name, field in self.program.inputs.items()]
 
     @cached_property
     def _general(self) -> tuple[Layout, Callable[..., Row]]:
@@ -91,73 +97,233 @@ class PythonReward(Compiled):
 
     @cached_property
     def _everything(self) -> Callable[..., Row]:
-        """The function from a row past the door to every output of the layout."""
+        """The function from a converted row to every output of the layout."""
         return self._generate(self._bound, self.layout.roots)
 
-    def _body(self, program: Program, roots: Sequence[int], known: Set[str] = frozenset()) -> tuple[list[str], Code]:
-        """Return the statements after the door: the ranges in one test, the terms, the domains in another.
+    def _write_body(
+        self, program: Program, roots: Sequence[int], known: Set[str] = frozenset()
+    ) -> tuple[list[str], Code]:
+        """Return the statements on converted inputs: the ranges in one test, the terms, their guards in another.
 
-        Inputs in `known` have been looked up at the door, as categories always are: their range needs no test.
+        Inputs in `known` have been looked up when they were converted, as categories always are: their range needs no
+        test.
         """
         names = ", ".join(f"x{i}" for i in range(len(program.inputs)))
         known = known | {name for name, field in program.inputs.items() if field.kind == "category"}
         tests = [guard.node for guard in program.ranges if guard.where not in known] if self.guard else []
-        sure = Sure() if program.params else surely(program, ranges=self.guard, looked_up=True)
+        static = StaticAnalysis() if program.params else analyse_program(program, ranges=self.guard, looked_up=True)
         code = emit(program, tests, SCALAR)
         lines = code.lines
         code.lines = []
         if tests:
             lines.append(f"if not ({' and '.join(code.texts[test] for test in tests)}): raise bad(({names},))")
-        domain = [guard.node for guard in program.domain if guard.node not in sure.holds]
-        code = emit(program, [*roots, *domain], SCALAR, code, sure=sure.defined)
+        guards = [guard.node for guard in program.value_guards if guard.node not in static.holds]
+        code = emit(program, [*roots, *guards], SCALAR, code, defined=static.defined)
         lines += code.lines
-        if domain:
-            lines.append(f"if not ({' and '.join(code.texts[test] for test in domain)}): raise bad(({names},))")
+        if guards:
+            lines.append(f"if not ({' and '.join(code.texts[test] for test in guards)}): raise bad(({names},))")
         return lines, code
 
     def _generate(self, program: Program, roots: Sequence[int]) -> Callable[..., Row]:
-        lines, code = self._body(program, roots)
+        lines, code = self._write_body(program, roots)
         arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
         result = "".join(f"{code.texts[root]}, " for root in roots)
-        made: Callable[..., Row] = function("score", arguments, [*lines, f"return ({result})"], self._names(code))
+        made: Callable[..., Row] = build_function(
+            "score", arguments, [*lines, f"return ({result})"], self._collect_names(code)
+        )
         return made
 
-    def _names(self, code: Code) -> dict[str, Any]:
-        return {**NAMES, **code.tables, "bad": self._refusal}
+    def _collect_names(self, code: Code) -> dict[str, Any]:
+        return {**SCALAR_NAMES, **code.tables, "bad": self._diagnosis}
 
-    def handing(self, take: Callable[..., Result], *first: object, keywords: bool = False) -> Callable[..., Result]:
-        """Return the way in and the reward in one function: a mapping in, `take(*first, row, outputs)` out.
+    def build_scorer(
+        self, take: Callable[..., Result], *first: object, keywords: bool = False
+    ) -> Callable[..., Result]:
+        """Return one function from a mapping of inputs to `take(*first, row, outputs)`: conversion and reward together.
 
         With `keywords`, the inputs come in as keyword arguments instead.
         """
 
-        def slow(inputs: Any) -> Result:
-            row = self.row(inputs)
+        def score_slowly(inputs: Any) -> Result:
+            row = self.convert_row(inputs)
             return take(*first, row, self._everything(*row))
 
-        way = entrance(self.program, self._converters, keywords=keywords)
+        path = build_fast_path(self.program, self._converters, keywords=keywords)
         listed = {name for name, field in self.program.inputs.items() if field.numbers}
-        lines, code = self._body(self._bound, self.layout.roots, known=listed)
+        lines, code = self._write_body(self._bound, self.layout.roots, known=listed)
         leading = "".join(f"h{i}, " for i in range(len(first)))
         row = "".join(f"x{i}, " for i in range(len(self.inputs)))
         outputs = "".join(f"{code.texts[root]}, " for root in self.layout.roots)
-        body = [*way.lines, *lines, f"return take({leading}({row}), ({outputs}))"]
-        body = ["try:", *(f"    {line}" for line in body), f"except unusual: return slow({way.given})"]
-        seen = {**self._names(code), **way.names, "take": take, "slow": slow, "unusual": UNUSUAL}
+        body = [*path.lines, *lines, f"return take({leading}({row}), ({outputs}))"]
+        body = ["try:", *(f"    {line}" for line in body), f"except unusual: return score_slowly({path.given})"]
+        seen = {
+            **self._collect_names(code),
+            **path.names,
+            "take": take,
+            "score_slowly": score_slowly,
+            "unusual": UNUSUAL,
+        }
         seen |= {f"h{i}": value for i, value in enumerate(first)}
-        made: Callable[..., Result] = way.renamed(function("run", way.arguments, body, seen))
+        made: Callable[..., Result] = path.rename_arguments(build_function("run", path.arguments, body, seen))
         return made
 
 
-def _entry(program: Program, place: Place, vector: Any) -> Any:
+def _read_entry(program: Program, slot: InputSlot, vector: Any) -> Any:
     """Return one entry of a vector; ShapeMismatch where it is none, or not of its length."""
-    if vector is None and place.field.missing is not None:
-        return place.field.missing
+    if vector is None and slot.field.missing is not None:
+        return slot.field.missing
     sized = not isinstance(vector, str | bytes | Mapping | Set) and hasattr(vector, "__getitem__")
     length = len(vector) if sized and getattr(vector, "ndim", 1) != 0 else -1
-    if length != place.field.length:
+    if length != slot.field.length:
         given = f"{length} values" if length >= 0 else f"a {type(vector).__name__}"
         raise ShapeMismatch(
-            f"reward {program.name!r}, field {place.column!r}: {place.field.length} values are needed, {given} given."
+            f"reward {program.name!r}, field {slot.column!r}: {slot.field.length} values are needed, {given} given."
         )
-    return vector[place.entry]
+    return vector[slot.entry]
+
+
+UNUSUAL = (KeyError, TypeError, IndexError, AttributeError)
+
+RECORDS = ("prev", "curr")
+
+
+class Absent:
+    """What a keyword argument holds that was not given."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+ABSENT = Absent()
+
+
+@dataclass(slots=True)
+class FastPath:
+    """Arguments of a generated function, its first lines, and the names they use."""
+
+    arguments: list[str]
+    lines: list[str]
+    names: dict[str, Any]
+    given: str
+    """An expression for everything that was passed, for `convert_row`."""
+    vectors: dict[str, str] = field(default_factory=dict)
+    """The name of each vector that has been read."""
+    keywords: list[str] | None = None
+    """The names that the first arguments go by, where they are keyword arguments."""
+
+    def rename_arguments(self, made: Any) -> Any:
+        """Return a generated function with its keyword arguments under their real names.
+
+        The names are put into the code object as data, so no text of a reward is ever compiled.
+        """
+        if self.keywords is not None:
+            extra, *rest = made.__code__.co_varnames[len(self.keywords) :]
+            while extra in self.keywords:
+                extra += "_"
+            made.__code__ = made.__code__.replace(co_varnames=(*self.keywords, extra, *rest))
+            made.__kwdefaults__ = dict(zip(self.keywords, (made.__kwdefaults__ or {}).values(), strict=True))
+        return made
+
+
+def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]], *, keywords: bool) -> FastPath:
+    """Return the fast path for a mapping called `inputs` or, with `keywords`, for keyword arguments."""
+    found = list_slots(program)
+    top = list(dict.fromkeys(slot.record or slot.key for slot in found))
+    names: dict[str, Any] = {"read_record": read_record, "KeyError": KeyError, "len": len, "dict": dict, "bool": bool}
+    names |= {f"k{i}": slot.key for i, slot in enumerate(found)} | {f"d{i}": c for i, c in enumerate(converters)}
+    names |= {f"q{i}": name for i, name in enumerate(top)}
+    if keywords:
+        names |= {"absent": ABSENT, "collect_keywords": collect_keywords}
+        pairs = "".join(f"(q{i}, y{i}), " for i in range(len(top)))
+        arguments = [*(["*"] if top else []), *(f"y{i}=absent" for i in range(len(top))), "**extra"]
+        path = FastPath(arguments, [], names, f"collect_keywords(({pairs}), extra)", keywords=top)
+    else:
+        path = FastPath(["inputs"], [], names, "inputs")
+    for name in RECORDS:
+        if name in top:
+            _read_record(path, name, top, found)
+    for i, slot in enumerate(found):
+        _read_slot(path, program, i, slot, top)
+    path.lines.append(f"if {_format_unexpected(path, program, found, top)}: raise KeyError")
+    return path
+
+
+def collect_keywords(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments as a mapping, without those that were not given."""
+    return {name: value for name, value in pairs if value is not ABSENT} | dict(extra)
+
+
+def to_list(vector: Any) -> Any:
+    """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one."""
+    if type(vector) is list or type(vector) is tuple:
+        return vector
+    if not hasattr(vector, "dtype"):
+        raise TypeError  # convert_row says what it is
+    return vector.tolist()
+
+
+def _read_record(path: FastPath, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
+    """Read `prev` or `curr`; a whole state may hold declared fields that are read at the other end only."""
+    keys = {slot.key for slot in found if slot.record == name}
+    path.names |= {f"keys_{name}": keys, "declared": frozenset(slot.key for slot in found if slot.record)}
+    path.lines += [
+        f"{name} = {_format_argument(path, name, top)}",
+        f"if type({name}) is not dict: {name} = read_record({name}, keys_{name})",
+        f"if len({name}) != {len(keys)} and not ({name}.keys() <= declared): raise KeyError",
+    ]
+
+
+def _format_argument(path: FastPath, name: str, top: list[str]) -> str:
+    """Return the expression for what was passed under a name."""
+    return f"y{top.index(name)}" if path.keywords is not None else f"inputs[q{top.index(name)}]"
+
+
+def _format_unexpected(path: FastPath, program: Program, found: Sequence[InputSlot], top: list[str]) -> str:
+    """Return the test that something was passed that the reward does not read."""
+    if path.keywords is not None:
+        return "extra"
+    if any(_find_default(program, slot) is not None for slot in found):
+        path.names["top"] = frozenset(top)
+        return "not (inputs.keys() <= top)"
+    return f"len(inputs) != {len(top)}"
+
+
+def _find_default(program: Program, slot: InputSlot) -> Any:
+    """Return what stands in for a single top-level value that is not given, or None."""
+    return None if slot.record or slot.entry is not None else find_default(program, slot, False)
+
+
+def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: list[str]) -> None:
+    """Read one input into x0, x1 …, as a float, a flag or the position of a category."""
+    value = f"{slot.record}[k{i}]" if slot.record else _format_argument(path, slot.key, top)
+    if slot.entry is not None:
+        new = slot.column not in path.vectors
+        vector = path.vectors.setdefault(slot.column, f"w{len(path.vectors)}")
+        if new:
+            path.names["to_list"] = to_list
+            path.lines += [f"{vector} = to_list({value})", f"if len({vector}) != {slot.field.length}: raise KeyError"]
+        value = f"{vector}[{slot.entry}]"
+    default = _find_default(program, slot)
+    if default is not None:
+        path.names[f"e{i}"] = default
+        at = top.index(slot.key)
+        kept = f"{value} if {value} is not absent else e{i}"
+        instead = f"inputs.get(q{at}, e{i})" if path.keywords is None else kept
+        if slot.name in program.terminal:
+            instead = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
+        value = instead
+    path.lines += [f"x{i} = {value}", _format_conversion(path, i, slot)]
+
+
+def _format_conversion(path: FastPath, i: int, slot: InputSlot) -> str:
+    """Return the line that turns x0, x1 … into what its field holds."""
+    if slot.field.kind == "category":
+        path.names[f"m{i}"] = {label: float(position) for position, label in enumerate(slot.field.labels)}
+        return f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"
+    if slot.field.kind == "flag":
+        return f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"
+    if slot.field.numbers:  # looked up: that they are allowed is known from here on
+        path.names[f"m{i}"] = {number: number for number in slot.field.numbers}
+        return f"x{i} = m{i}[x{i} if type(x{i}) is int or type(x{i}) is float else d{i}(x{i})]"
+    small = f"type(x{i}) is int and -{LARGEST_INTEGER} <= x{i} <= {LARGEST_INTEGER}"
+    return f"if type(x{i}) is not float: x{i} = float(x{i}) if {small} else d{i}(x{i})"

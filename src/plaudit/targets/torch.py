@@ -8,15 +8,14 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import FUNCTIONS, as_array, first_bad, gather, generate, wrong_dtype
-from plaudit.targets.compiled import Compiled
-from plaudit.targets.floats import FLOATS, Limits
-from plaudit.targets.rows import columns
-from plaudit.targets.scores import Scores
+from plaudit.targets.array import collect_names, gather, generate, make_dtype_error, to_array
+from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
+from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.inputs import collect_columns
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """Return the entries of a table at positions that are whole numbers."""
+    """Return the entries of a table at positions that are integers."""
     return table[index.long()]
 
 
@@ -25,17 +24,14 @@ def floor_divide(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     return torch.div(left, right, rounding_mode="floor")
 
 
-def whole(column: torch.Tensor) -> Any:
-    """Return whether each entry is a whole number."""
+def is_integer(column: torch.Tensor) -> Any:
+    """Return whether each entry is an integer."""
     return column == torch.floor(column) if column.is_floating_point() else True
 
 
-NAMES: dict[str, Any] = {
-    **{name: getattr(torch, {"rint": "round"}.get(name, name)) for name in FUNCTIONS},
-    "floor_divide": floor_divide,
-    "take": take,
-    "whole": whole,
-}
+NAMES = collect_names(
+    torch, {"round": torch.round, "floor_divide": floor_divide, "take": take, "is_integer": is_integer}
+)
 
 
 class TorchReward(Compiled):
@@ -48,28 +44,28 @@ class TorchReward(Compiled):
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self._default = generate(program.bound(), guard=guard, names=NAMES, inline=False)
+        self._default = generate(program.bind(), guard=guard, names=NAMES, inline=False)
         self._general = generate(program, guard=guard, names=NAMES, inline=False)
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
-        given = columns(self.program, inputs)
-        dtype = self.dtype or _floating(given)
-        device = _device(given)
-        limits = _limits(dtype)
+        given = collect_columns(self.program, inputs)
+        dtype = self.dtype or _find_dtype(given)
+        device = _find_device(given)
+        limits = _find_limits(dtype)
 
         def tensor(value: Any, kind: Any = None) -> torch.Tensor:
             wanted = kind or (torch.bool if isinstance(value, bool) else dtype)
             if isinstance(value, torch.Tensor):
                 return value.to(device=device, dtype=wanted)
-            return torch.full((), limits.fitted(value), dtype=wanted, device=device)
+            return torch.full((), limits.fit(value), dtype=wanted, device=device)
 
         def column(name: str, field: Field, value: Any) -> tuple[Any, Any]:
-            return _convert(self.program.name, dtype, device, name, field, value)
+            return _convert_column(self.program.name, dtype, device, name, field, value)
 
         arguments, exact, shape = gather(self.program, given, column)
         made = self._default if params is None else self._general
-        values = {} if params is None else self.program.values(params)
+        values = {} if params is None else self.program.fill_params(params)
         numbers = [
             tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         ]
@@ -88,12 +84,14 @@ class TorchReward(Compiled):
         outputs = [torch.where(ok, result.to(dtype).expand(shape), nothing) for result in results]
         if self.on_bad == "raise" and not torch.compiler.is_compiling() and not bool(ok.all()):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
-            bound = self.program.bound({name: float(value) for name, value in (params or {}).items()})
-            raise first_bad(bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard, exact=exact)
-        return made.layout.named(outputs, ok)
+            bound = self.program.bind({name: float(value) for name, value in (params or {}).items()})
+            raise diagnose_first_bad(
+                bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard, exact=exact
+            )
+        return made.layout.to_scores(outputs, ok)
 
 
-def _floating(given: Mapping[str, Any]) -> torch.dtype:
+def _find_dtype(given: Mapping[str, Any]) -> torch.dtype:
     """Return the widest dtype of the floating columns; float32 where there is none."""
     found = [value.dtype for value in given.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
     arrays = [value for value in given.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
@@ -101,24 +99,24 @@ def _floating(given: Mapping[str, Any]) -> torch.dtype:
     return max(found, key=lambda dtype: dtype.itemsize, default=torch.float32)
 
 
-def _device(given: Mapping[str, Any]) -> torch.device:
+def _find_device(given: Mapping[str, Any]) -> torch.device:
     """Return the device of the columns; a single number goes where they are."""
     tensors = [value for value in given.values() if isinstance(value, torch.Tensor)]
     tensors.sort(key=lambda tensor: tensor.ndim == 0)
     return tensors[0].device if tensors else torch.device("cpu")
 
 
-def _limits(dtype: torch.dtype) -> Limits:
+def _find_limits(dtype: torch.dtype) -> Limits:
     return FLOATS[str(dtype).removeprefix("torch.")]
 
 
-def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
+def _convert_column(reward: str, dtype: Any, device: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
     if isinstance(value, str) and value in field.labels:
         value = field.labels.index(value)  # a default
     if not isinstance(value, torch.Tensor):
-        array = as_array(reward, name, field, value)
+        array = to_array(reward, name, field, value)
         if array.dtype.kind not in "iufb":
-            raise wrong_dtype(reward, name, field, array.dtype)
+            raise make_dtype_error(reward, name, field, array.dtype)
         if array.dtype.kind == "u" and array.dtype.itemsize == 8:  # not every PyTorch has these
             array = np.minimum(array, 2**62).astype(np.int64)
         value = torch.as_tensor(array if array.flags.c_contiguous else array.copy())
@@ -126,7 +124,7 @@ def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, valu
     integer = not column.is_floating_point() and column.dtype != torch.bool
     if field.kind == "category":
         if not integer:
-            raise wrong_dtype(reward, name, field, column.dtype)
+            raise make_dtype_error(reward, name, field, column.dtype)
         return column, None
     if field.kind == "flag":
         if column.dtype == torch.bool:
@@ -135,8 +133,8 @@ def _convert(reward: str, dtype: Any, device: Any, name: str, field: Field, valu
     if column.is_floating_point():
         return column.to(dtype), None
     if not integer:
-        raise wrong_dtype(reward, name, field, column.dtype)
-    largest = _limits(dtype).whole
+        raise make_dtype_error(reward, name, field, column.dtype)
+    largest = _find_limits(dtype).integer
     if torch.iinfo(column.dtype).max <= largest:
         return column.to(dtype), None
     return column.to(dtype), (column <= largest) & (column >= -largest)

@@ -1,6 +1,7 @@
 """One environment, paid by a reward: what it is told, what it sums up, and what it refuses."""
 
 import copy
+import inspect
 import math
 import pickle
 import re
@@ -17,35 +18,24 @@ from gymnasium.wrappers import Autoreset, RecordEpisodeStatistics, TimeLimit
 from hypothesis import given
 from hypothesis import strategies as st
 
-import walks
-from plaudit import (
-    DefinitionError,
-    Field,
-    InputError,
-    Ledger,
-    MissingField,
-    NotFinite,
-    OutOfRange,
-    Reward,
-    UnknownInput,
-    WrongType,
-    term,
-)
+from plaudit import DefinitionError, Field, InputError, Ledger, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, VectorRewardWrapper
+from plaudit.errors import MissingField, NotFinite, UnknownInput, WrongType
+from support import walks
 
 PLAIN, HELD = walks.reward(), walks.reward(low=-0.5, high=1.0)
 ACTIONS = st.lists(st.integers(0, 2), min_size=1, max_size=12)
 
 
-def played(env, actions):
+def play(env, actions):
     """Return (action, result) of steps up to the end of an episode."""
     env.reset()
-    told = []
+    steps = []
     for action in actions:
-        told.append((action, env.step(action)))
-        if told[-1][1][2] or told[-1][1][3]:
+        steps.append((action, env.step(action)))
+        if steps[-1][1][2] or steps[-1][1][3]:
             break
-    return told
+    return steps
 
 
 @given(
@@ -58,7 +48,7 @@ def played(env, actions):
 def test_the_components_add_up_to_the_reward_and_their_sums_to_the_episode(actions, mode, reward, reuse, pay):
     env = RewardWrapper(walks.Walk(reuse=reuse, pay=pay), reward, walks.features, mode=mode)
     place, totals, sums = 0.0, 0.0, {}
-    for action, (_, paid, terminated, truncated, info) in played(env, actions):
+    for action, (_, paid, terminated, truncated, info) in play(env, actions):
         components, after = info["reward_components"], place + action - 1.0
         by_hand = walks.wanted(place, action, after, terminated)
         assert {name: components[name] for name in by_hand} == pytest.approx(by_hand)
@@ -82,7 +72,7 @@ def test_the_components_add_up_to_the_reward_and_their_sums_to_the_episode(actio
 
 
 def test_an_episode_that_is_cut_off_has_its_sums_too_and_is_no_terminal_one():
-    *_, (_, (_, _, terminated, truncated, info)) = played(
+    *_, (_, (_, _, terminated, truncated, info)) = play(
         RewardWrapper(walks.Walk(), PLAIN, walks.features), [1] * walks.LIMIT
     )
     assert (terminated, truncated) == (False, True)
@@ -91,21 +81,21 @@ def test_an_episode_that_is_cut_off_has_its_sums_too_and_is_no_terminal_one():
 
 def test_a_reset_in_the_middle_of_an_episode_begins_the_sums_at_0():
     env = RewardWrapper(walks.Walk(), PLAIN, walks.features)
-    played(env, [0, 2])
-    *_, (_, result) = played(env, [2, 2, 2])
+    play(env, [0, 2])
+    *_, (_, result) = play(env, [2, 2, 2])
     assert result[4]["episode_reward_components"] == {"progress": 3.0, "effort": -0.375, "arrival": 2.0}
 
 
 def test_what_the_last_step_was_paid_for_can_be_explained():
     env = RewardWrapper(walks.Walk(), PLAIN, walks.features)
     assert env.signal is None
-    played(env, [2])
+    play(env, [2])
     assert "progress" in env.signal.explain()
 
 
 def test_the_info_of_the_environment_is_left_alone():
     walk = walks.Walk(reuse=True)
-    [(_, result)] = played(RewardWrapper(walk, PLAIN, walks.features), [2])
+    [(_, result)] = play(RewardWrapper(walk, PLAIN, walks.features), [2])
     assert walk._info == {"moved": 1.0}
     assert result[4]["moved"] == 1.0
 
@@ -113,7 +103,7 @@ def test_the_info_of_the_environment_is_left_alone():
 def test_wrapped_twice_the_outer_reward_is_paid_and_the_inner_one_kept():
     inner = RewardWrapper(walks.Walk(), PLAIN, walks.features)
     outer = RewardWrapper(inner, HELD, walks.features, mode="add")
-    *_, (_, (_, paid, _, _, info)) = played(outer, [2, 2, 2])
+    *_, (_, (_, paid, _, _, info)) = play(outer, [2, 2, 2])
     assert info["original_reward"] == 1 - 0.125 + 2.0
     assert info["original_reward_components"] == {"progress": 1.0, "effort": -0.125, "arrival": 2.0}
     assert info["reward_components"]["original.reward"] == info["original_reward"]
@@ -143,7 +133,7 @@ def test_observations_with_parts_are_kept_part_by_part(shape, place, reuse):
         return {"before": place(obs), "after": place(next_obs), "moved": info["moved"]}
 
     env = RewardWrapper(walks.Walk(shape=shape, reuse=reuse), PLAIN, features)
-    assert [result[1] for _, result in played(env, [2, 0, 2])] == [0.875, -1.125, 0.875]
+    assert [result[1] for _, result in play(env, [2, 0, 2])] == [0.875, -1.125, 0.875]
 
 
 def test_an_environment_that_begins_anew_by_itself_is_not_paid_for_it():
@@ -179,7 +169,7 @@ def test_it_passes_the_checks_of_gymnasium_as_the_environment_does(env, mode):
 
 def test_what_gymnasium_counts_is_what_is_paid():
     env = RecordEpisodeStatistics(RewardWrapper(walks.Walk(), HELD, walks.features, mode="add"))
-    *_, (_, result) = played(env, [2, 1, 0, 2, 2, 2])
+    *_, (_, result) = play(env, [2, 1, 0, 2, 2, 2])
     assert result[4]["episode"]["r"] == pytest.approx(sum(result[4]["episode_reward_components"].values()))
 
 
@@ -189,7 +179,7 @@ def test_it_can_be_made_again_from_its_specification_and_copied_and_sent():
     assert isinstance(again, RewardWrapper)
     assert again.spec == env.spec
     walk = RewardWrapper(walks.Walk(), PLAIN, walks.features)
-    played(walk, [2, 2])
+    play(walk, [2, 2])
     for other in (copy.deepcopy(walk), pickle.loads(pickle.dumps(walk))):
         *_, info = other.step(2)
         assert info["episode_reward_components"] == {"progress": 3.0, "effort": -0.375, "arrival": 2.0}
@@ -254,7 +244,7 @@ def test_nothing_is_added_to_a_reward_that_is_no_number():
     env.reset()
     with pytest.raises(NotFinite, match="own reward.* is nan"):
         env.step(1)
-    [(_, result)] = played(RewardWrapper(walks.Walk(pay=math.nan), PLAIN, walks.features), [2])
+    [(_, result)] = play(RewardWrapper(walks.Walk(pay=math.nan), PLAIN, walks.features), [2])
     assert result[1] == 0.875  # it was to be replaced
 
 
@@ -310,7 +300,7 @@ def test_texts_and_flags_are_recorded_as_they_were_scored(tmp_path):
 
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(walks.Walk(), sides, features, ledger=ledger)
-        paid = [result[1] for _, result in played(env, [2, 2, 0, 0])]
+        paid = [result[1] for _, result in play(env, [2, 2, 0, 0])]
         env.close()
         assert paid == [3.0, 1.0, 3.0, 0.0]
         assert [each.signal.inputs for each in ledger.history()][1] == {"where": "right", "odd": False}
@@ -318,10 +308,10 @@ def test_texts_and_flags_are_recorded_as_they_were_scored(tmp_path):
 
 
 def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.ROWS", 3)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.MOST_WAITING", 3)
     with Ledger(tmp_path / "rewards.db") as ledger:
         env = RewardWrapper(walks.Walk(), PLAIN, walks.features, ledger=ledger)
-        played(env, [1] * 4)
+        play(env, [1] * 4)
         assert ledger.history().count() == 3
         env.close()
 
@@ -329,7 +319,8 @@ def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
 def test_a_program_that_ends_without_closing_loses_no_step(tmp_path):
     script = f"""
 import sys; sys.path.insert(0, {str(walks.__file__).rpartition("/")[0]!r})
-import walks
+sys.modules.update(dict.fromkeys(("stable_baselines3", "tensorboard", "torch")))  # none of which is needed
+from support import walks
 from plaudit import Ledger
 from plaudit.adapters.gymnasium import RewardWrapper
 env = RewardWrapper(walks.Walk(), walks.reward(), walks.features, ledger=Ledger("rewards.db"))
@@ -342,12 +333,37 @@ env.step(1)
 
 
 @pytest.mark.parametrize(
-    ("missing", "module"), [("gymnasium", "plaudit.adapters.gymnasium"), ("stable_baselines3", "plaudit.adapters.sb3")]
+    ("missing", "module", "says"),
+    [
+        ("gymnasium", "plaudit.adapters.gymnasium", "MissingExtra: the wrappers need gymnasium"),
+        ("stable_baselines3", "plaudit.adapters.sb3", "MissingExtra: the callback needs stable_baselines3"),
+    ],
 )
-def test_without_the_library_the_extra_is_named(missing, module):
+def test_without_the_library_the_extra_is_named(missing, module, says):
     script = f"import sys; sys.modules[{missing!r}] = None; import {module}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (
-        f"MissingExtra: the {'wrappers need' if missing == 'gymnasium' else 'callback needs'} {missing}" in done.stderr
-    )
-    assert "pip install 'plaudit[gym]'" in done.stderr
+    assert says in done.stderr
+    assert f"pip install 'plaudit[{'gym' if missing == 'gymnasium' else 'sb3'}]'" in done.stderr
+
+
+@pytest.mark.parametrize(("kind", "wrapped"), [(RewardWrapper, "Env"), (VectorRewardWrapper, "VectorEnv")])
+def test_the_signature_shows_every_parameter_and_the_documentation_says_what_it_is_for(kind, wrapped):
+    signature = inspect.signature(kind)
+    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor"]
+    assert signature.parameters["reward"].annotation is Reward
+    assert wrapped in str(signature.parameters["env"].annotation)
+    documentation = inspect.getdoc(kind) + (inspect.getdoc(kind.__init__) or "")
+    assert all(f"    {name}: " in documentation for name in signature.parameters)
+    assert "Args:" in documentation
+    assert "Raises:" in documentation
+
+
+def test_a_subclass_may_have_parameters_of_its_own():
+    class Paid(RewardWrapper):
+        def __init__(self, env, *, limit):
+            super().__init__(TimeLimit(env, limit), PLAIN, walks.features)
+
+    env = Paid(walks.Walk(), limit=1)
+    env.reset()
+    assert env.step(1)[3]
+    assert type(copy.deepcopy(env)) is Paid

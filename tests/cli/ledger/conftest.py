@@ -1,4 +1,4 @@
-"""A ledger for the commands to read: an episode of roadsense and one record with everything."""
+"""A ledger for the commands to read: twelve steps and one record with everything."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from plaudit import Entry, Ledger
-from plaudit.systems import roadsense
+from support.command_line import DRIVE
+from support.samples import following
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 
@@ -15,7 +16,7 @@ NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 def _fill(where: object) -> None:
     """Record an episode a minute apart, then one record with everything a record can have."""
     with Ledger(where) as ledger:
-        signals = [roadsense.reward.score(**row) for row in roadsense.episode()]
+        signals = [following.score(**row) for row in DRIVE]
         ledger.record_many(
             Entry(signal=signal, run="night-3", episode=7, step=step, at=NOON + timedelta(minutes=step))
             for step, signal in enumerate(signals)

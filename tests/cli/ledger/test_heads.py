@@ -5,9 +5,10 @@ import shutil
 import pytest
 
 from plaudit import Ledger
-from plaudit.systems import roadsense
+from support.command_line import DRIVE
+from support.samples import following
 
-SIGNALS = [roadsense.reward.score(**row) for row in roadsense.episode()]
+SIGNALS = [following.score(**row) for row in DRIVE]
 
 
 def recorded(path, signals):

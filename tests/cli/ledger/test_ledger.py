@@ -6,8 +6,8 @@ import sqlite3
 import click
 import pytest
 
-from plaudit.cli.errors import FAILED
 from plaudit.cli.ledger import ledger
+from plaudit.terminal import FAILED
 
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
 COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "x.jsonl"]}

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from plaudit import Ledger
-from plaudit.cli.errors import FAILED
 from plaudit.cli.ledger.verify import PROBLEMS
+from plaudit.terminal import FAILED
 
 
 def edit(path) -> None:
@@ -80,8 +80,8 @@ def test_stats_show_how_much_of_what_there_is(plaudit, rewards):
     assert result.stdout.startswith("rewards.db: 13 records, ")
     assert "from 2026-11-01T12:00:00Z to 2026-11-02T12:00:00Z" in result.stdout
     rows = [line.split() for line in result.stdout.splitlines()]
-    assert ["roadsense@R0", "13", "-10.3077", "-102", "1"] in rows
-    assert ["braking", "1", "0.5", "0.5", "0.5"] in rows
+    assert ["following@1", "13", "-21.6154", "-103", "1"] in rows
+    assert ["braking", "1", "1", "1", "1"] in rows
     with Ledger(rewards, read_only=True) as ledger:
         assert f"{ledger.stats().heads[0].checksum[:16]}…" in result.stdout
 
@@ -101,9 +101,10 @@ def test_an_empty_ledger_has_stats_too(plaudit, tmp_path):
 
 
 def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards):
-    from plaudit.systems import roadsense
+    from support.command_line import DRIVE
+    from support.samples import following
 
-    signal = roadsense.reward.score(**roadsense.episode()[0])
+    signal = following.score(**DRIVE[0])
     for at in range(25):
         with Ledger(rewards) as ledger:
             ledger.record(signal, decision_class=f"class {at}")

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.cli.errors import FAILED
-from plaudit.systems import roadsense
+from plaudit.terminal import FAILED
+from support.command_line import DRIVE
+from support.samples import following
 
 
 @pytest.mark.parametrize("name", ["13", "crash"])
@@ -15,7 +16,7 @@ def test_one_reward_is_shown_from_its_inputs_to_its_total(plaudit, rewards, name
     assert result.exit_code == 0
     assert result.stdout.startswith("record 13, 2026-11-02T12:00:00.000Z, written by process ")
     assert "run='day-1', episode='last', step=4, phase='drive', decision_class='braking'" in result.stdout
-    assert roadsense.reward.score(**roadsense.episode()[0]).explain() in result.stdout
+    assert following.score(**DRIVE[0]).explain() in result.stdout
     assert "\x1b" not in result.stdout
 
 
@@ -27,7 +28,7 @@ def test_json_is_the_whole_record(plaudit, rewards):
 
 def test_a_key_may_look_like_a_number(plaudit, rewards):
     with Ledger(rewards) as ledger:
-        number = ledger.record(roadsense.reward.score(**roadsense.episode()[1]), key="2")
+        number = ledger.record(following.score(**DRIVE[1]), key="2")
     assert plaudit("ledger", "why", "rewards.db", "2").stdout.startswith("record 2, ")
     assert plaudit("ledger", "why", "rewards.db", "2", "--key").stdout.startswith(f"record {number}, ")
 

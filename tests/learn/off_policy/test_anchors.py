@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit.learn.off_policy import evaluate_decisions, named
+from plaudit.learn.off_policy import evaluate_decisions, from_function
 
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
 RUNS = {1000: 200, 10_000: 60}
@@ -12,7 +12,7 @@ RUNS = {1000: 200, 10_000: 60}
 @pytest.fixture(scope="module")
 def found(world):
     """Return the evaluations of so many logs, by their length."""
-    policy = named(world.policy, world.actions)
+    policy = from_function(world.policy, world.actions)
     return {
         count: [
             evaluate_decisions(world.log(count, seed=7000 + seed), policy, estimators=ESTIMATORS)
@@ -105,7 +105,7 @@ def test_intervals_are_as_wide_as_the_anchors(found, count, ips, dr):
 def test_anytime_intervals_cover_and_are_no_wider_than_a_bound_that_knows_the_largest_weight(
     world, truth, count, anchor
 ):
-    policy, seeds = named(world.policy, world.actions), range(30)
+    policy, seeds = from_function(world.policy, world.actions), range(30)
     found = [
         evaluate_decisions(
             world.log(count, seed), policy, estimators=("ips",), interval="anytime", reward_range=(0, 1)

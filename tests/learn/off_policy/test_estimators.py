@@ -5,16 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit.learn.off_policy import LoggedDecisions, evaluate_decisions, named
-from plaudit.learn.off_policy.estimators import SWITCH, Case
-from plaudit.learn.off_policy.model import FOLDS, _folds
+from plaudit.learn.off_policy import LoggedDecisions, evaluate_decisions, from_function
+from plaudit.learn.off_policy.estimators import FOLDS, SWITCH, Case, _deal_folds
 
 ALL = ("ips", "snips", "dm", "dr", "switch")
 
 
 def written_out(log, likely, seed):
     """Return every estimate with loops, and the influence of each decision on the regression's."""
-    folds = _folds(len(log), None, seed)
+    folds = _deal_folds(len(log), None, seed)
     contexts = np.zeros((len(log), 0)) if log.contexts is None else log.contexts
     spread = contexts.std(axis=0)
     rows = np.column_stack([np.ones(len(log)), (contexts - contexts.mean(axis=0)) / np.where(spread > 0, spread, 1)])
@@ -48,7 +47,7 @@ def test_estimates_are_the_formulas_written_out(world, contextual):
     likely = world.policy(log.contexts)
     if not contextual:
         log = LoggedDecisions(log.actions, log.chosen, log.probabilities, log.rewards)
-    found = evaluate_decisions(log, named(lambda contexts: likely, log.actions), estimators=ALL, seed=3)
+    found = evaluate_decisions(log, from_function(lambda contexts: likely, log.actions), estimators=ALL, seed=3)
     for name, value in written_out(log, likely, seed=3).items():
         assert found[name].value == pytest.approx(value, abs=1e-10)
 
@@ -57,7 +56,7 @@ def test_features_of_any_scale_give_the_same_estimates(world):
     log = world.log(500, seed=6)
     likely = world.policy(log.contexts)
     moved = LoggedDecisions(log.actions, log.chosen, log.probabilities, log.rewards, log.contexts * 1e6 + 1e9)
-    one, other = (evaluate_decisions(each, named(lambda x: likely, log.actions)) for each in (log, moved))
+    one, other = (evaluate_decisions(each, from_function(lambda x: likely, log.actions)) for each in (log, moved))
     assert one["dr"].value == pytest.approx(other["dr"].value, rel=1e-6)
 
 
@@ -76,7 +75,7 @@ def test_the_logged_policy_earns_what_was_logged(seed, count):
     behaviour = rng.dirichlet(np.full(count, 5.0))
     chosen = rng.choice(count, size=400, p=behaviour)
     log = LoggedDecisions(tuple("abcde"[:count]), chosen, behaviour[chosen], rng.normal(size=400))
-    policy = named(lambda contexts: np.tile(behaviour, (400, 1)), log.actions)
+    policy = from_function(lambda contexts: np.tile(behaviour, (400, 1)), log.actions)
     seen = set(chosen.tolist()) == set(range(count))
     if seen:
         found = evaluate_decisions(log, policy)
@@ -93,7 +92,7 @@ def test_other_units_of_reward_give_the_same_estimates_in_those_units(world, shi
     log = world.log(300, seed=9)
     likely = world.policy(log.contexts)
     moved = LoggedDecisions(log.actions, log.chosen, log.probabilities, log.rewards * scale + shift, log.contexts)
-    policy = named(lambda x: likely, log.actions)
+    policy = from_function(lambda x: likely, log.actions)
     one, other = (evaluate_decisions(each, policy, minimum_effective=1) for each in (log, moved))
     for name in ("snips", "dm"):  # weights with a mean other than 1 make a constant worth another in the others
         assert other[name].value == pytest.approx(one[name].value * scale + shift, rel=1e-6, abs=1e-6)
@@ -109,7 +108,9 @@ def test_effective_sample_size_is_kishs():
 
 def test_the_error_of_the_regressions_estimate_is_how_much_it_varies(world):
     found = [
-        evaluate_decisions(world.log(2000, seed=seed), named(world.policy, world.actions), estimators=("dm",))["dm"]
+        evaluate_decisions(world.log(2000, seed=seed), from_function(world.policy, world.actions), estimators=("dm",))[
+            "dm"
+        ]
         for seed in range(150)
     ]
     varies = np.std([each.value for each in found])

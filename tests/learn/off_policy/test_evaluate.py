@@ -11,7 +11,7 @@ from plaudit.learn.off_policy import (
     always,
     evaluate,
     evaluate_decisions,
-    named,
+    from_function,
     read_decisions,
     uniform,
 )
@@ -43,7 +43,7 @@ def test_a_ledger_and_its_columns_give_the_same(ledger, recorded):
 
 
 def test_an_evaluation_is_plain_data_and_readable(world):
-    found = evaluate_decisions(world.log(2000, 1), named(world.policy, world.actions, "greedy"))
+    found = evaluate_decisions(world.log(2000, 1), from_function(world.policy, world.actions, "greedy"))
     data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert data["estimates"]["dr"]["gain"]["low"] == found["dr"].gain.low
     assert data["better"] is True
@@ -55,8 +55,8 @@ def test_an_evaluation_is_plain_data_and_readable(world):
 
 def test_too_small_an_effective_sample_is_refused_with_what_to_do(world):
     with pytest.raises(errors.NotEvaluable, match=r"worth \d+\.\d of its own.*50 are needed.*more exploration"):
-        evaluate_decisions(world.log(200, 1), named(world.policy, world.actions))
-    found = evaluate_decisions(world.log(200, 1), named(world.policy, world.actions), minimum_effective=5)
+        evaluate_decisions(world.log(200, 1), from_function(world.policy, world.actions))
+    found = evaluate_decisions(world.log(200, 1), from_function(world.policy, world.actions), minimum_effective=5)
     assert found.effective < 50
 
 
@@ -65,7 +65,7 @@ def test_a_policy_that_never_does_what_was_logged_is_refused():
     likely = np.zeros((100, 2))
     likely[:99, 1] = likely[99, 0] = 1.0  # always the other one
     with pytest.raises(errors.NotEvaluable, match="worth 0.0"):
-        evaluate_decisions(log, named(lambda contexts: likely, log.actions), minimum_effective=0)
+        evaluate_decisions(log, from_function(lambda contexts: likely, log.actions), minimum_effective=0)
 
 
 def test_one_decision_is_no_log():
@@ -84,7 +84,7 @@ def test_one_episode_is_refused_unless_decisions_are_independent():
 def test_wrong_probabilities_are_noticed(world):
     log = world.log(3000, 2)
     wrong = LoggedDecisions(log.actions, log.chosen, np.full(3000, 0.25), log.rewards, log.contexts)
-    right, found = (evaluate_decisions(each, named(world.policy, world.actions)) for each in (log, wrong))
+    right, found = (evaluate_decisions(each, from_function(world.policy, world.actions)) for each in (log, wrong))
     assert right.notes == ()
     assert "should average 1" in found.notes[0]
 

@@ -5,7 +5,15 @@ import pytest
 
 from plaudit import errors
 from plaudit.learn import Guess, Router, epsilon_ridge, linucb, ucb1
-from plaudit.learn.off_policy import LoggedDecisions, always, evaluate_decisions, learnt, named, saved, uniform
+from plaudit.learn.off_policy import (
+    LoggedDecisions,
+    always,
+    evaluate_decisions,
+    from_file,
+    from_function,
+    from_learner,
+    uniform,
+)
 from plaudit.learn.saving import save
 
 ACTIONS = ("flat", "star", "stay")
@@ -34,10 +42,10 @@ def test_the_uniform_policy_takes_what_was_logged_or_what_is_named(log):
 
 def test_columns_are_matched_by_name_not_by_place(log):
     function = lambda contexts: np.tile([0.7, 0.2, 0.1], (len(contexts), 1))  # noqa: E731
-    one = value(log, named(function, ("star", "stay", "flat")))
+    one = value(log, from_function(function, ("star", "stay", "flat")))
     assert one == value(log, function, actions=("star", "stay", "flat"))
     assert one == pytest.approx(0.7 * 1 + 0.2 * 2, abs=0.1)
-    assert value(log, named(function, ("flat", "star", "stay"))) == pytest.approx(0.2 * 1 + 0.1 * 2, abs=0.1)
+    assert value(log, from_function(function, ("flat", "star", "stay"))) == pytest.approx(0.2 * 1 + 0.1 * 2, abs=0.1)
 
 
 def test_a_policy_that_does_not_name_its_columns_is_refused(log):
@@ -79,7 +87,7 @@ def test_the_uniform_policy_alone_does_not_know_its_actions():
 
 
 def test_what_is_no_function_is_refused(log):
-    with pytest.raises(errors.DefinitionError, match="is no policy"):
+    with pytest.raises(errors.DefinitionError, match="is not a policy"):
         evaluate_decisions(log, 0.5)
 
 
@@ -92,7 +100,7 @@ def test_a_learner_is_a_policy_now_and_from_its_file(log, learner, tmp_path):
         made = learner.choose(state, key, [0.1 * key, 1.0] if learner.features else None)
         state = learner.update(state, made, float(ACTIONS.index(made.action)))
     save(tmp_path / "learner.json", learner, state)
-    now, later = learnt(learner, state), saved(tmp_path / "learner.json")
+    now, later = from_learner(learner, state), from_file(tmp_path / "learner.json")
     assert value(log, now) == value(log, later)
     assert evaluate_decisions(log, later).policy.endswith("learner.json")
 
@@ -100,11 +108,11 @@ def test_a_learner_is_a_policy_now_and_from_its_file(log, learner, tmp_path):
 def test_a_learner_for_other_features_is_refused(log):
     learner = linucb(ACTIONS, 5)
     with pytest.raises(errors.ShapeMismatch, match="reads 5 features, and the log has 2"):
-        evaluate_decisions(log, learnt(learner, learner.init()))
+        evaluate_decisions(log, from_learner(learner, learner.init()))
 
 
 def test_a_router_that_still_goes_by_its_rule_is_refused(tmp_path):
     router = Router(linucb(ACTIONS, 2), lambda x: Guess(ACTIONS[0], 0.5, "by rule"), minimum=30)
     save(tmp_path / "router.json", router, router.init())
     with pytest.raises(errors.NotEvaluable, match="until it has 30 records, and it has 0"):
-        saved(tmp_path / "router.json")
+        from_file(tmp_path / "router.json")

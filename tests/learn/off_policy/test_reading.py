@@ -213,7 +213,7 @@ def test_records_without_an_input_are_an_error_or_left_out_and_counted(ledger, r
     found = read(ledger, reward=rewards["2"], on_bad="mask")
     assert len(found.decisions) == 30
     assert found.source.lacking == 20
-    assert "20 decisions that step@2 cannot score left out" in found.source.told()[0]
+    assert "20 decisions that step@2 cannot score left out" in found.source.describe()[0]
 
 
 def test_inputs_that_the_other_reward_refuses_are_an_error_or_left_out_and_counted(ledger, rewards):
@@ -250,7 +250,7 @@ def test_a_bonus_of_terminal_terms_is_added_and_told_where_the_other_reward_has_
     found = read(ledger, reward=rewards["1"])
     assert found.decisions.rewards.tolist() == [0.5, 0.1]
     assert found.source.unpaid == 1
-    assert "1 extra credit came from terminal terms; step@1 has none." in found.source.told()
+    assert "1 extra credit came from terminal terms; step@1 has none." in found.source.describe()
 
 
 # -- what cannot be read -----------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_a_bonus_of_terminal_terms_is_added_and_told_where_the_other_reward_has_
         ({"arm": 2}, errors.NotEvaluable, "record {} holds no decision"),
         ({"decision": "star"}, errors.WrongType, "record {}"),
         ({"decision": {"probability": 0.5}}, errors.MissingField, "record {}.*no 'action'"),
-        ({"decision": {"action": 2, "probability": 0.5}}, errors.WrongType, "record {}.*not a text"),
+        ({"decision": {"action": 2, "probability": 0.5}}, errors.WrongType, "record {}.*not a string"),
         (decision(probability=0), errors.OutOfRange, "record {}.*probability 0"),
         (decision(probability=1.5), errors.OutOfRange, "record {}"),
         (decision(probability="0.5"), errors.WrongType, "record {}.*probability"),

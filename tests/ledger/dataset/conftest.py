@@ -2,7 +2,7 @@
 
 import pytest
 
-from tables import made, pq
+from support.tables import made, pq
 
 
 @pytest.fixture(scope="session")

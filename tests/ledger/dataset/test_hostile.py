@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mounts import need_root, small
 from plaudit import FileError
 from plaudit.ledger.dataset import rescore_file
-from tables import read, table
+from support.mounts import need_root, small
+from support.samples import following
+from support.tables import read, table
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 FORMATS = ["parquet", "csv", "jsonl"]
@@ -27,7 +28,7 @@ def names(folder):
 
 
 def plain(rows, seed=0):
-    """Return rows of roadsense, which every format can hold."""
+    """Return rows of `following`, which every format can hold."""
     rng = np.random.default_rng(seed)
     return pa.table({
         "distance": rng.uniform(0, 60, rows),
@@ -49,75 +50,68 @@ def saved(folder, kind, rows=2_000):
     return path
 
 
-@pytest.fixture(scope="session")
-def roadsense():
-    from plaudit.systems import roadsense
-
-    return roadsense.reward
-
-
 @pytest.mark.parametrize("kind", FORMATS)
-def test_the_output_may_not_be_the_input(roadsense, tmp_path, kind):
+def test_the_output_may_not_be_the_input(tmp_path, kind):
     source = saved(tmp_path, kind)
     before = source.read_bytes()
     for overwrite in (False, True):
         with pytest.raises(FileError, match="is the file that the rows come from"):
-            rescore_file(roadsense, source, source, overwrite=overwrite)
+            rescore_file(following, source, source, overwrite=overwrite)
     (tmp_path / f"link.{kind}").symlink_to(source)
     with pytest.raises(FileError, match="is the file that the rows come from"):
-        rescore_file(roadsense, source, tmp_path / f"link.{kind}", overwrite=True)
+        rescore_file(following, source, tmp_path / f"link.{kind}", overwrite=True)
     assert source.read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_an_output_that_exists_is_replaced_only_where_that_is_said(roadsense, tmp_path, kind):
+def test_an_output_that_exists_is_replaced_only_where_that_is_said(tmp_path, kind):
     source, target = saved(tmp_path, kind), tmp_path / f"out.{kind}"
     target.write_text("precious")
     with pytest.raises(FileError, match="exists already"):
-        rescore_file(roadsense, source, target)
+        rescore_file(following, source, target)
     assert target.read_text() == "precious"
-    assert rescore_file(roadsense, source, target, overwrite=True).rows == 2_000
+    assert rescore_file(following, source, target, overwrite=True).rows == 2_000
     assert names(tmp_path) == sorted([source.name, target.name])
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_what_is_not_there_or_cannot_be_written_is_told(roadsense, tmp_path, kind):
+def test_what_is_not_there_or_cannot_be_written_is_told(tmp_path, kind):
     with pytest.raises(FileError, match="does not exist"):
-        rescore_file(roadsense, tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
+        rescore_file(tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
     with pytest.raises(FileError, match="cannot be written: there is no folder"):
-        rescore_file(roadsense, saved(tmp_path, kind), tmp_path / "missing" / f"out.{kind}")
+        rescore_file(following, saved(tmp_path, kind), tmp_path / "missing" / f"out.{kind}")
     assert names(tmp_path) == [f"rows.{kind}"]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all", b"PAR1" + b"\0" * 100 + b"PAR1"])
-def test_what_is_no_parquet_is_told(roadsense, tmp_path, content):
+def test_what_is_no_parquet_is_told(tmp_path, content):
     (tmp_path / "rows.parquet").write_bytes(content)
     with pytest.raises(FileError, match=r"rows\.parquet cannot be read"):
-        rescore_file(roadsense, tmp_path / "rows.parquet", tmp_path / "out.parquet")
+        rescore_file(tmp_path / "rows.parquet", tmp_path / "out.parquet")
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_damage_in_the_middle_leaves_nothing(roadsense, tmp_path, kind):
+def test_damage_in_the_middle_leaves_nothing(tmp_path, kind):
     source = saved(tmp_path, kind, 20_000)
     raw = bytearray(source.read_bytes())
     middle = len(raw) // 2
     raw[middle : middle + 3_000] = b"\xff\x00\xfe" * 1_000
     source.write_bytes(bytes(raw))
     try:
-        done = rescore_file(roadsense, source, tmp_path / f"out.{kind}")
+        done = rescore_file(following, source, tmp_path / f"out.{kind}")
         assert kind == "jsonl"
         assert done.unreadable
     except FileError:
         assert names(tmp_path) == [source.name]
 
 
-def test_an_error_in_the_progress_bar_leaves_nothing(roadsense, tmp_path):
+def test_an_error_in_the_progress_bar_leaves_nothing(tmp_path):
     def progress(done, total):
         if done:
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        rescore_file(roadsense, saved(tmp_path, "parquet"), tmp_path / "out.parquet", batch_rows=100, progress=progress)
+        rescore_file(following, saved(tmp_path, "parquet"), tmp_path / "out.parquet", batch_rows=100, progress=progress)
     assert names(tmp_path) == ["rows.parquet"]
 
 
@@ -130,19 +124,19 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_disk_that_is_full_is_told_and_leaves_nothing(roadsense, tmp_path, small_disk, kind):
+def test_a_disk_that_is_full_is_told_and_leaves_nothing(tmp_path, small_disk, kind):
     source = saved(tmp_path, kind, 100_000)
     with pytest.raises(FileError, match=r"out\.\w+ cannot be written: .*[Nn]o space left"):
-        rescore_file(roadsense, source, small_disk / f"out.{kind}")
+        rescore_file(following, source, small_disk / f"out.{kind}")
     assert names(small_disk) == []
 
 
 SCRIPT = """
 import sys
+from plaudit import Reward
 from plaudit.ledger.dataset import rescore_file
-from plaudit.systems import roadsense
 
-rescore_file(roadsense.reward, sys.argv[1], sys.argv[2], batch_rows=200)
+rescore_file(Reward.from_json(sys.argv[3]), sys.argv[1], sys.argv[2], batch_rows=200)
 """
 
 
@@ -152,7 +146,9 @@ rescore_file(roadsense.reward, sys.argv[1], sys.argv[2], batch_rows=200)
 def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind, number):
     source = saved(tmp_path, kind, 300_000 if kind == "parquet" else 100_000)
     target = tmp_path / f"out.{kind}"
-    running = subprocess.Popen([sys.executable, "-c", SCRIPT, source, target], stderr=subprocess.PIPE)
+    running = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, source, target, following.to_json()], stderr=subprocess.PIPE
+    )
     written = 0
     while not written:
         assert running.poll() is None
@@ -165,18 +161,17 @@ def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind,
     assert not target.exists()
     left = [name for name in names(tmp_path) if name != source.name]
     assert len(left) == (1 if number == signal.SIGKILL else 0)
-    from plaudit.systems import roadsense
-
-    assert rescore_file(roadsense.reward, source, target).rows > 0
+    assert rescore_file(following, source, target).rows > 0
 
 
 # The peak since the process began its program: what `getrusage` says may be the memory of the one it was forked from.
 MEMORY = """
 import sys
+from plaudit import Reward
 from plaudit.ledger.dataset import rescore_file
-from plaudit.systems import roadsense
 
-done = rescore_file(roadsense.reward, sys.argv[1], sys.argv[2], against=roadsense.reward.with_weights(safety=2.0))
+reward = Reward.from_json(sys.argv[3])
+done = rescore_file(reward, sys.argv[1], sys.argv[2], against=reward.with_weights(gap=2.0))
 print(done.rows, *(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -201,7 +196,8 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
                 file.write(head)
                 for _ in range(times):
                     file.write(body)
-        told = subprocess.check_output([sys.executable, "-c", MEMORY, source, tmp_path / f"out.{times}.{kind}"])
+        target = tmp_path / f"out.{times}.{kind}"
+        told = subprocess.check_output([sys.executable, "-c", MEMORY, source, target, following.to_json()])
         found, peak = map(int, told.split())
         assert found == times * rows
         peaks.append(peak / 1024)
@@ -211,9 +207,9 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
     assert peaks[1] < 2 * peaks[0]  # of eight times the rows; a small one does not fill every buffer
 
 
-def test_one_row_group_of_any_size_is_read_in_pieces(roadsense, tmp_path):
+def test_one_row_group_of_any_size_is_read_in_pieces(tmp_path):
     pq.write_table(plain(300_000), tmp_path / "rows.parquet", row_group_size=300_000)
-    done = rescore_file(roadsense, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=10_000)
+    done = rescore_file(tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=10_000)
     assert done.rows == 300_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 30
 

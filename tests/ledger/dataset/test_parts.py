@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plaudit import FileError, MissingField
+from plaudit import FileError
+from plaudit.errors import MissingField
 from plaudit.ledger.dataset import rescore_file
-from tables import read, table
+from support.tables import read, table
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from plaudit import DefinitionError, Field, FileError, MissingField, OutOfRange, Reward, WrongType, term
-from plaudit.ledger.changes.changes import Changes
+from plaudit import DefinitionError, Field, FileError, OutOfRange, Reward, term
+from plaudit.errors import MissingField, WrongType
+from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset import rescore_file, scoring
-from plaudit.systems import apex, roadsense
-from tables import expected, made, read, table
+from support.samples import following, handover
+from support.tables import expected, made, read, table
 
 
 def same(found, rows, reward):
@@ -46,7 +47,7 @@ def test_numba_gives_the_same_bits(mixed, write, tmp_path, monkeypatch):
 
 def test_operations_that_libraries_round_differently_are_left_to_numpy(monkeypatch):
     monkeypatch.setattr(scoring, "COMPILED_FROM", 0)
-    assert scoring.target_for(roadsense.reward.program, 1) == "numba"
+    assert scoring.choose_target(following.program, 1) == "numba"
 
     @term
     def soft(x):
@@ -54,7 +55,7 @@ def test_operations_that_libraries_round_differently_are_left_to_numpy(monkeypat
         return math.exp(-x)
 
     reward = Reward("soft", version="1", terms=[soft], fields=[Field("x", low=0, high=1)])
-    assert scoring.target_for(reward.program, None) == "numpy"
+    assert scoring.choose_target(reward.program, None) == "numpy"
 
 
 def test_scores_come_where_they_are_asked_for(mixed, write, tmp_path):
@@ -129,8 +130,8 @@ def test_the_reasons_of_every_bad_row_add_up(write, tmp_path):
     distance = rng.choice([1.0, 30.0, -1.0, np.nan, np.inf, -np.inf], 1_000)
     action = rng.choice([0.0, 1.0, 7.0, 0.5], 1_000)
     source = write("r.parquet", pa.table({"distance": distance, "deceleration": np.zeros(1_000), "action": action}))
-    done = rescore_file(roadsense.reward, source, tmp_path / "out.parquet")
-    masked = roadsense.reward.compile("numpy", on_bad="mask")
+    done = rescore_file(following, source, tmp_path / "out.parquet")
+    masked = following.compile("numpy", on_bad="mask")
     ok = masked({"distance": distance, "deceleration": np.zeros(1_000), "action": action}).ok
     assert read(tmp_path / "out.parquet")["ok"].to_pylist() == ok.tolist()
     assert sum(done.reasons.values()) == done.bad == 1_000 - ok.sum()
@@ -239,8 +240,8 @@ def test_inputs_may_lie_under_other_names(mixed, write, tmp_path):
     [
         ("distance", ["near", "far"], "a column of string does not hold a number"),
         ("distance", [True, False], "a column of bool does not hold a number"),
-        ("phase", [1, 2], "a column of int64 does not hold a text"),
-        ("braking", ["yes", "no"], "a column of string does not hold a flag"),
+        ("phase", [1, 2], "a column of int64 does not hold a string"),
+        ("braking", ["yes", "no"], "a column of string does not hold a bool"),
         ("torque", [1.0, 2.0], "is no vector of 3"),
         ("torque", [["a"] * 3] * 2, "does not hold a number"),
     ],
@@ -316,17 +317,17 @@ def test_what_only_the_end_needs_may_be_null_before_it(write, tmp_path):
 
 def test_a_reward_of_transitions_of_real_steps(write, tmp_path):
     states = [
-        {"phase": "planning", "test_pass_rate": 0.1, "tokens_used": 300, "switch_committed": False},
-        {"phase": "coding", "test_pass_rate": 0.4, "tokens_used": 900, "switch_committed": True},
+        {"phase": "plan", "test_pass_rate": 0.1, "tokens_used": 300, "switch_committed": False},
+        {"phase": "code", "test_pass_rate": 0.4, "tokens_used": 900, "switch_committed": True},
     ]
     rows = [{"prev": states[0], "curr": states[1]}, {"prev": states[1], "curr": states[1]}]
-    rescore_file(apex.reward, write("r.parquet", pa.Table.from_pylist(rows)), tmp_path / "out.parquet")
+    rescore_file(handover, write("r.parquet", pa.Table.from_pylist(rows)), tmp_path / "out.parquet")
     ours = read(tmp_path / "out.parquet")["total"].to_pylist()
-    assert ours == [apex.reward.score(**row).total for row in map(_declared, rows)]
+    assert ours == [handover.score(**row).total for row in map(_declared, rows)]
 
 
 def _declared(row):
-    keys = {place.name.rpartition(".")[2] for place in scoring.places(apex.reward.program)}
+    keys = {place.name.rpartition(".")[2] for place in scoring.list_slots(handover.program)}
     return {end: {key: value for key, value in state.items() if key in keys} for end, state in row.items()}
 
 
@@ -433,9 +434,7 @@ def test_changes_against_another_reward(mixed, heavier, write, tmp_path):
 def test_the_other_reward_may_need_columns_that_lack(mixed, write, tmp_path):
     content = pa.table({"distance": [1.0], "deceleration": [0.0]})
     with pytest.raises(MissingField, match="which reward 'mixed' needs"):
-        rescore_file(
-            roadsense.reward.only("safety"), write("r.parquet", content), tmp_path / "o.parquet", against=mixed
-        )
+        rescore_file(following.only("gap"), write("r.parquet", content), tmp_path / "o.parquet", against=mixed)
 
 
 def test_the_other_reward_may_not_read_a_column_that_lies_elsewhere(mixed, write, tmp_path):
@@ -533,14 +532,13 @@ class Nobody:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Nobody())
-from plaudit import MissingExtra
+from plaudit import MissingExtra, Reward
 from plaudit.ledger.dataset import rescore_file
-from plaudit.systems import roadsense
 
 try:
-    rescore_file(roadsense.reward, "a.parquet", "b.parquet")
+    rescore_file(Reward.from_json(sys.argv[1]), "a.parquet", "b.parquet")
 except MissingExtra as error:
     print(error)
 """
-    told = subprocess.check_output([sys.executable, "-c", script], text=True)
+    told = subprocess.check_output([sys.executable, "-c", script, following.to_json()], text=True)
     assert told == "re-scoring a data set needs pyarrow. Install it: pip install 'plaudit[data]'\n"

@@ -6,9 +6,11 @@ import json
 import pyarrow as pa
 import pytest
 
-from plaudit import Field, FileError, InputError, MissingField, OutOfRange, Reward, WrongType, term
-from plaudit.ledger.dataset import lines, rescore_file
-from tables import expected, read, table
+from plaudit import Field, FileError, InputError, OutOfRange, Reward, term
+from plaudit.errors import MissingField, WrongType
+from plaudit.ledger.dataset import jsonl_files as lines
+from plaudit.ledger.dataset import rescore_file
+from support.tables import expected, read, table
 
 ROWS = [
     {"id": "a", "metres": 0.3, "fast": False, "kind": "wall"},

@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import signal, verified
 from plaudit import Ledger
+from support.ledgers import signal, verified
 
 
 def tried(work):

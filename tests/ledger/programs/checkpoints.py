@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import signal
 from plaudit import Ledger
+from support.ledgers import signal
 
 
 def write(path, me, records):
@@ -20,7 +20,7 @@ def write(path, me, records):
         for step in range(records):
             ledger.record(signal(step), run=f"writer {me}", step=step)
             if (step + me) % 3 == 0:
-                ledger.place.checkpoint()
+                ledger._store.backend.checkpoint()
 
 
 if __name__ == "__main__":

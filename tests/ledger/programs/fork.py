@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import signal, verified
 from plaudit import Ledger
 from plaudit.errors import LedgerError
+from support.ledgers import signal, verified
 
 acknowledged = {}
 

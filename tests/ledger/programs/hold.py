@@ -10,7 +10,7 @@ from plaudit import Ledger
 
 if __name__ == "__main__":
     ledger = Ledger(sys.argv[1])
-    with ledger.place.writing() as cursor:
+    with ledger._store.backend.transaction() as cursor:
         cursor.execute("UPDATE writers SET blocks = blocks")
         print("holding", flush=True)
         time.sleep(600)

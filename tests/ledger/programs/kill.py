@@ -17,9 +17,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import REWARD, check_kept, columns
-from ledgers import signal as made
 from plaudit import Entry, Ledger
+from support.ledgers import REWARD, check_kept, columns
+from support.ledgers import signal as made
 
 BATCH = 50
 
@@ -84,7 +84,7 @@ def checkpoints(ledger, run, say):
         step += 1
         say(step)
         if step % 3 == 0:
-            ledger.place.checkpoint()
+            ledger._store.backend.checkpoint()
 
 
 MODES = {
@@ -103,7 +103,7 @@ def warm_up():
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
         ledger.record(made(0), run="warm", step=0, key="warm")
         ledger.record_batch(REWARD, columns(1, 3), run="warm", step=[1, 2])
-        check_kept(ledger.place.path, {})
+        check_kept(ledger._store.backend.path, {})
 
 
 def live(path, run, work, mouth):

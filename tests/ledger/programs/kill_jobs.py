@@ -14,13 +14,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import REWARD, columns, verified
 from plaudit import Ledger
-from plaudit.ledger.exchange import importing
-from plaudit.ledger.rescoring import rescore
+from plaudit.ledger import exchange, rescore
+from support.ledgers import REWARD, columns, verified
 
 RECORDS, BLOCK = 1500, 5
-OTHER = REWARD.with_params(comfort={"harsh_brake_threshold": 5.0}).with_version("killed")
+OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("killed")
 
 
 def source(path):
@@ -62,7 +61,7 @@ def content(ledger, job):
 
 def kill_rescore(folder, rounds, draw):
     """Re-score copies of a ledger, killed and picked up until done, and compare each with one left in peace."""
-    rescore._TOGETHER = 40
+    rescore._BATCH = 40
     source(folder / "source.db")
     shutil.copy(folder / "source.db", folder / "peace.db")
     with Ledger(folder / "peace.db") as ledger:
@@ -99,7 +98,7 @@ def kill_rescore(folder, rounds, draw):
 
 def kill_import(folder, rounds, draw):
     """Import a file, killed and begun again until done: all of it is there, or nothing."""
-    importing._TOGETHER = 100
+    exchange._BATCH = 100
     source(folder / "source.db")
     with Ledger(folder / "source.db") as ledger:
         ledger.export(folder / "records.jsonl")

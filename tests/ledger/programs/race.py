@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import signal
 from plaudit import Entry, Ledger
+from support.ledgers import signal
 
 
 def entry(n):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from ledgers import REWARD, columns, signal
 from plaudit import Ledger
+from support.ledgers import REWARD, columns, signal
 
 
 def say(text):
@@ -57,7 +57,7 @@ def main(path, run, mode, *options):
     given = dict(option.split("=") for option in options if "=" in option)
     ledger = Ledger(path, timeout=float(given.get("timeout", 30)))
     if "careless" in options:
-        ledger.place.writer.execute("PRAGMA synchronous = OFF")
+        ledger._store.backend.writer.execute("PRAGMA synchronous = OFF")
     say("open")
     for done, work in groups(ledger, run, mode):
         try:

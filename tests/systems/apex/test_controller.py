@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apex_runtime import Clock, Runtime, Scripted, play, state
-from batches import examples
 from plaudit import errors
 from plaudit.learn import epsilon_greedy, epsilon_ridge, linear_thompson, linucb, ucb1
 from plaudit.systems import apex
 from plaudit.systems.apex.features import FEATURES
+from support.apex_runtime import Clock, Runtime, Scripted, play, state
+from support.batches import examples
 
 STATES = apex.scenario()
 EXPLORER = epsilon_ridge(apex.ACTIONS, FEATURES, start=1.0, end=1.0)
@@ -34,7 +34,7 @@ def credits(controller):
 
 def test_a_tick_sees_the_runtime_as_it_is():
     runtime = Runtime()
-    runtime.features.message("planner")
+    runtime.features.add_message("planner")
     runtime.budget.meter.count({"input_tokens": 2500, "output_tokens": 0})
     row = tick(runtime.controller("stay"))
     assert row.x == (1.0, 0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.75)
@@ -46,7 +46,7 @@ def test_a_tick_sees_the_runtime_as_it_is():
 def test_a_tick_ends_a_step_of_the_window_itself():
     runtime = Runtime()
     controller = runtime.controller("stay")
-    runtime.features.message("planner")
+    runtime.features.add_message("planner")
     for _ in range(33):
         tick(controller)
         assert runtime.features.counts["planner"] == (controller.step <= 32)
@@ -251,7 +251,7 @@ def test_where_nobody_says_so_the_last_state_tells_whether_it_ended_well(rate, b
 
 def test_the_scenario_earns_through_a_controller_what_it_earns_alone():
     decisions, rewards, end = play(Runtime().controller("stay"), STATES)
-    alone = list(apex.reward_rows(STATES))
+    alone = list(apex.build_reward_rows(STATES))
     assert [row.to_dict() for row in (*rewards, end)] == alone
     assert [row.decision for row in rewards] == [row.step for row in decisions]
 
@@ -306,17 +306,17 @@ def test_what_cannot_be_scored_changes_nothing_and_can_be_observed_again(wrong, 
 
 
 @pytest.mark.parametrize(
-    ("learner", "error", "told"),
+    ("learner", "error", "message"),
     [
         (lambda: epsilon_ridge(("stay", "ring"), 8), errors.DefinitionError, "among stay, ring"),
         (lambda: epsilon_ridge(("star", "flat"), 8), errors.DefinitionError, "needs 'stay'"),
         (lambda: epsilon_ridge(apex.ACTIONS, 7), errors.ShapeMismatch, "reads 7 features"),
     ],
 )
-def test_a_learner_for_something_else_is_refused(learner, error, told):
+def test_a_learner_for_something_else_is_refused(learner, error, message):
     with pytest.raises(error) as raised:
         Runtime().controller(learner=learner())
-    assert told in str(raised.value)
+    assert message in str(raised.value)
 
 
 def test_credit_goes_to_what_ran_or_to_what_was_asked_for_and_to_nothing_else():
@@ -362,7 +362,7 @@ def test_an_episode_earns_what_its_ends_and_its_switches_say(episode, seed, dwel
         for at, (before, after) in enumerate(pairwise(states)):
             runtime.deaf = deaf[at]
             for sender in speakers[at]:
-                runtime.features.message(sender)
+                runtime.features.add_message(sender)
                 runtime.router.send(sender="system", recipient="runner", payload=sender)
             row = await controller.tick()
             runtime.deaf = False
@@ -370,7 +370,7 @@ def test_an_episode_earns_what_its_ends_and_its_switches_say(episode, seed, dwel
             assert runtime.engine.topology == (row.topology_after or row.topology)
             assert (row.executed == "stay") is (not row.switch.committed)
             rewards.append(controller.observe(before, after))
-            decision = EXPLORER.choose(replayed, seed, row.x).credited_to(row.credited or row.executed)
+            decision = EXPLORER.choose(replayed, seed, row.x).credit_to(row.credited or row.executed)
             replayed = EXPLORER.update(replayed, decision, rewards[-1].r_step)
         return rewards
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from plaudit import errors
 from plaudit.systems import apex
-from plaudit.systems.apex.features import SENDER_ALIASES, SENDERS, WINDOW
+from plaudit.systems.apex.features import WINDOW
+from plaudit.systems.apex.phases import SENDER_ALIASES, SENDERS
 
 NAMES = st.sampled_from(
     ["planner", "coder", "runner", "critic", "plan", "CODE", "Run", "critique", "review", "system", "", "summarizer"]
@@ -16,14 +17,14 @@ NAMES = st.sampled_from(
 
 
 def vector(features, topology="star", since=2, dwell=2):
-    return dict(zip(apex.FEATURES, features.vector(topology, steps_since_switch=since, dwell=dwell), strict=True))
+    return dict(zip(apex.FEATURES, features.encode(topology, steps_since_switch=since, dwell=dwell), strict=True))
 
 
 def test_there_are_eight_in_this_order():
     assert apex.FEATURES == (
         "star", "chain", "flat", "steps_since_switch", "planner_share", "coder_runner_share", "critic_share", "token_headroom",
     )  # fmt: skip
-    assert all(type(each) is float for each in apex.FeatureSource().vector("flat", steps_since_switch=0))
+    assert all(type(each) is float for each in apex.FeatureSource().encode("flat", steps_since_switch=0))
 
 
 @pytest.mark.parametrize("topology", ["star", "chain", "flat"])
@@ -64,26 +65,26 @@ def test_without_a_budget_there_is_no_headroom(limit):
 def test_a_role_is_known_by_its_other_names_in_any_case(alias, role):
     features = apex.FeatureSource()
     for spelled in (alias, alias.upper(), f" {alias.title()} ", role, role.upper()):
-        features.message(spelled)
+        features.add_message(spelled)
     assert features.counts == {each: 5 * (each == role) for each in SENDERS}
 
 
 def test_a_message_is_seen_before_its_step_ends():
     features = apex.FeatureSource()
-    features.message("critic")
+    features.add_message("critic")
     assert features.role_shares["critic"] == 1.0
 
 
 def test_the_window_is_32_steps_and_the_one_under_way():
     features = apex.FeatureSource()
-    features.message("planner")
-    features.step()
+    features.add_message("planner")
+    features.end_step()
     for _ in range(WINDOW - 1):
-        features.message("coder")
-        features.step()
-    features.message("critic")
+        features.add_message("coder")
+        features.end_step()
+    features.add_message("critic")
     assert features.counts == {"planner": 1, "coder": 31, "runner": 0, "critic": 1}  # 33 steps are seen
-    features.step()
+    features.end_step()
     assert features.counts == {"planner": 0, "coder": 31, "runner": 0, "critic": 1}
 
 
@@ -94,18 +95,18 @@ def test_shares_are_those_of_a_plain_count_over_the_window(steps, window):
     for sent in steps:
         known = [SENDER_ALIASES.get(name.lower(), name.lower()) for name in sent]
         for name in sent:
-            features.message(name)
+            features.add_message(name)
         seen = [name for step in (*kept, known) for name in step if name in SENDERS]
         shares = features.role_shares
         for role, names in (("planner", ["planner"]), ("coder_runner", ["coder", "runner"]), ("critic", ["critic"])):
             assert shares[role] == (sum(name in names for name in seen) / len(seen) if seen else 0.0)
         assert sum(shares.values()) == pytest.approx(1.0 if seen else 0.0)
-        features.step()
+        features.end_step()
         kept.append(known)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "told"),
+    ("wrong", "error", "message"),
     [
         (lambda: apex.FeatureSource(window=-1), errors.DefinitionError, "window=-1"),
         (
@@ -113,15 +114,15 @@ def test_shares_are_those_of_a_plain_count_over_the_window(steps, window):
             errors.DefinitionError,
             "'manager' is none of the roles",
         ),
-        (lambda: apex.FeatureSource().message(3), errors.WrongType, "sender 3 is not a text"),
+        (lambda: apex.FeatureSource().add_message(3), errors.WrongType, "sender 3 is not a string"),
         (
-            lambda: apex.FeatureSource().vector("sta", steps_since_switch=0),
+            lambda: apex.FeatureSource().encode("sta", steps_since_switch=0),
             errors.UnknownCategory,
             "Did you mean 'star'?",
         ),
     ],
 )
-def test_what_is_no_feature_is_refused(wrong, error, told):
+def test_what_is_no_feature_is_refused(wrong, error, message):
     with pytest.raises(error) as raised:
         wrong()
-    assert told in str(raised.value)
+    assert message in str(raised.value)

@@ -9,16 +9,17 @@ from plaudit.learn.decision import Decision
 from plaudit.learn.router import Advice, Router
 from plaudit.systems.deepthinker.advisor import (
     CANDIDATES,
+    DECISIONS,
     TIERS,
     PhaseAdvice,
     advise,
-    of_candidate,
-    weighted,
-    weighted_candidate,
-    weighted_tier,
+    advise_by_rule,
+    get_actions,
+    guess_candidate,
+    guess_tier,
+    translate_advice,
 )
-from plaudit.systems.deepthinker.decisions import DECISIONS, actions
-from plaudit.systems.deepthinker.features import FEATURES, features
+from plaudit.systems.deepthinker.features import FEATURES, encode_features
 from plaudit.systems.deepthinker.phase import Phase
 
 
@@ -43,12 +44,12 @@ RULE = [
 
 @pytest.mark.parametrize(("given", "tier", "rounds", "confidence"), RULE)
 def test_the_rule(given, tier, rounds, confidence):
-    advice = weighted(features(given))
+    advice = advise_by_rule(encode_features(given))
     assert (advice.model_tier, advice.num_rounds) == (tier, rounds)
     assert advice.confidence == pytest.approx(confidence)
-    assert advice.features == features(given)
-    assert weighted_tier(features(given)).candidate == tier
-    assert weighted_candidate(features(given)).candidate == f"{tier}_{rounds}"
+    assert advice.features == encode_features(given)
+    assert guess_tier(encode_features(given)).candidate == tier
+    assert guess_candidate(encode_features(given)).candidate == f"{tier}_{rounds}"
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_the_rule(given, tier, rounds, confidence):
     [("A literature review", "research"), ("Investigate", "research"), ("Debug it", "coder"), ("Hello", "standard")],
 )
 def test_the_council_goes_by_the_kind_of_task(objective, council):
-    assert weighted(features(phase(objective=objective))).council_set == council
+    assert advise_by_rule(encode_features(phase(objective=objective))).council_set == council
 
 
 def test_only_confident_advice_is_a_note():
@@ -65,20 +66,20 @@ def test_only_confident_advice_is_a_note():
 
 
 def test_a_router_of_tiers_and_rounds_advises_what_earned_most():
-    router = Router(squarecb(CANDIDATES, FEATURES), weighted_candidate, minimum=9)
+    router = Router(squarecb(CANDIDATES, FEATURES), guess_candidate, minimum=9)
     given = phase(difficulty=0.9)
     state = router.init()
     assert advise(router, state, given).model_tier == "LARGE"
     for at, candidate in enumerate(CANDIDATES):
         reward = 0.5 if candidate == "SMALL_3" else 0.01 * at
-        state = router.update(state, Decision(candidate, None, None, features(given), at), reward)
+        state = router.update(state, Decision(candidate, None, None, encode_features(given), at), reward)
     found = advise(router, state, given)
     assert (found.model_tier, found.num_rounds) == ("SMALL", 3)
     assert found.rationale.startswith("SMALL_3 +0.")
 
 
 def test_a_router_of_tiers_alone_leaves_the_rounds_to_the_rule():
-    router = Router(squarecb(TIERS, FEATURES), weighted_tier, minimum=0)
+    router = Router(squarecb(TIERS, FEATURES), guess_tier, minimum=0)
     found = advise(router, router.init(), phase(difficulty=0.9))
     assert (found.model_tier, found.num_rounds) == ("SMALL", 3)
 
@@ -86,25 +87,28 @@ def test_a_router_of_tiers_alone_leaves_the_rounds_to_the_rule():
 @pytest.mark.parametrize("candidate", ["HUGE", "SMALL_4", "SMALL_x", ""])
 def test_a_candidate_that_is_no_tier_is_refused(candidate):
     with pytest.raises(errors.UnknownCategory, match="neither a tier"):
-        of_candidate(Advice(candidate, 0.5, "", (), (), 0, True), features(phase()))
+        translate_advice(Advice(candidate, 0.5, "", (), (), 0, True), encode_features(phase()))
 
 
 def test_the_rule_needs_all_features():
     with pytest.raises(errors.ShapeMismatch, match="30 are expected"):
-        weighted((0.5,) * 29)
+        advise_by_rule((0.5,) * 29)
     with pytest.raises(errors.NotFinite):
-        weighted((float("nan"),) * 30)
+        advise_by_rule((float("nan"),) * 30)
 
 
 def test_the_decisions_are_plain_data():
     assert DECISIONS["alignment_action"] == ACTIONS
-    assert actions("model_tier") == TIERS
+    assert get_actions("model_tier") == TIERS
     with pytest.raises(errors.UnknownCategory, match="Did you mean 'model_tier'"):
-        actions("model_tiers")
+        get_actions("model_tiers")
     with pytest.raises(TypeError):
         DECISIONS["model_tier"] = ()
 
 
 def test_every_council_that_is_advised_can_be_learnt_about():
-    councils = {weighted(features(phase(objective=text))).council_set for text in ("Investigate", "Debug it", "Hello")}
-    assert councils <= set(actions("council_set"))
+    councils = {
+        advise_by_rule(encode_features(phase(objective=text))).council_set
+        for text in ("Investigate", "Debug it", "Hello")
+    }
+    assert councils <= set(get_actions("council_set"))

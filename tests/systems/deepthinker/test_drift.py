@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from plaudit import errors
 from plaudit.learn.alignment import ACTIONS
-from plaudit.systems.deepthinker.drift import SENSITIVE, DriftConfig, DriftPoint, DriftState, cosine, ladder, observe
+from plaudit.systems.deepthinker.drift import (
+    SENSITIVE,
+    DriftConfig,
+    DriftPoint,
+    DriftState,
+    choose_correction,
+    cosine,
+    observe,
+)
 
 
 def followed(similarities, config=DriftConfig()):  # noqa: B008 - it cannot be changed
@@ -103,8 +111,8 @@ def point(consecutive, severity="medium"):
 
 
 def test_every_rung_of_the_ladder_is_reached():
-    assert [ladder(point(n)) for n in range(1, 8)] == [*ACTIONS, ACTIONS[-1], ACTIONS[-1]]
-    assert [ladder(point(n, "severe")) for n in range(1, 6)] == [ACTIONS[3]] * 4 + [ACTIONS[4]]
+    assert [choose_correction(point(n)) for n in range(1, 8)] == [*ACTIONS, ACTIONS[-1], ACTIONS[-1]]
+    assert [choose_correction(point(n, "severe")) for n in range(1, 6)] == [ACTIONS[3]] * 4 + [ACTIONS[4]]
 
 
 @given(st.lists(st.floats(-1, 1), max_size=30), st.floats(0, 2))

@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import errors
-from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, TASKS, contextual, difficulty, features
+from plaudit.systems.deepthinker.features import (
+    CONTEXT,
+    FEATURES,
+    TASKS,
+    encode_context,
+    encode_features,
+    estimate_difficulty,
+)
 from plaudit.systems.deepthinker.phase import Outcome, Phase
 
 
 def by_name(phase):
-    return dict(zip(FEATURES, features(phase), strict=True))
+    return dict(zip(FEATURES, encode_features(phase), strict=True))
 
 
 FULL = Phase(
@@ -131,7 +138,7 @@ def test_a_phase_may_be_of_several_kinds():
     ],
 )
 def test_difficulty_is_as_it_is_said_to_be_or_guessed(phase, expected):
-    assert difficulty(phase) == pytest.approx(expected)
+    assert estimate_difficulty(phase) == pytest.approx(expected)
 
 
 def test_the_sixteen_contextual_features():
@@ -147,8 +154,8 @@ def test_the_sixteen_contextual_features():
         gpu_pressure="high",
     )
     assert len(CONTEXT) == 16
-    assert contextual(phase) == pytest.approx((30, 0.25, 0.6, 0.2, 0.5, 2, 0.1, 3, 2.5, 1.0, 0, 0, 1, 0, 0, 0))
-    assert contextual(Phase(name="other"))[2:5] == (0.5, 0.0, 0.5)
+    assert encode_context(phase) == pytest.approx((30, 0.25, 0.6, 0.2, 0.5, 2, 0.1, 3, 2.5, 1.0, 0, 0, 1, 0, 0, 0))
+    assert encode_context(Phase(name="other"))[2:5] == (0.5, 0.0, 0.5)
 
 
 phases = st.builds(
@@ -166,8 +173,8 @@ phases = st.builds(
 
 @given(phases)
 def test_every_feature_of_any_phase_is_a_small_finite_number(phase):
-    assert len(features(phase)) == 30
-    assert all(math.isfinite(value) and abs(value) <= 2 for value in features(phase))
+    assert len(encode_features(phase)) == 30
+    assert all(math.isfinite(value) and abs(value) <= 2 for value in encode_features(phase))
 
 
 @pytest.mark.parametrize(

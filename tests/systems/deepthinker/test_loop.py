@@ -7,36 +7,30 @@ from collections import Counter
 
 import pytest
 
-from bandits import same
 from plaudit import errors
 from plaudit.learn import Router, SharedLearner, epsilon_greedy, fit, linucb, ucb1
 from plaudit.learn.alignment import ACTIONS, CAPS
 from plaudit.systems.deepthinker import RewardSignal, RewardStore, RewardWeights
-from plaudit.systems.deepthinker.advisor import TIERS, weighted_tier
+from plaudit.systems.deepthinker.advisor import TIERS, guess_tier
 from plaudit.systems.deepthinker.drift import DriftConfig
-from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, contextual, features
-from plaudit.systems.deepthinker.loop import CORRECTIONS, Loop
+from plaudit.systems.deepthinker.features import CONTEXT, FEATURES, encode_context, encode_features
+from plaudit.systems.deepthinker.loop import CORRECTION_CLASS, Loop
 from plaudit.systems.deepthinker.phase import Outcome, Phase
 from plaudit.systems.deepthinker.simulated.run import run_phase, simulate
 from plaudit.systems.deepthinker.simulated.world import PHASES, World
+from support.bandits import same
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
-ROUTER = Router(linucb(TIERS, FEATURES), weighted_tier, minimum=4)
+ROUTER = Router(linucb(TIERS, FEATURES), guess_tier, minimum=4)
 CORRECTOR = epsilon_greedy(ACTIONS, start=1.0, end=1.0)
 PHASE = Phase(name="research", objective="Survey the field", difficulty=0.5)
 ALWAYS = DriftConfig(begin=0, low=0.99)
 """Every phase is an event of drift."""
 
 
-@pytest.fixture
-def store(tmp_path):
-    with RewardStore(tmp_path / "kb") as store:
-        yield store
-
-
-def looped(store, *, correct=True, **options):
+def build_loop(store, *, correct=True, **options):
     router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
-    corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTIONS) if correct else None
+    corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTION_CLASS) if correct else None
     return Loop(store, router, corrections=corrector, **options)
 
 
@@ -48,7 +42,7 @@ def outcome(phase, plan):
 
 
 def test_a_phase_becomes_a_record_and_the_router_learns_from_it(store):
-    loop = looped(store)
+    loop = build_loop(store)
     seen = []
     step = loop.mission("m1").run(PHASE, lambda phase, plan: seen.append((phase, plan)) or outcome(phase, plan))
     [(phase, plan)] = seen
@@ -61,7 +55,7 @@ def test_a_phase_becomes_a_record_and_the_router_learns_from_it(store):
     decision = record.context["decision"]
     assert decision["action"] == plan.decision.action
     assert decision["probability"] == plan.decision.probability
-    assert tuple(decision["x"]) == features(PHASE)
+    assert tuple(decision["x"]) == encode_features(PHASE)
     assert record.context["similarity"] == 0.9
     expected = ROUTER.update(ROUTER.init(), plan.decision, step.signal.reward)
     assert same(loop.router.state.ridge, expected.ridge)
@@ -69,7 +63,7 @@ def test_a_phase_becomes_a_record_and_the_router_learns_from_it(store):
 
 
 def test_an_event_of_drift_is_in_the_reward_and_brings_a_correction(store):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     mission = loop.mission("m1")
     step = mission.run(PHASE, outcome)
     assert step.point.event
@@ -80,13 +74,13 @@ def test_an_event_of_drift_is_in_the_reward_and_brings_a_correction(store):
 
 
 def test_a_phase_whose_similarity_nobody_measured_is_no_event(store):
-    step = looped(store, drift=ALWAYS).mission("m1").run(PHASE, lambda phase, plan: Outcome(score_delta=0.1))
+    step = build_loop(store, drift=ALWAYS).mission("m1").run(PHASE, lambda phase, plan: Outcome(score_delta=0.1))
     assert (step.point, step.correction) == (None, None)
     assert step.signal.components_raw["alignment_events"] == 0
 
 
 def test_a_phase_that_fails_leaves_nothing_behind(store):
-    mission = looped(store).mission("m1")
+    mission = build_loop(store).mission("m1")
 
     def fails(phase, plan):
         raise RuntimeError("the model is gone")
@@ -102,11 +96,11 @@ def test_a_name_that_cannot_be_recorded_is_refused_before_the_phase_runs(store):
         with pytest.raises(errors.InputError, match="name="):
             Phase(name=bad)
         with pytest.raises(errors.InputError, match="mission_id="):
-            looped(store).mission(bad)
+            build_loop(store).mission(bad)
 
 
 def test_a_relevance_without_a_similarity_is_kept(store):
-    loop = looped(store)
+    loop = build_loop(store)
     mission = loop.mission("m1")
     mission.run(PHASE, lambda phase, plan: Outcome(relevance=0.2))
     assert store.get_history("model_tier")[0].context["relevance"] == 0.2
@@ -117,7 +111,7 @@ def test_a_relevance_without_a_similarity_is_kept(store):
 
 
 def test_a_plan_is_carried_out_once(store):
-    mission = looped(store).mission("m1")
+    mission = build_loop(store).mission("m1")
     plan = mission.plan(PHASE)
     mission.finish(PHASE, plan, outcome(PHASE, plan))
     with pytest.raises(errors.InputError, match="each runs once"):
@@ -126,7 +120,7 @@ def test_a_plan_is_carried_out_once(store):
 
 
 def test_a_phase_that_two_run_at_once_is_recorded_once(store):
-    loop = looped(store)
+    loop = build_loop(store)
     one, other, third = (loop.mission("m1") for _ in range(3))
     plan = one.plan(PHASE)
     assert plan == other.plan(PHASE)
@@ -138,9 +132,9 @@ def test_a_phase_that_two_run_at_once_is_recorded_once(store):
 
 
 def test_what_cannot_be_learnt_from_is_refused_before_it_is_recorded(store):
-    mission = looped(store).mission("m1")
+    mission = build_loop(store).mission("m1")
     plan = mission.plan(PHASE)
-    strange = plan._replace(decision=plan.decision.credited_to("HUGE"))
+    strange = plan._replace(decision=plan.decision.credit_to("HUGE"))
     with pytest.raises(errors.UnknownCategory, match="HUGE"):
         mission.finish(PHASE, strange, outcome(PHASE, plan))
     with pytest.raises(errors.NotFinite):
@@ -150,11 +144,11 @@ def test_what_cannot_be_learnt_from_is_refused_before_it_is_recorded(store):
 
 
 def test_what_really_ran_is_credited(store):
-    loop = looped(store)
+    loop = build_loop(store)
     mission = loop.mission("m1")
     plan = mission.plan(PHASE)
     other = next(tier for tier in TIERS if tier != plan.decision.action)
-    mission.finish(PHASE, plan._replace(decision=plan.decision.credited_to(other)), outcome(PHASE, plan))
+    mission.finish(PHASE, plan._replace(decision=plan.decision.credit_to(other)), outcome(PHASE, plan))
     assert loop.router.state.pulls[TIERS.index(other)] == 1
     assert "probability" not in store.get_history()[0].context["decision"]
 
@@ -163,14 +157,14 @@ def test_what_really_ran_is_credited(store):
 
 
 def test_a_phase_that_is_blocked_is_recorded_with_the_reason_and_not_learnt_from(store):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     mission = loop.mission("m1")
     mission.run(PHASE, outcome)
     step = mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.5, blocked="the judge was down"))
     assert step.blocked == "the judge was down"
     assert [record.context.get("blocked") for record in store.get_history("model_tier")] == [None, "the judge was down"]
     assert loop.router.state.decisions == 1
-    [credit] = store.get_history(CORRECTIONS)
+    [credit] = store.get_history(CORRECTION_CLASS)
     assert credit.context["blocked"] == "the judge was down"
     assert loop.corrections.state.decisions == 0
     mission.run(PHASE, outcome)
@@ -181,11 +175,11 @@ def test_a_phase_that_is_blocked_is_recorded_with_the_reason_and_not_learnt_from
 
 
 def test_a_correction_is_credited_with_the_reward_of_the_phase_after_it(store):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     mission = loop.mission("m1")
     first = mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.6, relevance=0.9))
     second = mission.run(PHASE, lambda phase, plan: Outcome(score_delta=0.5, similarity=0.7, relevance=0.8))
-    [credit] = store.get_history(CORRECTIONS)
+    [credit] = store.get_history(CORRECTION_CLASS)
     assert credit.signal == second.signal
     assert credit.context["decision"] == first.correction.to_dict()
     assert credit.context["parts"] == pytest.approx(
@@ -197,11 +191,11 @@ def test_a_correction_is_credited_with_the_reward_of_the_phase_after_it(store):
 
 
 def test_a_correction_may_be_credited_by_its_own_formula(store):
-    loop = looped(store, drift=ALWAYS, credit="formula")
+    loop = build_loop(store, drift=ALWAYS, credit="formula")
     mission = loop.mission("m1")
     mission.run(PHASE, lambda phase, plan: Outcome(similarity=0.6, relevance=0.9))
     mission.run(PHASE, lambda phase, plan: Outcome(score_delta=0.5, similarity=0.7, relevance=0.8))
-    [credit] = store.ledger.history(decision_class=CORRECTIONS)
+    [credit] = store.ledger.history(decision_class=CORRECTION_CLASS)
     assert credit.signal.reward == "alignment_correction"
     assert credit.total == pytest.approx(0.1 + 0.5 * -0.1)
     assert credit.context["parts"] == pytest.approx(credit.signal.inputs)
@@ -211,16 +205,16 @@ def test_a_correction_may_be_credited_by_its_own_formula(store):
 
 
 def test_a_correction_that_no_phase_follows_is_credited_with_nothing(store):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     loop.mission("m1").run(PHASE, outcome)
-    assert store.get_history(CORRECTIONS) == []
+    assert store.get_history(CORRECTION_CLASS) == []
     assert loop.corrections.state.decisions == 0
 
 
 def test_the_probability_of_a_correction_is_its_own_in_whatever_order_the_learner_has_the_actions(store):
     bandit = epsilon_greedy(ACTIONS[::-1], start=0.5, end=0.5)
     router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
-    corrections = SharedLearner(store.ledger, bandit, decision_class=CORRECTIONS)
+    corrections = SharedLearner(store.ledger, bandit, decision_class=CORRECTION_CLASS)
     mission = Loop(store, router, corrections=corrections, drift=ALWAYS).mission("m1")
     for _ in range(12):
         correction = mission.run(PHASE, outcome).correction
@@ -230,11 +224,11 @@ def test_the_probability_of_a_correction_is_its_own_in_whatever_order_the_learne
 
 
 def test_a_credit_that_failed_is_made_good_before_the_next_phase_runs(store, monkeypatch):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     mission, add, busy = loop.mission("m1"), store.add, [True]
 
     def fails_once(**arguments):
-        if arguments["decision_context"]["decision_class"] == CORRECTIONS and busy:
+        if arguments["decision_context"]["decision_class"] == CORRECTION_CLASS and busy:
             busy.pop()
             raise errors.LedgerBusy("somebody else is writing")
         return add(**arguments)
@@ -246,30 +240,30 @@ def test_a_credit_that_failed_is_made_good_before_the_next_phase_runs(store, mon
     for _ in range(2):
         mission.run(PHASE, outcome)
     assert len(mission.steps) == 4
-    credited = [record.context["decision"] for record in store.get_history(CORRECTIONS)]
+    credited = [record.context["decision"] for record in store.get_history(CORRECTION_CLASS)]
     assert credited == [step.correction.to_dict() for step in mission.steps[:3]]
     assert loop.corrections.state.decisions == 3
 
 
 def test_every_credit_that_is_missing_is_made_good_when_a_mission_is_taken_up_again(store, monkeypatch):
-    mission, add = looped(store, drift=ALWAYS).mission("m1"), store.add
+    mission, add = build_loop(store, drift=ALWAYS).mission("m1"), store.add
 
     def loses_credits(**arguments):
-        return 0 if arguments["decision_context"]["decision_class"] == CORRECTIONS else add(**arguments)
+        return 0 if arguments["decision_context"]["decision_class"] == CORRECTION_CLASS else add(**arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "add", loses_credits)
         for _ in range(4):
             mission.run(PHASE, outcome)
-    assert store.get_history(CORRECTIONS) == []
-    loop = looped(store, drift=ALWAYS)
+    assert store.get_history(CORRECTION_CLASS) == []
+    loop = build_loop(store, drift=ALWAYS)
     loop.mission("m1")
-    assert loop.catch_up() == len(store.get_history(CORRECTIONS)) == 3
+    assert loop.catch_up() == len(store.get_history(CORRECTION_CLASS)) == 3
 
 
 @pytest.mark.parametrize("correct", [True, False], ids=["learnt", "by rule"])
 def test_no_mission_goes_beyond_a_cap_and_the_next_begins_anew(store, correct):
-    loop = looped(store, correct=correct, drift=ALWAYS)
+    loop = build_loop(store, correct=correct, drift=ALWAYS)
     for name in ("m1", "m2"):
         mission = loop.mission(name)
         for _ in range(16):
@@ -282,17 +276,17 @@ def test_no_mission_goes_beyond_a_cap_and_the_next_begins_anew(store, correct):
 
 
 def test_without_a_learner_drift_is_answered_by_rule_and_the_credit_is_kept_all_the_same(store):
-    mission = looped(store, correct=False, drift=ALWAYS).mission("m1")
+    mission = build_loop(store, correct=False, drift=ALWAYS).mission("m1")
     steps = [mission.run(PHASE, outcome) for _ in range(4)]
     assert [step.correction.action for step in steps] == list(ACTIONS[:4])
-    assert [record.context["decision"]["action"] for record in store.get_history(CORRECTIONS)] == list(ACTIONS[:3])
+    assert [record.context["decision"]["action"] for record in store.get_history(CORRECTION_CLASS)] == list(ACTIONS[:3])
 
 
 def test_any_learner_can_choose_on_any_features(store):
     bandit = linucb(TIERS, CONTEXT)
-    loop = Loop(store, SharedLearner(store.ledger, bandit, decision_class="model_tier"), encode=contextual)
+    loop = Loop(store, SharedLearner(store.ledger, bandit, decision_class="model_tier"), encode=encode_context)
     step = loop.mission("m1").run(PHASE, outcome)
-    assert step.decision.context == contextual(PHASE)
+    assert step.decision.context == encode_context(PHASE)
     plain = Loop(
         store, SharedLearner(store.ledger, epsilon_greedy(TIERS), decision_class="depth"), encode=lambda phase: None
     )
@@ -315,37 +309,37 @@ def test_the_learners_are_of_the_store(store, tmp_path):
 
 
 def test_rewards_of_other_weights_are_not_learnt_from_together(store):
-    looped(store).mission("m1").run(PHASE, outcome)
+    build_loop(store).mission("m1").run(PHASE, outcome)
     with pytest.raises(
         errors.InputError, match="'model_tier' on record are of deepthinker@1.0.0, and the loop would add"
     ):
-        looped(store, weights=RewardWeights(score_weight=0.5))
+        build_loop(store, weights=RewardWeights(score_weight=0.5))
 
 
 @pytest.mark.parametrize("credits", [("following", "formula"), ("formula", "following")], ids=" then ".join)
 @pytest.mark.parametrize("correct", [True, False], ids=["learnt", "by rule"])
 def test_corrections_are_credited_in_one_way_only(store, credits, correct):
     first, second = credits
-    mission = looped(store, correct=correct, drift=ALWAYS, credit=first).mission("m1")
+    mission = build_loop(store, correct=correct, drift=ALWAYS, credit=first).mission("m1")
     for _ in range(2):
         mission.run(PHASE, outcome)
     before = story(store)
     with pytest.raises(errors.InputError, match=f"'alignment_action'.*credit='{second}'"):
-        looped(store, correct=correct, drift=ALWAYS, credit=second)
+        build_loop(store, correct=correct, drift=ALWAYS, credit=second)
     assert story(store) == before
-    looped(store, drift=ALWAYS, credit=first).mission("m1").run(PHASE, outcome)
+    build_loop(store, drift=ALWAYS, credit=first).mission("m1").run(PHASE, outcome)
 
 
 @pytest.mark.parametrize("bandit", [ucb1(ACTIONS[:3]), ucb1((*ACTIONS, "dance")), linucb(ACTIONS, 2)])
 def test_a_learner_that_cannot_choose_corrections_is_refused_before_a_phase_runs(store, bandit):
     router = SharedLearner(store.ledger, ROUTER, decision_class="model_tier")
     with pytest.raises(errors.DefinitionError, match="the corrections"):
-        Loop(store, router, corrections=SharedLearner(store.ledger, bandit, decision_class=CORRECTIONS))
+        Loop(store, router, corrections=SharedLearner(store.ledger, bandit, decision_class=CORRECTION_CLASS))
 
 
 def test_corrections_that_cannot_be_learnt_from_are_told_before_a_phase_runs(store):
-    mission = looped(store, drift=ALWAYS).mission("m1")
-    strange = {"decision_class": CORRECTIONS, "decision": {"action": "dance"}}
+    mission = build_loop(store, drift=ALWAYS).mission("m1")
+    strange = {"decision_class": CORRECTION_CLASS, "decision": {"action": "dance"}}
     store.add(mission_id="m2", phase="x", decision_context=strange, signal=RewardSignal.from_phase_outcome())
     with pytest.raises(errors.UnknownCategory, match="dance"):
         mission.run(PHASE, lambda phase, plan: pytest.fail("it ran"))
@@ -360,30 +354,30 @@ def story(store):
 
 
 def test_a_mission_that_is_taken_up_again_stands_where_it_stood(store):
-    loop = looped(store, drift=ALWAYS)
+    loop = build_loop(store, drift=ALWAYS)
     mission = loop.mission("m1")
     for _ in range(4):
         mission.run(PHASE, outcome)
-    again = looped(store, drift=ALWAYS).mission("m1")
+    again = build_loop(store, drift=ALWAYS).mission("m1")
     assert again.state == mission.state
     assert again.steps == mission.steps
 
 
 def test_the_past_of_a_mission_stays_what_it_was_with_other_thresholds(store):
-    mission = looped(store, drift=ALWAYS).mission("m1")
+    mission = build_loop(store, drift=ALWAYS).mission("m1")
     for _ in range(3):
         mission.run(PHASE, outcome)
-    again = looped(store, drift=DriftConfig(slack=1.0)).mission("m1")
+    again = build_loop(store, drift=DriftConfig(slack=1.0)).mission("m1")
     assert (again.state, again.steps) == (mission.state, mission.steps)
     assert not again.run(PHASE, outcome).point.event
-    whole = looped(store, drift=ALWAYS).mission("m1")
+    whole = build_loop(store, drift=ALWAYS).mission("m1")
     assert (whole.state, whole.steps) == (again.state, again.steps)
 
 
 @pytest.mark.parametrize("drift", [{"lowest": 0.4}, {"low": 7}, "strict"])
 def test_thresholds_on_record_that_are_none_are_told_with_the_record(store, drift):
-    loop = looped(store)
-    decided = {"action": "SMALL", "x": features(PHASE)}
+    loop = build_loop(store)
+    decided = {"action": "SMALL", "x": encode_features(PHASE)}
     context = {"decision_class": "model_tier", "step": 0, "decision": decided, "similarity": 0.5, "drift": drift}
     store.add(mission_id="m1", phase="x", decision_context=context, signal=RewardSignal.from_phase_outcome())
     with pytest.raises(errors.InputError, match="record 1.*drift"):
@@ -391,7 +385,7 @@ def test_thresholds_on_record_that_are_none_are_told_with_the_record(store, drif
 
 
 def test_a_point_says_which_phase_of_the_mission_it_is_of(store):
-    loop = looped(store, drift=DriftConfig(begin=1, low=0.95))
+    loop = build_loop(store, drift=DriftConfig(begin=1, low=0.95))
     mission = loop.mission("m1")
     steps = [mission.run(PHASE, made) for made in (lambda *_: Outcome(), outcome, lambda *_: Outcome(), outcome)]
     assert [step.point and step.point.phase for step in steps] == [None, 1, None, 3]
@@ -400,7 +394,7 @@ def test_a_point_says_which_phase_of_the_mission_it_is_of(store):
 
 
 def test_records_that_are_of_no_phase_are_passed_over(store):
-    loop = looped(store)
+    loop = build_loop(store)
     mission = loop.mission("m1")
     step = mission.run(PHASE, outcome)
     bonus = {"decision": step.decision.to_dict(), "again": True}
@@ -412,7 +406,7 @@ def test_records_that_are_of_no_phase_are_passed_over(store):
 
 
 def test_a_history_with_a_gap_is_no_mission(store):
-    loop = looped(store)
+    loop = build_loop(store)
     step = loop.mission("m1").run(PHASE, outcome)
     context = {"decision_class": "model_tier", "step": 5, "decision": step.decision.to_dict()}
     store.add(mission_id="m1", phase="research", decision_context=context, signal=step.signal)
@@ -423,13 +417,13 @@ def test_a_history_with_a_gap_is_no_mission(store):
 MISSIONS = 3
 
 
-def killed(folder, where, after):
+def run_until_killed(folder, where, after):
     """Run simulated missions, and be killed before the `after`th time that a credit is recorded, or learnt from."""
     owner, name = {"credit": (RewardStore, "add"), "learn": (Loop, "catch_up")}[where]
     original, times = getattr(owner, name), iter(range(1, 10_000))
 
     def deadly(self, **arguments):
-        counts = where == "learn" or arguments["decision_context"]["decision_class"] == CORRECTIONS
+        counts = where == "learn" or arguments["decision_context"]["decision_class"] == CORRECTION_CLASS
         if counts and next(times) == after:
             os.kill(os.getpid(), signal.SIGKILL)
         return original(self, **arguments)
@@ -452,7 +446,7 @@ def whole(tmp_path_factory):
 def test_a_run_that_is_killed_between_record_and_update_goes_on_as_if_nothing_had_happened(
     tmp_path, whole, where, after
 ):
-    process = multiprocessing.get_context("fork").Process(target=killed, args=(tmp_path, where, after))
+    process = multiprocessing.get_context("fork").Process(target=run_until_killed, args=(tmp_path, where, after))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
@@ -469,7 +463,7 @@ def test_a_run_that_is_killed_between_record_and_update_goes_on_as_if_nothing_ha
 # -- several processes ------------------------------------------------------------------------------------------------
 
 
-def missions_of(folder, seed, count):
+def run_missions(folder, seed, count):
     with RewardStore(folder) as store:
         simulate(store, missions=count, seed=seed)
 
@@ -478,7 +472,7 @@ def missions_of(folder, seed, count):
 def test_two_processes_that_share_a_store_lose_nothing(tmp_path):
     RewardStore(tmp_path).close()
     fork = multiprocessing.get_context("fork")
-    processes = [fork.Process(target=missions_of, args=(tmp_path, seed, 4)) for seed in (1, 2)]
+    processes = [fork.Process(target=run_missions, args=(tmp_path, seed, 4)) for seed in (1, 2)]
     for process in processes:
         process.start()
     for process in processes:
@@ -489,14 +483,14 @@ def test_two_processes_that_share_a_store_lose_nothing(tmp_path):
         assert len(records) == len({record.key for record in records}) == 2 * 4 * len(PHASES)
         loop, _ = simulate(store, missions=4, seed=1)
         assert loop.router.state.decisions == len(records)
-        assert loop.corrections.state.decisions == store.ledger.history(decision_class=CORRECTIONS).count()
+        assert loop.corrections.state.decisions == store.ledger.history(decision_class=CORRECTION_CLASS).count()
         assert same(fit(store.ledger, loop.router.learner, decision_class="model_tier").ridge, loop.router.state.ridge)
         numbers = {record.context["decision"]["number"] for record in records}
         assert max(numbers) > 4 * len(PHASES), "one of them saw what the other had learnt"
 
 
 def test_a_learner_hears_of_what_others_record(store):
-    one, other = looped(store), looped(store)
+    one, other = build_loop(store), build_loop(store)
     run_phase(World(1), 0, one.mission("m1"))
     assert other.router.state.decisions == 0
     assert other.catch_up() == 1

@@ -10,17 +10,17 @@ from plaudit.learn.alignment import ACTIONS
 from plaudit.systems.deepthinker import RewardStore, reward, version
 from plaudit.systems.deepthinker.advisor import TIERS
 from plaudit.systems.deepthinker.drift import SENSITIVE, DriftState, observe
-from plaudit.systems.deepthinker.features import features
-from plaudit.systems.deepthinker.simulated import World, reported, simulate
-from plaudit.systems.deepthinker.simulated.fresh import judge
-from plaudit.systems.deepthinker.simulated.run import ROUTER, earned
+from plaudit.systems.deepthinker.features import encode_features
+from plaudit.systems.deepthinker.simulated import World, build_report, simulate
+from plaudit.systems.deepthinker.simulated.report import judge_policies
+from plaudit.systems.deepthinker.simulated.run import ROUTER, score_outcome
 from plaudit.systems.deepthinker.simulated.world import PHASES, QUALITY
 
 SEEDS = range(6)
 MISSIONS = 40
 
 
-def lived(seed):
+def learn_in_memory(seed):
     """Let the router learn through missions in memory, and return what it earned, what it could have, and what it knows.
 
     The second state is that of one that learnt from the same decisions by the repaired reward.
@@ -30,14 +30,14 @@ def lived(seed):
     for mission in range(MISSIONS):
         gains, drift, before = [], 0.0, DriftState()
         for step in range(len(PHASES)):
-            outcomes = world.outcomes(mission, (None,) * (step + 1))
+            outcomes = world.simulate_outcomes(mission, (None,) * (step + 1))
             before, point = observe(before, outcomes["SMALL"].similarity, SENSITIVE)
-            decision = ROUTER.choose(state, seed, features(world.phase(mission, gains, drift=drift)))
+            decision = ROUTER.choose(state, seed, encode_features(world.build_phase(mission, gains, drift=drift)))
             chosen = outcomes[decision.action]
-            possible.append([earned(outcomes[tier], int(point.event)) for tier in TIERS])
-            earnings.append(earned(chosen, int(point.event)))
+            possible.append([score_outcome(outcomes[tier], int(point.event)) for tier in TIERS])
+            earnings.append(score_outcome(chosen, int(point.event)))
             state = ROUTER.update(state, decision, earnings[-1])
-            anew = ROUTER.update(anew, decision, earned(chosen, int(point.event), repaired))
+            anew = ROUTER.update(anew, decision, score_outcome(chosen, int(point.event), repaired))
             gains.append(chosen.score_delta)
             drift = point.drift
     return np.array(earnings), np.array(possible), state, anew
@@ -45,7 +45,7 @@ def lived(seed):
 
 @pytest.fixture(scope="module")
 def lives():
-    return [lived(seed) for seed in SEEDS]
+    return [learn_in_memory(seed) for seed in SEEDS]
 
 
 def test_the_router_beats_the_best_fixed_choice_with_every_seed(lives):
@@ -68,19 +68,24 @@ def test_what_it_learnt_is_to_choose_by_the_type_of_phase(lives):
         for mission in range(100, 120):
             gains = []
             for phase in PHASES:
-                right.append(ROUTER.advise(state, features(World(seed).phase(mission, gains))).candidate == best[phase])
+                right.append(
+                    ROUTER.advise(state, encode_features(World(seed).build_phase(mission, gains))).candidate
+                    == best[phase]
+                )
                 gains.append(0.1)
     assert fmean(right) > 0.8
 
 
-def test_fitted_anew_to_the_repaired_reward_it_spends_less_and_earns_more_by_it(lives):
+@pytest.mark.parametrize("missions", [20, pytest.param(60, marks=pytest.mark.slow)])
+def test_fitted_anew_to_the_repaired_reward_it_spends_less_and_earns_more_by_it(lives, missions):
     gained, spent = [], []
     for seed, (*_, state, anew) in zip(SEEDS, lives, strict=True):
         policies = {
-            "as learnt": lambda phase, state=state: ROUTER.advise(state, features(phase)).candidate,
-            "anew": lambda phase, state=anew: ROUTER.advise(state, features(phase)).candidate,
+            "as learnt": lambda phase, state=state: ROUTER.advise(state, encode_features(phase)).candidate,
+            "anew": lambda phase, state=anew: ROUTER.advise(state, encode_features(phase)).candidate,
         }
-        as_learnt, fitted, best = judge(World(seed), range(100, 160), policies, (reward, version("rescaled")))
+        fresh = range(100, 100 + missions)
+        as_learnt, fitted, best = judge_policies(World(seed), fresh, policies, (reward, version("rescaled")))
         gained.append(fitted.rewards["rescaled"] - as_learnt.rewards["rescaled"])
         spent.append(fitted.tokens / as_learnt.tokens)
         assert best.rewards["rescaled"] > max(as_learnt.rewards["rescaled"], fitted.rewards["rescaled"])
@@ -88,15 +93,15 @@ def test_fitted_anew_to_the_repaired_reward_it_spends_less_and_earns_more_by_it(
     assert max(spent) < 1, spent
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory):
+@pytest.fixture(scope="module", params=[[0], pytest.param([0, 1], marks=pytest.mark.slow)], ids=["one", "two"])
+def reports(request, tmp_path_factory):
     found = []
-    for seed in (0, 1):
+    for seed in request.param:
         with RewardStore(tmp_path_factory.mktemp("kb")) as store:
-            told = []
-            loop, met = simulate(store, missions=20, seed=seed, told=lambda *done: told.append(done))  # noqa: B023
-            assert told == [(done, 20) for done in range(1, 21)]
-            found.append((reported(loop, met, missions=20, seed=seed), list(store.ledger.history())))
+            calls = []
+            loop, met = simulate(store, missions=20, seed=seed, on_mission=lambda *done: calls.append(done))  # noqa: B023
+            assert calls == [(done, 20) for done in range(1, 21)]
+            found.append((build_report(loop, met, missions=20, seed=seed), list(store.ledger.history())))
     return found
 
 
@@ -137,21 +142,21 @@ def test_corrections_that_help_are_chosen_more_often(reports):
 
 
 def test_a_seed_gives_the_same_missions_and_another_one_others():
-    assert World(5).outcomes(3, (None,) * 4) == World(5).outcomes(3, (None,) * 4)
-    assert World(5).phase(3, (0.1,)) == World(5).phase(3, (0.1,))
-    assert World(5).outcomes(3, (None,) * 4) != World(6).outcomes(3, (None,) * 4)
-    assert World(5).outcomes(3, (None,) * 4) != World(5).outcomes(4, (None,) * 4)
+    assert World(5).simulate_outcomes(3, (None,) * 4) == World(5).simulate_outcomes(3, (None,) * 4)
+    assert World(5).build_phase(3, (0.1,)) == World(5).build_phase(3, (0.1,))
+    assert World(5).simulate_outcomes(3, (None,) * 4) != World(6).simulate_outcomes(3, (None,) * 4)
+    assert World(5).simulate_outcomes(3, (None,) * 4) != World(5).simulate_outcomes(4, (None,) * 4)
 
 
 def test_numbers_of_a_seed_stay_what_they_are():
-    found = World(7).outcomes(0, (None,))
+    found = World(7).simulate_outcomes(0, (None,))
     assert found["SMALL"].cost_tokens == 1812
     assert found["LARGE"].score_delta == pytest.approx(-0.0759925, abs=1e-6)
 
 
 def test_a_correction_changes_the_course_and_nothing_else():
     before, after = (
-        World(5).outcomes(3, (None, correction)) for correction in (None, "switch_deepen_mode_to_evidence")
+        World(5).simulate_outcomes(3, (None, correction)) for correction in (None, "switch_deepen_mode_to_evidence")
     )
     assert all(after[tier].similarity > before[tier].similarity for tier in TIERS)
     assert all(after[tier].score_delta > before[tier].score_delta for tier in TIERS)
@@ -160,5 +165,5 @@ def test_a_correction_changes_the_course_and_nothing_else():
 
 def test_similarities_are_cosines_of_vectors_as_far_apart_as_the_drift():
     for mission in range(20):
-        for outcome in World(1).outcomes(mission, (None,) * 6).values():
+        for outcome in World(1).simulate_outcomes(mission, (None,) * 6).values():
             assert outcome.similarity == pytest.approx(outcome.relevance)

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.following import Following, Impossible, differences
-from hackmatrix_model.game import ACTIONS, DIRECTIONS, Block, Enemy, Game, Player, Transmission
-from hackmatrix_model.play import legal_actions, step
-from hackmatrix_model.random_games import random_game
-from hackmatrix_model.seen import observed
-from hackmatrix_model.states import games_of
-from hackmatrix_model.steps import BATCH, Stepped, masked, observations, stepped, taken
 from plaudit.systems.hackmatrix.env import action_mask, reset
 from plaudit.systems.hackmatrix.rules import Rules
+from support.hackmatrix_model.following import Following, Impossible, differences
+from support.hackmatrix_model.game import ACTIONS, DIRECTIONS, Block, Enemy, Game, Player, Transmission
+from support.hackmatrix_model.play import legal_actions, step
+from support.hackmatrix_model.random_games import random_game
+from support.hackmatrix_model.seen import observed
+from support.hackmatrix_model.states import games_of
+from support.hackmatrix_model.steps import BATCH, Stepped, masked, observations, stepped, taken
 
 ENDS_THE_TURN = {*DIRECTIONS, "siphon", "wait"}
 
@@ -60,7 +60,15 @@ def chosen(game: Game, counts: Counter, chance: random.Random) -> str:
     return min(chance.sample(options, len(options)), key=counts.__getitem__)
 
 
-@pytest.mark.parametrize(("rules", "batches"), [(Rules.reference(), 16), (Rules.seed(), 4)], ids=["reference", "seed"])
+@pytest.mark.parametrize(
+    ("rules", "batches"),
+    [
+        pytest.param(Rules.reference(), 4, id="reference"),
+        pytest.param(Rules.seed(), 1, id="seed"),
+        pytest.param(Rules.reference(), 16, id="many, reference", marks=pytest.mark.slow),
+        pytest.param(Rules.seed(), 4, id="many, seed", marks=pytest.mark.slow),
+    ],
+)
 def test_a_step_from_any_game_is_one_that_the_rules_allow(rules, batches, record_property):
     chance, counts = random.Random(batches), Counter()
     games = [random_game(chance) for _ in range(batches * BATCH)]
@@ -87,14 +95,14 @@ def test_an_enemy_that_leaves_a_transmission_does_not_open_its_cell_to_others():
 
 def test_the_mask_of_any_game_is_that_of_the_rules():
     chance = random.Random(3)
-    games = [random_game(chance) for _ in range(8 * BATCH)]
+    games = [random_game(chance) for _ in range(4 * BATCH)]
     for game, mask in zip(games, masked(games), strict=True):
         assert mask == legal_actions(game), game
 
 
 def test_the_observation_of_any_game_is_that_of_the_rules():
     chance = random.Random(4)
-    games = [random_game(chance) for _ in range(4 * BATCH)]
+    games = [random_game(chance) for _ in range(2 * BATCH)]
     seen = observations(games)
     for index, game in enumerate(games):
         player, programs, told = observed(game)
@@ -120,7 +128,9 @@ def equipped(states):
     )
 
 
-def test_play_from_a_new_game_follows_the_rules(record_property):
+@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_play_from_a_new_game_follows_the_rules(share, record_property):
+    """One of so many games is compared after each step, another one each time."""
     begin = jax.jit(jax.vmap(lambda key: reset(key)[1]))
     mask_of, keep = (
         jax.jit(jax.vmap(action_mask)),
@@ -136,9 +146,10 @@ def test_play_from_a_new_game_follows_the_rules(record_property):
             else chance.choice(legal)
             for legal in ([ACTIONS[each] for each in np.flatnonzero(mask)] for mask in masks)
         ]
-        counts.update(actions)
         states, results = taken(states, actions, seed=number)
-        for game, action, result in zip(games, actions, results, strict=True):
+        for index in range(number % share, BATCH, share):
+            game, action, result = games[index], actions[index], results[index]
+            counts[action] += 1
             told = faults(game, action, result, rules=Rules.reference())
             assert not told, report(game, action, told)
         ended = np.array([result.terminated for result in results])

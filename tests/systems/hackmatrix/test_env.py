@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.steps import BATCH, REFERENCE, stepper
 from plaudit.errors import OutOfRange, ShapeMismatch, WrongType
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix import (
@@ -19,6 +18,7 @@ from plaudit.systems.hackmatrix import (
     reset,
     step,
 )
+from support.hackmatrix_model.steps import BATCH, REFERENCE, stepper
 
 KEY = jax.random.key(0)
 STATE = EnvState()
@@ -34,7 +34,7 @@ MANY = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), STATE)
         (lambda: step(STATE, 1, KEY), WrongType, "a random key is needed"),
         (lambda: step(KEY, STATE, 28), OutOfRange, "from 0 to 27"),
         (lambda: step(KEY, STATE, -1), OutOfRange, "from 0 to 27"),
-        (lambda: step(KEY, STATE, 1.0), WrongType, "a whole number"),
+        (lambda: step(KEY, STATE, 1.0), WrongType, "an integer"),
         (lambda: step(KEY, STATE, np.array([1, 2])), ShapeMismatch, "jax.vmap"),
         (lambda: step(KEY, MANY, 1), ShapeMismatch, "states of shape (2,)"),
         (lambda: step(KEY, {"hp": 3}, 1), WrongType, "an EnvState is needed"),
@@ -45,7 +45,7 @@ MANY = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), STATE)
         (lambda: bfs_distance(jnp.zeros((6, 6), bool), 0, 0, 0, 7), OutOfRange, "from 0 to 5"),
         (lambda: bfs_distance(jnp.zeros((5, 6), bool), 0, 0, 0, 5), ShapeMismatch, "(5, 6)"),
         (lambda: jax.vmap(step)(jax.random.split(KEY, 3), MANY, jnp.zeros(3, jnp.int32)), ValueError, "sizes"),
-        (lambda: jax.jit(step)(KEY, STATE, 1.0), WrongType, "a whole number"),
+        (lambda: jax.jit(step)(KEY, STATE, 1.0), WrongType, "an integer"),
     ],
 )
 def test_what_cannot_be_played_is_refused_with_the_reason(call, error, says):
@@ -71,6 +71,12 @@ def test_inside_jit_an_action_out_of_range_ends_the_game_with_nothing_paid_and_n
     assert not any(part.any() for part in info["reward_components"].values())
     changed = jax.tree.map(lambda new, old: bool((new != old).any()), after, state)
     assert not any(jax.tree.leaves(changed))
+
+
+def test_a_step_towards_the_exit_is_paid_for_its_cell_and_costs_a_step():
+    after, paid, *_ = steps(EnvState(), [0])
+    assert (after.player.row == 1).all()
+    np.testing.assert_allclose(paid, 0.05 - 0.01, rtol=1e-5)
 
 
 def test_components_come_in_the_order_in_which_they_are_summed():

@@ -5,12 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hackmatrix_model.draws import Draws
-from hackmatrix_model.examples import examples, game_of, seen, state_of
-from hackmatrix_model.game import ACTIONS, Game, steps_to_exit
-from hackmatrix_model.play import legal_actions, step
-from hackmatrix_model.seen import observed
-from hackmatrix_model.steps import masked, observations, stepped
 from plaudit.systems.hackmatrix.pathfinding import bfs_distance
 from plaudit.systems.hackmatrix.rules import (
     ACTION_NAMES,
@@ -20,6 +14,12 @@ from plaudit.systems.hackmatrix.rules import (
     PROGRAMS,
     Rules,
 )
+from support.hackmatrix_model.draws import Draws
+from support.hackmatrix_model.examples import examples, game_of, seen, state_of
+from support.hackmatrix_model.game import ACTIONS, Game, steps_to_exit
+from support.hackmatrix_model.play import legal_actions, step
+from support.hackmatrix_model.seen import observed
+from support.hackmatrix_model.steps import masked, observations, stepped
 
 TRANSITIONS = examples()["transitions"]
 STEPS = [(example["id"], number) for example in TRANSITIONS for number in range(len(example["steps"]))]

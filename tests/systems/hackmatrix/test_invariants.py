@@ -3,6 +3,7 @@
 import itertools
 import random
 from collections import Counter
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,16 +12,16 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from hackmatrix_model.examples import game_of
-from hackmatrix_model.following import board_faults
-from hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Block, Enemy, Game, Player, Transmission
-from hackmatrix_model.play import act, eligible_places
-from hackmatrix_model.random_games import random_game
-from hackmatrix_model.states import games_of, states_of
-from hackmatrix_model.steps import BATCH, REFERENCE, masked, stepper
 from plaudit.systems.hackmatrix.env import action_mask, auto_reset_step, reset
-from plaudit.systems.hackmatrix.script import random_action, scripted_action
 from plaudit.systems.hackmatrix.state import EnvState, History
+from plaudit.systems.hackmatrix.training.games import choose_random_action, choose_scripted_action
+from support.hackmatrix_model.examples import game_of
+from support.hackmatrix_model.following import board_faults
+from support.hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Block, Enemy, Game, Player, Transmission
+from support.hackmatrix_model.play import act, eligible_places
+from support.hackmatrix_model.random_games import random_game
+from support.hackmatrix_model.states import games_of, states_of
+from support.hackmatrix_model.steps import BATCH, HASTY, REFERENCE, masked, stepper
 
 STEPS = 200
 MAX_STEPS = 90
@@ -48,7 +49,7 @@ def policy(lane: Any, key: Any, state: EnvState, mask: Any) -> Any:
     """Return any legal action for half of the games; the others mostly follow a script, and so get further."""
     dice, choice = jax.random.split(key)
     follows = (lane % 2 == 0) & jax.random.bernoulli(dice, 0.7)
-    return jnp.where(follows, scripted_action(state), random_action(choice, mask))
+    return jnp.where(follows, choose_scripted_action(state), choose_random_action(choice, mask))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def play() -> Play:
     def step(states: EnvState, key: Any) -> Any:
         return jax.vmap(one)(lanes, jax.random.split(key, BATCH), states)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=HASTY)
     def run(key: Any) -> Any:
         begin, go = jax.random.split(key)
         states = jax.vmap(lambda each: reset(each)[1])(jax.random.split(begin, BATCH))

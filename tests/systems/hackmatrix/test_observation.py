@@ -5,8 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.boards import entry, random_states
-from hackmatrix_model.examples import examples, state_of
 from plaudit.errors import ShapeMismatch, WrongType
 from plaudit.systems.hackmatrix import observation
 from plaudit.systems.hackmatrix.observation import (
@@ -18,6 +16,8 @@ from plaudit.systems.hackmatrix.observation import (
 )
 from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
 from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Grid, Player, data_block, program_block
+from support.hackmatrix_model.boards import entry, random_states
+from support.hackmatrix_model.examples import examples, state_of
 
 
 @pytest.mark.parametrize("example", examples()["observations"], ids=lambda example: example["title"])

@@ -7,11 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.examples import examples, state_of
 from plaudit.systems.hackmatrix.arrays.bitboard import Board
-from plaudit.systems.hackmatrix.pathfinding import bfs_distance, exit_distance, manhattan, step_towards
+from plaudit.systems.hackmatrix.pathfinding import (
+    bfs_distance,
+    find_exit_distance,
+    find_step_towards,
+    manhattan_distance,
+)
 from plaudit.systems.hackmatrix.rules import DIRECTIONS, Rules
 from plaudit.systems.hackmatrix.state import EnvState, Grid, Player, data_block
+from support.hackmatrix_model.examples import examples, state_of
 
 COUNT = 3_000
 RNG = np.random.default_rng(0)
@@ -45,7 +50,7 @@ def path(blocked, start, target):
 
 def distances(state, *, rules):
     walls = Board.of(state.grid.block_kind != 0)
-    return exit_distance(
+    return find_exit_distance(
         walls, state.player.row, state.player.col, state.exit_row, state.exit_col, rules=rules
     ).item()  # fmt: skip
 
@@ -69,7 +74,7 @@ def test_distances_are_those_of_a_search_with_a_queue():
 def test_a_step_towards_a_cell_is_the_first_of_the_first_shortest_way():
     def step(blocks, start, target):
         goal = Board.at(*target)
-        return step_towards(goal, Board.at(*start), ~Board.of(blocks) | goal).cells()
+        return find_step_towards(goal, Board.at(*start), ~Board.of(blocks) | goal).cells()
 
     found = np.asarray(jax.jit(jax.vmap(step))(BLOCKS, STARTS, TARGETS))
     for at, (blocked, start, target) in enumerate(zip(BLOCKS, map(tuple, STARTS), map(tuple, TARGETS), strict=True)):
@@ -106,7 +111,7 @@ def test_the_longest_shortest_way_has_23_steps():
     blocks[tuple(np.transpose(way))] = False
     for start, target in ((way[0], way[-1]), (way[-1], way[0])):
         assert find(blocks, *start, *target) == 23
-        first = step_towards(Board.at(*target), Board.at(*start), ~Board.of(jnp.asarray(blocks)))
+        first = find_step_towards(Board.at(*target), Board.at(*start), ~Board.of(jnp.asarray(blocks)))
         assert np.argwhere(first.cells()).tolist() == [list(way[1] if start == way[0] else way[-2])]
 
 
@@ -133,4 +138,4 @@ def test_neither_the_cell_one_stands_on_nor_the_target_is_asked_for_a_block():
 def test_the_direct_distance_counts_rows_and_columns():
     cells = np.array(list(np.ndindex(6, 6)))
     expected = np.abs(cells[:, None] - cells[None]).sum(axis=-1)
-    np.testing.assert_array_equal(manhattan(jnp.arange(36)[:, None], jnp.arange(36)), expected)
+    np.testing.assert_array_equal(manhattan_distance(jnp.arange(36)[:, None], jnp.arange(36)), expected)

@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from hackmatrix_model.examples import examples
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix import rewards, rules
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES, PROGRAMS, Rules, action_of
+from support.hackmatrix_model.examples import examples
 
 
 def test_the_actions_are_those_of_the_examples():

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.boards import entry, random_states
 from plaudit.errors import OutOfRange, ShapeMismatch, WrongType
 from plaudit.systems.hackmatrix.rules import PROGRAMS, Rules
 from plaudit.systems.hackmatrix.siphon_quality import check_siphon_optimality, compute_siphon_yield
 from plaudit.systems.hackmatrix.state import EnvState, Grid, Player, data_block, program_block
+from support.hackmatrix_model.boards import entry, random_states
 
 CHOICES = [
     Rules(siphon_candidates=candidates, question_blocks=questions, siphoned_cells=cells)
@@ -208,7 +208,7 @@ def test_the_yield_can_be_taken_apart_in_the_order_of_the_specification():
     [
         (lambda: compute_siphon_yield(EnvState(), 6, 0), OutOfRange, "the row is 6; it goes from 0 to 5"),
         (lambda: compute_siphon_yield(EnvState(), 0, -1), OutOfRange, "the column is -1"),
-        (lambda: compute_siphon_yield(EnvState(), 1.5, 0), WrongType, "the row is 1.5; a whole number"),
+        (lambda: compute_siphon_yield(EnvState(), 1.5, 0), WrongType, "the row is 1.5; an integer"),
         (lambda: check_siphon_optimality({"player": 1}), WrongType, "the state is a dict; an EnvState is needed"),
         (lambda: check_siphon_optimality(random_states(2)), ShapeMismatch, r"states of shape \(2,\).*jax.vmap"),
     ],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit.errors import InputError, OutOfRange, ShapeMismatch, UnknownCategory, UnknownField, WrongType
-from plaudit.systems.hackmatrix.leaves import packed, unpacked
+from plaudit.systems.hackmatrix.pytree_fields import pack_fields, unpack_fields
 from plaudit.systems.hackmatrix.state import (
     Before,
     Enemies,
@@ -24,7 +24,7 @@ from plaudit.systems.hackmatrix.state import (
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: Player(hp=2.5), WrongType, "Player(hp=…) holds whole numbers, and was given float64"),
+        (lambda: Player(hp=2.5), WrongType, "Player(hp=…) holds integers, and was given float64"),
         (lambda: Player(hp="a"), WrongType, "was given 'a'"),
         (lambda: Player(hp=None), WrongType, "was given None"),
         (lambda: Player(hp=jnp.float32(2)), WrongType, "float32"),
@@ -81,9 +81,9 @@ def test_a_part_survives_packing():
     transmissions = Transmissions.of(Transmission("cryptog", 3, 2, turns=1000, from_siphon=True))
     grid = Grid.of({(2, 2): data_block(9, question=True), (1, 1): program_block("HACK"), (0, 5): {"data_siphon": True}})
     for part in (enemies, transmissions):
-        again = unpacked(type(part), packed(part), count=part.count)
+        again = unpack_fields(type(part), pack_fields(part), count=part.count)
         assert all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()) and a.dtype == b.dtype, part, again)))
-    again = unpacked(Grid, packed(grid))
+    again = unpack_fields(Grid, pack_fields(grid))
     assert all(jax.tree.leaves(jax.tree.map(lambda a, b: bool((a == b).all()) and a.dtype == b.dtype, grid, again)))
 
 
@@ -91,12 +91,12 @@ def test_undo_can_go_back_to_eight_snapshots_and_to_no_more():
     state = EnvState()
     for turn in range(10):
         state = state.replace(turn=turn)
-        state = state.replace(history=state.history.pushed(state.snapshot(), jnp.bool_(True)))
+        state = state.replace(history=state.history.push(state.snapshot(), jnp.bool_(True)))
     found = []
     for _ in range(8):
         assert state.history.count > 0
         found.append(state.history.latest().turn.item())
-        state = state.replace(history=state.history.popped(jnp.bool_(True)))
+        state = state.replace(history=state.history.pop(jnp.bool_(True)))
     assert found == [9, 8, 7, 6, 5, 4, 3, 2]
     assert state.history.count == 0
 

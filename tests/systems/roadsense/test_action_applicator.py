@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, InputError, NotFinite, OutOfRange, WrongType
+from plaudit import DefinitionError, InputError, OutOfRange
+from plaudit.errors import NotFinite, WrongType
 from plaudit.systems.roadsense import ActionApplicator
 from plaudit.systems.roadsense.action_applicator import HARDEST, RELEASED
-from plaudit.systems.roadsense.facts import BRAKE
+from plaudit.systems.roadsense.fields import BRAKE
 
 
 class Car:

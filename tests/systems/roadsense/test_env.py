@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from plaudit import DefinitionError, Field, NotFinite, OutOfRange, Reward, SimulatorError, UnknownField, WrongType, term
+from plaudit import DefinitionError, Field, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.systems.roadsense import CarModel, Hazard, Measured, RewardCalculator, RoadSenseEnv, Scenario, version
+from plaudit.errors import NotFinite, UnknownField, WrongType
+from plaudit.systems.roadsense import CarModel, Hazard, Measurement, RewardCalculator, RoadSenseEnv, Scenario, version
 from plaudit.systems.roadsense.env import ID
-from plaudit.systems.roadsense.measured import inputs_of
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.measurement import build_input_reader
 from plaudit.systems.roadsense.world import EGO
 
 AT_ONCE = Hazard(first=5, last=5, target="nearest")
@@ -186,7 +188,7 @@ def test_every_version_can_pay(made, label):
     env = made(reward=label)
     env.reset(seed=0)
     _, reward, *_ = env.step(1)
-    assert reward == version(label).score(**inputs_of(version(label))(env.measured)).total
+    assert reward == version(label).score(**build_input_reader(version(label))(env.measured)).total
 
 
 def test_a_reward_of_your_own_pays(made):
@@ -440,7 +442,7 @@ def alone(script):
 
 def test_a_second_simulation_in_one_process_is_refused_with_the_way_out():
     said = alone(
-        "from plaudit import SimulatorError\n"
+        "from plaudit.systems.roadsense.errors import SimulatorError\n"
         "from plaudit.systems.roadsense import RoadSenseEnv\n"
         "one, two = RoadSenseEnv(), RoadSenseEnv()\n"
         "one.reset(seed=0)\n"
@@ -468,7 +470,7 @@ def test_the_cars_that_can_be_seen_are_those_on_the_road(made):
     env.reset(seed=0)
     assert set(env.cars) == {EGO, "V002", "V003"}
     assert all(abs(number) < 1e5 for car in env.cars.values() for number in car)  # no sentinel of a car that waits
-    assert isinstance(env.measured, Measured)
+    assert isinstance(env.measured, Measurement)
 
 
 def test_a_picture_shows_the_convoy(made):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from plaudit.errors import DefinitionError
-from plaudit.systems.roadsense.hazard import HAZARDS, Hazard, HazardInjector, hazard_named
-from plaudit.systems.roadsense.hazard.buckets import buckets
-from plaudit.systems.roadsense.sumo import simulation, speed_mode
+from plaudit.systems.roadsense.hazard import HAZARDS, Hazard, find_hazard
+from plaudit.systems.roadsense.hazard_injector import HazardInjector, list_gap_buckets
+from plaudit.systems.roadsense.sumo import build_simulation, speed_mode
 from plaudit.systems.roadsense.world import EGO, CarModel, CarState, Departure, World
 
 NOTHING = {
@@ -36,13 +36,13 @@ def convoy(*gaps: float, speed: float = 15.0, heading: float = 0.0) -> dict[str,
 
 def injector(hazard: Hazard | str, *, seed: int = 0) -> HazardInjector:
     made = HazardInjector()
-    made.reset(hazard_named(hazard), np.random.default_rng(seed), EGO)
+    made.reset(find_hazard(hazard), np.random.default_rng(seed), EGO)
     return made
 
 
 def play(made: HazardInjector, cars: dict[str, CarState], *, steps: int = 500) -> dict[int, list[tuple]]:
     """Return what the simulator is told, by step, in the steps in which it is told anything."""
-    told = {step: made.commands(step, cars, cars[EGO]) for step in range(steps)}
+    told = {step: made.next_commands(step, cars, cars[EGO]) for step in range(steps)}
     return {step: commands for step, commands in told.items() if commands}
 
 
@@ -223,15 +223,15 @@ def test_a_car_that_has_left_the_road_is_not_commanded(leaves):
     told = play(made, convoy(30.0), steps=leaves)
     assert made.source == "V002"
     for step in range(leaves, 400):
-        assert made.commands(step, convoy(), convoy()[EGO]) == []
+        assert made.next_commands(step, convoy(), convoy()[EGO]) == []
     assert 200 in told
     assert made.resolved is False
 
 
 def test_every_answer_is_a_list_of_its_own():
     made, cars = injector("none"), convoy(30.0)
-    made.commands(0, cars, cars[EGO]).append(("speed", EGO, 3.0))
-    assert made.commands(0, cars, cars[EGO]) == []
+    made.next_commands(0, cars, cars[EGO]).append(("speed", EGO, 3.0))
+    assert made.next_commands(0, cars, cars[EGO]) == []
 
 
 def test_a_new_episode_forgets_the_hazard_of_the_last():
@@ -270,10 +270,10 @@ GAPS = {"close": (12, 22), "medium": (22, 35), "far": (35, 55), "very far": (55,
     ],
 )
 def test_the_buckets_of_a_rank_are_those_that_were_trained_with(rank, names):
-    assert [bucket.name for bucket in buckets(rank)] == names
-    for bucket in buckets(rank):
+    assert [bucket.name for bucket in list_gap_buckets(rank)] == names
+    for bucket in list_gap_buckets(rank):
         low, high = GAPS[bucket.name]
-        assert (bucket.holds(low), bucket.holds(high), bucket.holds(low - 1e-9)) == (True, False, False)
+        assert (bucket.contains(low), bucket.contains(high), bucket.contains(low - 1e-9)) == (True, False, False)
 
 
 def test_a_bucketed_hazard_waits_until_the_gap_is_in_its_bucket():
@@ -283,7 +283,7 @@ def test_a_bucketed_hazard_waits_until_the_gap_is_in_its_bucket():
         for step in range(400):
             gap = 5.0 + 0.2 * max(0, step - 140)  # reaches 12, 22 and 35 m in time
             cars = convoy(gap)
-            if made.commands(step, cars, cars[EGO]):
+            if made.next_commands(step, cars, cars[EGO]):
                 break
         bucket = made.onset["gap_bucket"]
         low, _ = GAPS[bucket]
@@ -308,7 +308,7 @@ def test_the_bucket_is_one_for_the_rank_that_was_drawn():
     for seed in range(100):
         made = injector("bucketed", seed=seed)
         play(made, convoy(15.0, 45.0, 70.0))
-        assert made.onset["gap_bucket"] in {bucket.name for bucket in buckets(made.rank_ahead)}
+        assert made.onset["gap_bucket"] in {bucket.name for bucket in list_gap_buckets(made.rank_ahead)}
         assert made.onset["desired_rank_ahead"] == made.rank_ahead
 
 
@@ -316,7 +316,7 @@ def test_a_car_that_comes_ahead_late_is_waited_for():
     made = injector(replace(HAZARDS["bucketed"], target="nearest"), seed=0)
     assert play(made, convoy(), steps=300) == {}
     cars = convoy(15.0)
-    told = [made.commands(step, cars, cars[EGO]) for step in range(300, 400)]
+    told = [made.next_commands(step, cars, cars[EGO]) for step in range(300, 400)]
     assert made.source == "V002"
     assert sum(map(bool, told)) >= 2
 
@@ -330,15 +330,15 @@ def test_a_car_that_comes_ahead_late_is_waited_for():
         ({"probability": 1.5}, "probability=1.5: it is a number from 0 to 1."),
         ({"probability": "often"}, "probability='often': it is a number from 0 to 1."),
         ({"resolves": -0.1}, "resolves=-0.1: it is a number from 0 to 1."),
-        ({"first": -1}, "first=-1: steps are a whole number from 0 on."),
-        ({"last": 80.5}, "last=80.5: steps are a whole number from 0 on."),
+        ({"first": -1}, "first=-1: steps are an integer from 0 on."),
+        ({"last": 80.5}, "last=80.5: steps are an integer from 0 on."),
         ({"first": 90}, "first=90, last=80: the first step must not come after the last."),
         ({"kind": "halt"}, "kind='halt': it is stop or slow."),
         ({"seconds": (0.0, 1.0)}, "seconds=0.0: it is a number from 0.1 to 60."),
         ({"seconds": 2.0}, "seconds=2.0: it is a pair, the lowest and the highest value."),
         ({"seconds": (4.0, 2.0)}, "seconds=(4.0, 2.0): it is a pair, the lowest and the highest value, in this order."),
         ({"decel": (3.0, inf)}, "decel=inf: it is a number from 0 to 50."),
-        ({"after": (20.5, 50)}, "after=20.5: steps are a whole number from 0 on."),
+        ({"after": (20.5, 50)}, "after=20.5: steps are an integer from 0 on."),
         ({"target": "rank:0"}, "target='rank:0': it is nearest, uniform, rank:1"),
         ({"target": "rank:two"}, "target='rank:two': it is nearest, uniform, rank:1"),
         ({"target": ""}, "target='': it is nearest, uniform, rank:1"),
@@ -355,10 +355,10 @@ def test_an_unknown_hazard_is_refused_with_what_there_is():
     with pytest.raises(
         DefinitionError, match="hazard='gradul': give a Hazard, or one of none, seed, .*mean 'gradual'?"
     ):
-        hazard_named("gradul")
+        find_hazard("gradul")
     with pytest.raises(DefinitionError, match="hazard=None"):
-        hazard_named(None)
-    assert hazard_named(HAZARDS["seed"]) is HAZARDS["seed"] is hazard_named("seed")
+        find_hazard(None)
+    assert find_hazard(HAZARDS["seed"]) is HAZARDS["seed"] is find_hazard("seed")
 
 
 hazards = st.builds(
@@ -381,7 +381,7 @@ def test_whatever_the_road_does_only_cars_on_it_are_commanded_and_each_order_onc
     orders = []
     for step, gaps in enumerate(drive):
         cars = convoy(*gaps)
-        commands = made.commands(step, cars, cars[EGO])
+        commands = made.next_commands(step, cars, cars[EGO])
         assert all(command[1] in cars and command[1] != EGO for command in commands)
         modes = [command for command in commands if command[0] == "speed_mode"]
         assert len(modes) <= 1
@@ -400,14 +400,14 @@ def test_whatever_the_road_does_only_cars_on_it_are_commanded_and_each_order_onc
 def test_in_the_simulator_a_car_slows_down_as_told_is_held_and_let_go(seconds):
     hazard = Hazard(first=3, last=3, kind="slow", seconds=(seconds,) * 2, decel=(8.0, 8.0), resolves=1.0, after=(5, 5))
     made = injector(hazard)
-    road = simulation()
+    road = build_simulation()
     try:
         cars = (Departure(EGO, 0.0, 15.0), Departure("V002", 30.0, 15.0))
         road.begin(World("straight", cars, CarModel(decel=12.0, sigma=0.0)))
         now = road.step()
         speeds = []
         for step in range(40):
-            now = road.step(made.commands(step, now, now[EGO]))
+            now = road.step(made.next_commands(step, now, now[EGO]))
             speeds.append(now["V002"].speed)
     finally:
         road.close()

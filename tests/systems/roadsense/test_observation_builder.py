@@ -1,7 +1,7 @@
 """What a car makes of its messages: what the reward reads of them, and what the policy sees."""
 
 import sys
-from math import inf, nan, nextafter
+from math import hypot, inf, nan, nextafter
 
 import numpy as np
 import pytest
@@ -10,25 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.errors import DefinitionError, MissingExtra, NotFinite
-from plaudit.systems.roadsense.observation_builder import ObservationBuilder, Sighting, forward, sighted
-from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, radio
+from plaudit.systems.roadsense.observation_builder import ObservationBuilder, Sighting, build_sighting, measure_forward
+from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, build_radio
 from plaudit.systems.roadsense.world import CarState
 
-Told = tuple[str, CarState]
+Message = tuple[str, CarState]
 HERE = CarState(0.0, 0.0, 15.0, 0.0, 0.0)
 NOBODY = Sighting(inf, 0.0, None, False, False, False, 0)
 
 
-def peer(x=0.0, y=30.0, speed=15.0, acceleration=0.0, heading=0.0, age=4.0, name="V002") -> Told:
+def peer(x=0.0, y=30.0, speed=15.0, acceleration=0.0, heading=0.0, age=4.0, name="V002") -> Message:
     return name, CarState(x, y, speed, acceleration, heading, age)
 
 
-def heard(*messages: Told) -> dict[str, CarState]:
+def heard(*messages: Message) -> dict[str, CarState]:
     return dict(messages)
 
 
-def seen(*messages: Told, ego: CarState = HERE) -> Sighting:
-    return sighted(ego, heard(*messages))
+def seen(*messages: Message, ego: CarState = HERE) -> Sighting:
+    return build_sighting(ego, heard(*messages))
 
 
 def turned(angle: float, forward: float, right: float) -> tuple[float, float]:
@@ -55,7 +55,7 @@ def test_ahead_is_where_the_heading_points(heading, along, right, ahead):
     x, y = turned(heading, along, right)
     ego = HERE._replace(heading=heading)
     assert (seen(peer(x, y), ego=ego).nearest == "V002") is ahead
-    assert forward(ego, peer(x, y)[1]) == pytest.approx(along)
+    assert measure_forward(ego, peer(x, y)[1]) == pytest.approx(along)
 
 
 @pytest.mark.parametrize("heading", [float(angle) for angle in range(0, 360, 15)])
@@ -64,7 +64,7 @@ def test_a_car_exactly_beside_is_not_ahead(heading, right):
     x, y = turned(heading, 0.0, right)
     ego = HERE._replace(heading=heading)
     assert seen(peer(x, y), ego=ego).distance == inf
-    assert forward(ego, peer(x, y)[1]) == 0.0
+    assert measure_forward(ego, peer(x, y)[1]) == 0.0
 
 
 def test_a_car_in_the_same_place_is_not_ahead():
@@ -260,7 +260,7 @@ AIRS = [("ideal", "mesh"), *((name, transport) for name in PARAMETERS for transp
 @given(st.lists(convoys, min_size=1, max_size=4), st.sampled_from(AIRS), st.integers(0, 99), st.floats(0, 1))
 def test_an_observation_is_always_in_its_space(steps, air, seed, braking):
     name, transport = air
-    ether = radio(name, transport=transport)
+    ether = build_radio(name, transport=transport)
     ether.reset(np.random.default_rng(seed))
     builders = [ObservationBuilder(kind, peers=list(steps[0])[1:]) for kind in ("vector", "dict")]
     for step, cars in enumerate(steps):
@@ -273,13 +273,13 @@ def test_an_observation_is_always_in_its_space(steps, air, seed, braking):
 @given(convoys)
 def test_what_is_sighted_agrees_with_itself(cars):
     ego = cars["V001"]
-    messages = radio("ideal").exchange(0.0, cars, "V001")
-    sighting = sighted(ego, messages)
-    ahead = [car for name, car in cars.items() if name != "V001" and forward(ego, car) > 0]
+    messages = build_radio("ideal").exchange(0.0, cars, "V001")
+    sighting = build_sighting(ego, messages)
+    ahead = [car for name, car in cars.items() if name != "V001" and measure_forward(ego, car) > 0]
     assert sighting.hearing == len(cars) - 1
     assert (sighting.nearest is None) == (sighting.distance == inf) == (not ahead)
     assert sighting.fresh_braking <= sighting.braking_peer <= sighting.peer_braking
     if sighting.nearest:
         nearest = cars[sighting.nearest]
-        assert sighting.distance == min(float(np.hypot(car.x - ego.x, car.y - ego.y)) for car in ahead)
+        assert sighting.distance == min(hypot(car.x - ego.x, car.y - ego.y) for car in ahead)
         assert sighting.closing_rate == ego.speed - nearest.speed

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from plaudit.systems.roadsense.action_applicator import RELEASE
-from plaudit.systems.roadsense.measured import Measured
-from plaudit.systems.roadsense.policies import BLIND, CONTINUOUS, DISCRETE, Seen, level
+from plaudit.systems.roadsense.measurement import Measurement
+from plaudit.systems.roadsense.policies import BLIND, CONTINUOUS, DISCRETE, PolicyInput, to_level
 
 
 def seen(seed=1, **measured):
-    calm = dict.fromkeys(Measured._fields, 0.0) | {"distance": 30.0, "ego_speed": 15.0}
-    return Seen(Measured(**calm | measured), step=3, rng=np.random.default_rng(seed))
+    calm = dict.fromkeys(Measurement._fields, 0.0) | {"distance": 30.0, "ego_speed": 15.0}
+    return PolicyInput(Measurement(**calm | measured), step=3, rng=np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(("policy", "action"), [("maintain", 0), ("caution", 1), ("brake", 2), ("emergency", 3)])
@@ -23,13 +23,13 @@ def test_whoever_does_nothing_lets_the_car_follow_by_itself():
 
 
 def test_a_car_parks_so_gently_that_r0_calls_it_caution():
-    assert RELEASE < CONTINUOUS["park"](seen()) < level(1.25)
+    assert RELEASE < CONTINUOUS["park"](seen()) < to_level(1.25)
 
 
 @pytest.mark.parametrize(("distance", "action"), [(14.999, 3), (15.0, 2), (19.999, 2), (20.0, 0), (float("inf"), 0)])
 def test_the_sensible_one_brakes_the_harder_the_closer_it_is(distance, action):
     assert DISCRETE["sensible"](seen(distance=distance)) == action
-    assert CONTINUOUS["sensible"](seen(distance=distance)) == level((0.0, 0.5, 2.0, 4.5)[action])
+    assert CONTINUOUS["sensible"](seen(distance=distance)) == to_level((0.0, 0.5, 2.0, 4.5)[action])
 
 
 @pytest.mark.parametrize("policies", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from plaudit import FileError, MissingExtra
-from plaudit.systems.training.journal import cut, journals, read_lines
+from plaudit.systems.training.journal import drop_rows_after, open_journals, read_rows
 
 ROW = {"update": 1, "steps": 100, "return": -1.5, "kl": 0.01, "win_rate": float("nan"), "terms/kills": 0.3}
 
 
 def written(folder, *rows, after=0, tensorboard=False):
-    with journals(folder, after=after, tensorboard=tensorboard) as books:
+    with open_journals(folder, after=after, tensorboard=tensorboard) as books:
         for row in rows:
             for book in books:
                 book.write(row)
@@ -29,23 +29,23 @@ def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path):
     written(tmp_path, ROW, {**ROW, "update": 2})
     path = tmp_path / "log.jsonl"
     path.write_text(path.read_text()[:-9])
-    assert [row["update"] for row in read_lines(path)] == [1]
-    cut(path, 1)
+    assert [row["update"] for row in read_rows(path)] == [1]
+    drop_rows_after(path, 1)
     written(tmp_path, {**ROW, "update": 2})
-    assert [row["update"] for row in read_lines(path)] == [1, 2]
+    assert [row["update"] for row in read_rows(path)] == [1, 2]
 
 
 def test_what_came_after_a_checkpoint_is_cut(tmp_path):
     written(tmp_path, *({**ROW, "update": update} for update in (1, 2, 3)))
-    cut(tmp_path / "log.jsonl", 2)
-    assert [row["update"] for row in read_lines(tmp_path / "log.jsonl")] == [1, 2]
+    drop_rows_after(tmp_path / "log.jsonl", 2)
+    assert [row["update"] for row in read_rows(tmp_path / "log.jsonl")] == [1, 2]
 
 
 def test_a_log_with_nonsense_in_the_middle_is_refused(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"update": 1}\nnonsense\n{"update": 2}\n')
     with pytest.raises(FileError, match="log.jsonl cannot be read"):
-        read_lines(path)
+        read_rows(path)
 
 
 def test_tensorboard_reads_the_curves(tmp_path):

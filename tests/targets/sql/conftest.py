@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines import DuckDB, Postgres, SQLite
+from support.engines import DuckDB, Postgres, SQLite
 
 
 @pytest.fixture(scope="session")

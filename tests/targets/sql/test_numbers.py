@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batches import examples
-from engines import scored
 from plaudit import Field, Reward
 from plaudit import term as as_term
 from plaudit.targets.sql.dialects import DIALECTS
-from strategies import load
+from support.batches import examples
+from support.engines import scored
+from support.strategies import load
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 EDGES = (
@@ -48,7 +48,7 @@ def assert_equal_to_python(engine, reward, rows, *, rel=0.0):
 @given(st.lists(FLOATS | st.decimals(-(10**6), 10**6, places=6).map(float), min_size=50, max_size=50))
 def test_a_literal_is_the_float_to_the_bit(sqlite_engine, duckdb_engine, postgres_engine, values):
     for engine in (sqlite_engine, duckdb_engine, postgres_engine):
-        texts = ", ".join(DIALECTS[engine.name].literal(value) for value in values)
+        texts = ", ".join(DIALECTS[engine.name].format_literal(value) for value in values)
         [row] = engine.execute(f"SELECT {texts}").fetchall()
         for wanted, got in zip(values, row, strict=True):
             assert wanted == 0 or bits(got) == bits(wanted), (engine.name, wanted)
@@ -56,7 +56,7 @@ def test_a_literal_is_the_float_to_the_bit(sqlite_engine, duckdb_engine, postgre
 
 def test_literals_that_sqlite_reads_wrongly_as_decimals_are_written_otherwise(sqlite_engine):
     [(got,)] = sqlite_engine.execute("SELECT 854.578913").fetchall()
-    literal = DIALECTS["sqlite"].literal(854.578913)
+    literal = DIALECTS["sqlite"].format_literal(854.578913)
     [(exact,)] = sqlite_engine.execute(f"SELECT {literal}").fetchall()
     assert exact == 854.578913
     assert literal == "(854578913 / 1000000.0)" or got == exact

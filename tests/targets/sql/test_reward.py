@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 import sqlglot
 
-from batches import named
-from columns import as_inputs
-from engines import as_scores, flat, kinds_of, scored
-from plaudit import Field, MissingExtra, Reward, TargetError, UnsupportedNode, fact, term
+from plaudit import Field, MissingExtra, Reward, TargetError, fact, term
+from plaudit.errors import UnsupportedNode
 from plaudit.targets.sql.reward import READABLE
-from strategies import load
+from support.batches import named
+from support.columns import as_inputs
+from support.engines import as_scores, flat, kinds_of, scored
+from support.strategies import load
 
 DIALECTS = ("duckdb", "sqlite", "postgres", "spark")
 WRITTEN = Path(__file__).parent / "written"

@@ -6,14 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from batches import Batch, Tally
-from engines import as_scores, flat, kinds_of
 from plaudit import Field, Reward, term
-from plaudit.systems import load
-from plaudit.systems.deepthinker import episode
 from plaudit.targets.sql.reward import READABLE
-from strategies import cases
-from strategies import load as load_text
+from support.batches import Batch, Tally
+from support.engines import as_scores, flat, kinds_of
+from support.samples import EPISODES, research
+from support.strategies import cases
+from support.strategies import load as load_text
 
 TYPES = {"number": "double", "flag": "boolean", "category": "string", "id": "bigint"}
 
@@ -91,8 +90,7 @@ def test_spark_scores_an_episode_by_its_keys(spark):
 @pytest.mark.parametrize("readable", [READABLE, 10], ids=["plain", "as a subquery"])
 def test_spark_takes_an_expression_in_a_query_of_its_own(spark, monkeypatch, readable):
     monkeypatch.setattr("plaudit.targets.sql.reward.READABLE", readable)
-    reward = load("deepthinker")
-    rows = [dict(row) for row in episode()]
+    reward, rows = research, EPISODES["research"]
     table(spark, {"id": "id", **kinds_of(reward)}, [{"id": i, **row} for i, row in enumerate(rows)])
     total = reward.compile("sql", dialect="spark").total
     found = spark.sql(f"SELECT id, {total} AS total FROM steps").collect()

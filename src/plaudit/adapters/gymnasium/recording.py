@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import WrongType
-from plaudit.ledger.store import Ledger
+from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
-ROWS = 10_000
+MOST_WAITING = 10_000
 """How many steps may wait to be written."""
 
 
-def recorder(
+def build_recorder(
     ledger: Ledger | None, reward: Reward, *, run: str | None, actor: str | None, envs: int = 1
 ) -> "Recorder | None":
     """Return what writes steps to a ledger, or None where there is none."""
@@ -42,18 +42,18 @@ class Recorder:
         self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
         self._count = 0
         self._process = os.getpid()
-        ledger.before_close(self.flush)
+        ledger._before_close(self.flush)
 
-    def begin(self, which: Any = slice(None)) -> None:
+    def begin_episodes(self, which: Any = slice(None)) -> None:
         """Begin another episode in some of the environments; one without a step is none."""
         self._episode[which] += np.where(self._step[which] > 0, self._envs, 0)
         self._step[which] = 0
 
-    def row(self, values: Sequence[float]) -> None:
+    def add_step(self, values: Sequence[float]) -> None:
         """Add a step of the only environment."""
-        self.rows(np.array([values], np.float64), slice(None))
+        self.add_steps(np.array([values], np.float64), slice(None))
 
-    def rows(self, inputs: NDArray[np.float64], which: Any) -> None:
+    def add_steps(self, inputs: NDArray[np.float64], which: Any) -> None:
         """Add a step of some of the environments: a row of inputs for each."""
         if self._process != os.getpid():  # what waits is the parent's, which writes it
             self._process, self._waiting, self._count = os.getpid(), [], 0
@@ -62,7 +62,7 @@ class Recorder:
         self._step[which] += 1
         self._waiting.append((inputs, self._episode[which].copy(), self._step[which].copy()))
         self._count += len(inputs)
-        if self._count >= ROWS:
+        if self._count >= MOST_WAITING:
             self.flush()
 
     def flush(self) -> None:
@@ -87,4 +87,4 @@ class Recorder:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the place of another one."""
         vars(self).update(state)
-        self._ledger.before_close(self.flush)
+        self._ledger._before_close(self.flush)

@@ -1,29 +1,36 @@
-"""What the wrappers of one environment and of many share: what a step is paid for, and under which names it is told."""
+"""What a step of one environment or of many is paid, and what `info` tells of it."""
 
 import inspect
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from plaudit.adapters.samples import components
-from plaudit.errors import DefinitionError, WrongType, did_you_mean
+from plaudit.adapters.components import COMPONENTS, has_clamp, list_components
+from plaudit.errors import DefinitionError, ShapeMismatch, WrongType, did_you_mean
+from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
+from plaudit.targets.array import gather
+from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.inputs import collect_columns as flatten
+from plaudit.targets.numpy import convert_column
+
+if TYPE_CHECKING:
+    from plaudit.adapters.gymnasium.numba import NumbaBatch
 
 Features = Callable[[Any, Any, Any, dict[str, Any]], Mapping[str, Any]]
 """From (obs, action, next_obs, info) to the reward's inputs by name."""
-
+Floats = NDArray[np.float64]
 Mode = Literal["replace", "add"]
-
-COMPONENTS = "reward_components"
-EPISODE = "episode_reward_components"
 OWN = "original_reward"
 OWN_COMPONENTS = "original_reward_components"
 """Where components that the environment itself gives are kept."""
-
 ORIGINAL = "original.reward"
 """The component that the environment's own reward is, where it is added to; no term can be called this."""
+MANY = 256
+"""From how many environments on compiling for a second pays."""
 
 
 class Scoring:
@@ -42,10 +49,12 @@ class Scoring:
         self.reward = reward
         self.features = features
         self.adds = mode == "add"
-        self.components = (*components(reward), *((ORIGINAL,) if self.adds else ()))
+        self.components = (*list_components(reward), *((ORIGINAL,) if self.adds else ()))
         self._ends = "terminal" in reward.inputs
 
-    def fields(self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], terminated: Any) -> Mapping[str, Any]:
+    def read_fields(
+        self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], terminated: Any
+    ) -> Mapping[str, Any]:
         """Return what the features give for a step; the end of an episode is known without them."""
         fields = self.features(obs, action, next_obs, info)
         if not isinstance(fields, Mapping):
@@ -55,7 +64,7 @@ class Scoring:
         return fields
 
 
-def told(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
+def extend_info(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
     """Return `info` with what a wrapper has to tell; components that were there already are kept under another name.
 
     The environment's dictionary is left alone: it may be the same one at every step.
@@ -66,12 +75,103 @@ def told(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
     return {**info, **kept, **ours}
 
 
-def copied(obs: Any) -> Any:
+def copy_observation(obs: Any) -> Any:
     """Return an observation that nobody else holds: environments may write over the one they gave."""
     if isinstance(obs, np.ndarray) and obs.dtype.kind != "O":
         return obs.copy()
     if type(obs) is dict:
-        return {name: copied(part) for name, part in obs.items()}
+        return {name: copy_observation(part) for name, part in obs.items()}
     if type(obs) is tuple:
-        return tuple(map(copied, obs))
+        return tuple(map(copy_observation, obs))
     return deepcopy(obs)
+
+
+class BatchScorer:
+    """Scores a row for each environment, but for those that began anew, which may hold anything.
+
+    What comes back is the total of each, and a block: a row for each term and, where the total has limits, one for
+    what they add.
+    """
+
+    def __init__(self, reward: Reward, count: int, *, spare: int = 0) -> None:
+        """Prepare for `count` environments; blocks get `spare` rows after the others."""
+        self._reward = reward
+        self._shape = (count,)
+        self._terms = len(reward.terms)
+        self._clamp = has_clamp(reward)
+        self._size = (self._terms + self._clamp + spare, count)
+        self._categories = any(field.kind == "category" for field in reward.program.inputs.values())
+        self._numba = _build_numba_batch(reward, count) if count >= MANY else None
+        self._score = self._numba or reward.compile("numpy", on_bad="mask")
+
+    def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return the totals and a block; all of it is 0 for environments that have `begun` anew."""
+        total, block, ok = self._score_fields(self._reward.encode(fields) if self._categories else fields)
+        if not ok.all():
+            self._refuse(fields, ok, begun)
+        if len(begun):
+            total[begun] = 0.0
+            block[:, begun] = 0.0
+        if self._clamp:
+            np.subtract(total, np.add.reduce(block[: self._terms]), out=block[self._terms])
+        return total, block
+
+    def zeros(self) -> tuple[Floats, Floats]:
+        """Return the totals and a block for environments that have all begun anew."""
+        return np.zeros(self._shape), np.zeros(self._size)
+
+    def _score_fields(self, fields: Mapping[str, Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        total, block = np.empty(self._shape), np.empty(self._size)
+        columns = self._numba and self._numba.take_columns(fields)
+        if self._numba and columns:
+            return total, block, self._numba.write(columns, total, block)
+        scores = self._score(fields)
+        if scores.total.shape not in ((), self._shape):
+            raise self._wrong_shape(fields)
+        total[:] = scores.total
+        for at, values in enumerate(scores.values.values()):
+            block[at] = values
+        return total, block, np.broadcast_to(scores.ok, self._shape)
+
+    def build_inputs(self, fields: Mapping[str, Any]) -> Floats:
+        """Return the rows themselves: a column for each input of the reward, in order."""
+        arguments, _ = self._convert_inputs(fields)
+        rows = np.empty((*self._shape, len(arguments)))
+        for at, argument in enumerate(arguments):
+            rows[:, at] = argument
+        return rows
+
+    def _convert_inputs(self, fields: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        reward = self._reward
+
+        def convert_field(name: str, field: Field, value: Any) -> tuple[Any, Any]:
+            return convert_column(reward.name, name, field, value)
+
+        arguments, exact, _ = gather(reward.program, flatten(reward.program, reward.encode(fields)), convert_field)
+        return arguments, exact
+
+    def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
+        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in fields.items())
+        return ShapeMismatch(
+            f"the features of reward {self._reward.name!r} give {shapes}; one value for each of the "
+            f"{self._shape[0]} environments is needed."
+        )
+
+    def _refuse(self, fields: Mapping[str, Any], ok: NDArray[np.bool_], begun: NDArray[np.intp]) -> None:
+        """Raise for the first environment whose row cannot be scored."""
+        bad = np.setdiff1d(np.flatnonzero(~ok), begun)
+        if len(bad):
+            arguments, exact = self._convert_inputs(fields)
+            error = diagnose_first_bad(self._reward.program.bind(), arguments, int(bad[0]), guard=True, exact=exact)
+            raise type(error)(f"environment {bad[0]}: {error}")
+
+
+def _build_numba_batch(reward: Reward, count: int) -> "NumbaBatch | None":
+    """Return the reward compiled to machine code, or None where Numba is not installed."""
+    try:
+        from plaudit.adapters.gymnasium.numba import NumbaBatch
+    except ModuleNotFoundError as error:
+        if (error.name or "plaudit").partition(".")[0] == "plaudit":
+            raise
+        return None
+    return NumbaBatch(reward.program, count)

@@ -1,35 +1,78 @@
-"""One environment, paid by a reward."""
+"""A wrapper that pays one environment by a reward, and hands many environments over to `VectorRewardWrapper`."""
 
+import inspect
 import math
-from typing import Any, SupportsFloat
+from typing import Any, Self, SupportsFloat, overload
 
 import gymnasium
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import Autoreset
 
-from plaudit.adapters.gymnasium.recording import Recorder, recorder
-from plaudit.adapters.gymnasium.scoring import COMPONENTS, EPISODE, ORIGINAL, OWN, Features, Scoring, copied, told
+from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, split_total
+from plaudit.adapters.gymnasium.recording import Recorder, build_recorder
+from plaudit.adapters.gymnasium.scoring import ORIGINAL, OWN, Features, Mode, Scoring, copy_observation, extend_info
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
-from plaudit.adapters.samples import added
 from plaudit.errors import NotFinite
-from plaudit.ledger.store import Ledger
+from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
 
 class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
-    """An environment whose steps are paid by `reward`; many environments at once give a `VectorRewardWrapper`.
+    """An environment whose steps are paid by a reward; around many environments it is a `VectorRewardWrapper`.
 
-    `features(obs, action, next_obs, info)` gives the reward's inputs by name. With `mode="add"` the environment's own
-    reward is added, else it is replaced. `info` tells `reward_components`, which add up to the reward, the
-    `original_reward` and, at the end, `episode_reward_components`. A `ledger` gets every step, under `run` and `actor`.
+    `info` tells `reward_components`, which add up to the reward, the `original_reward` and, at the end of an episode,
+    `episode_reward_components`.
+
+    Args:
+        env: One environment, or many at once (a `VectorEnv`).
+        reward: What pays each step.
+        features: A function of (obs, action, next_obs, info) to the reward's inputs by name; of many environments it
+            takes and gives batches.
+        mode: "replace" the environment's own reward, or "add" to it.
+        ledger: Where to record every step; nowhere unless given.
+        run: Under which run to record.
+        actor: Under which actor to record.
+
+    Returns:
+        A `RewardWrapper` around one environment, a `VectorRewardWrapper` around many.
+
+    Raises:
+        DefinitionError: `reward`, `features` or `mode` is not what it should be.
+        WrongType: `ledger` is not a Ledger.
     """
 
-    def __new__(cls, env: Any = None, *args: Any, **options: Any) -> Any:
-        """Return the wrapper that fits the environment; a copy is made without one."""
-        if cls is RewardWrapper and isinstance(env, gymnasium.vector.VectorEnv):
-            return VectorRewardWrapper(env, *args, **options)
+    @overload
+    def __new__(  # type: ignore[misc]  # many environments have a wrapper of their own
+        cls,
+        env: VectorEnv[Any, Any, Any],
+        reward: Reward,
+        features: Features,
+        *,
+        mode: Mode = "replace",
+        ledger: Ledger | None = None,
+        run: str | None = None,
+        actor: str | None = None,
+    ) -> VectorRewardWrapper: ...
+
+    @overload
+    def __new__(
+        cls,
+        env: gymnasium.Env[Any, Any],
+        reward: Reward,
+        features: Features,
+        *,
+        mode: Mode = "replace",
+        ledger: Ledger | None = None,
+        run: str | None = None,
+        actor: str | None = None,
+    ) -> Self: ...
+
+    def __new__(cls, env: Any = None, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it
+        if cls is RewardWrapper and isinstance(env, VectorEnv):
+            return VectorRewardWrapper(env, *arguments, **options)
         return super().__new__(cls)
 
     def __init__(
@@ -38,7 +81,7 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         reward: Reward,
         features: Features,
         *,
-        mode: str = "replace",
+        mode: Mode = "replace",
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
@@ -49,11 +92,13 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         self.signal: Signal | None = None
         """What the last step was paid for, as `signal.explain()` tells it."""
         self._scoring = Scoring(reward, features, mode)
-        self._record: Recorder | None = recorder(ledger, reward, run=run, actor=actor)
+        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
-        self._autoreset = _resets_itself(env)
+        self._autoreset = _has_autoreset(env)
         self._begun = self._over = False
         self._obs: Any = None
+
+    __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]  # `help` shows what it takes
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: the sums of its terms begin at 0."""
@@ -69,29 +114,29 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         if self._over and self._autoreset:  # this was no step: the environment began anew
             self._begin(obs)
             return obs, original, terminated, truncated, info
-        before, self._obs = self._obs, copied(obs)
-        fields = self._scoring.fields(before, action, obs, info, terminated)
+        before, self._obs = self._obs, copy_observation(obs)
+        fields = self._scoring.read_fields(before, action, obs, info, terminated)
         self.signal = signal = self._scoring.reward.score(**fields)
-        components, reward = added(signal), signal.total
+        components, reward = split_total(signal), signal.total
         if self._scoring.adds:
-            components[ORIGINAL] = own = _finite(original)
+            components[ORIGINAL] = own = _require_finite(original)
             reward += own
         for name, value in components.items():
             self._sums[name] += value
         if self._record is not None:
-            self._record.row(signal.row)
+            self._record.add_step(signal.row)
         ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
         self._over = terminated or truncated
         if self._over:
-            ours[EPISODE] = dict(self._sums)
-        return obs, reward, terminated, truncated, told(info, **ours)
+            ours[EPISODE_COMPONENTS] = dict(self._sums)
+        return obs, reward, terminated, truncated, extend_info(info, **ours)
 
     def _begin(self, obs: Any) -> None:
-        self._obs = copied(obs)
+        self._obs = copy_observation(obs)
         self._begun, self._over = True, False
         self._sums = dict.fromkeys(self._sums, 0.0)
         if self._record is not None:
-            self._record.begin()
+            self._record.begin_episodes()
 
     def close(self) -> None:
         """Write what waits to be recorded and close the environment."""
@@ -102,14 +147,14 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             super().close()
 
 
-def _finite(original: SupportsFloat) -> float:
+def _require_finite(original: SupportsFloat) -> float:
     value = float(original)
     if not math.isfinite(value):
         raise NotFinite(f"the environment's own reward, which is to be added to, is {value}.")
     return value
 
 
-def _resets_itself(env: gymnasium.Env[Any, Any]) -> bool:
+def _has_autoreset(env: gymnasium.Env[Any, Any]) -> bool:
     """Return whether a step after the end of an episode begins the next one."""
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, Autoreset):

@@ -1,20 +1,30 @@
-"""Many environments at once, paid by a reward: one call for all of them."""
+"""A wrapper that pays many environments at once by a reward: one call for all of them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from plaudit.adapters.gymnasium.endings import last_seen, last_told
-from plaudit.adapters.gymnasium.recording import Recorder, recorder
-from plaudit.adapters.gymnasium.rows import Rows
-from plaudit.adapters.gymnasium.scoring import COMPONENTS, EPISODE, OWN, Features, Scoring, copied, told
-from plaudit.errors import NotFinite
-from plaudit.ledger.store import Ledger
+from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS
+from plaudit.adapters.gymnasium.recording import Recorder, build_recorder
+from plaudit.adapters.gymnasium.scoring import (
+    OWN,
+    BatchScorer,
+    Features,
+    Floats,
+    Mode,
+    Scoring,
+    copy_observation,
+    extend_info,
+)
+from plaudit.errors import MissingField, NotFinite
+from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
@@ -22,16 +32,16 @@ if TYPE_CHECKING:
 else:  # Gymnasium before 1.4 has no such parameters
     Base = VectorWrapper
 
-Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 _NOBODY = np.zeros(0, np.intp)
+_FINAL = ("final_obs", "final_info")
 
 
 class VectorRewardWrapper(Base):
-    """Many environments whose steps are paid by `reward`, as `RewardWrapper` does for one.
+    """Many environments whose steps are paid by a reward, as `RewardWrapper` does for one.
 
-    `features` takes and gives batches: a column for each input of the reward, or one value for all environments. In
-    `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
+    In `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
     `_reward_components` and so on say which environments they are about. The step in which an environment only begins
     anew is not paid for, and `features` is not asked where all of them do.
     """
@@ -42,16 +52,32 @@ class VectorRewardWrapper(Base):
         reward: Reward,
         features: Features,
         *,
-        mode: str = "replace",
+        mode: Mode = "replace",
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
     ) -> None:
+        """Wrap many environments.
+
+        Args:
+            env: The environments.
+            reward: What pays each step.
+            features: A function of batches (obs, action, next_obs, info) to the reward's inputs by name: a column for
+                each, or one value for all environments.
+            mode: "replace" the environments' own rewards, or "add" to them.
+            ledger: Where to record every step; nowhere unless given.
+            run: Under which run to record.
+            actor: Under which actor to record.
+
+        Raises:
+            DefinitionError: `reward`, `features` or `mode` is not what it should be.
+            WrongType: `ledger` is not a Ledger.
+        """
         super().__init__(env)
         self._scoring = Scoring(reward, features, mode)
-        self._rows = Rows(reward, self.num_envs, spare=int(self._scoring.adds))
-        self._record: Recorder | None = recorder(ledger, reward, run=run, actor=actor, envs=self.num_envs)
-        self._autoreset = _autoreset(env)
+        self._scorer = BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
+        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor, envs=self.num_envs)
+        self._autoreset = _find_autoreset_mode(env)
         self._sums = np.zeros((len(self._scoring.components), self.num_envs))
         self._over = _NOBODY
         """Which environments begin anew in the next step."""
@@ -62,7 +88,7 @@ class VectorRewardWrapper(Base):
         """Begin an episode in every environment, or in those of `options["reset_mask"]`."""
         mask = None if options is None else options.get("reset_mask")  # the environment takes it out
         obs, info = self.env.reset(seed=seed, options=options)
-        self._obs, self._begun = copied(obs), True
+        self._obs, self._begun = copy_observation(obs), True
         which = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
         self._over = np.setdiff1d(self._over, which)
         self._begin(which)
@@ -73,37 +99,40 @@ class VectorRewardWrapper(Base):
         if not self._begun:
             raise ResetNeeded("call reset() before the first step().")
         obs, original, terminated, truncated, info = self.env.step(actions)
-        before, self._obs = self._obs, copied(obs)
+        before, self._obs = self._obs, copy_observation(obs)
         ended = np.logical_or(terminated, truncated)
         over = np.flatnonzero(ended)
         seen, about = obs, info
         if len(over) and self._autoreset is AutoresetMode.SAME_STEP:
-            seen, about = last_seen(self.single_observation_space, obs, info, ended), last_told(info, ended)
+            seen, about = (
+                restore_final_obs(self.single_observation_space, obs, info, ended),
+                restore_final_info(info, ended),
+            )
         fields: Mapping[str, Any] | None = None
         if len(self._over) < self.num_envs:
-            fields = self._scoring.fields(before, actions, seen, about, terminated)
-        reward, block = self._rows.nothing() if fields is None else self._rows(fields, self._over)
+            fields = self._scoring.read_fields(before, actions, seen, about, terminated)
+        reward, block = self._scorer.zeros() if fields is None else self._scorer(fields, self._over)
         own = np.array(original, np.float64)
         if self._scoring.adds:
             block[-1] = own
             block[-1, self._over] = 0.0
-            reward += _finite(block[-1])
+            reward += _require_finite(block[-1])
         self._sums += block
         paid = np.ones(own.shape, np.bool_)
         paid[self._over] = False
         if self._record is not None and fields is not None:
-            self._record.rows(self._rows.inputs(fields)[paid], paid)
-        ours = {COMPONENTS: self._named(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
+            self._record.add_steps(self._scorer.build_inputs(fields)[paid], paid)
+        ours = {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
-            ours |= {EPISODE: self._named(self._summed(ended)), f"_{EPISODE}": ended}
+            ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}
             self._begin(over)
         self._over = over if self._autoreset is AutoresetMode.NEXT_STEP else _NOBODY
-        return obs, reward, terminated, truncated, told(info, **ours)
+        return obs, reward, terminated, truncated, extend_info(info, **ours)
 
-    def _named(self, rows: Floats) -> dict[str, Floats]:
+    def _name_rows(self, rows: Floats) -> dict[str, Floats]:
         return dict(zip(self._scoring.components, rows, strict=True))
 
-    def _summed(self, ended: NDArray[np.bool_]) -> Floats:
+    def _select_sums(self, ended: NDArray[np.bool_]) -> Floats:
         """Return the sums of episodes that ended, and 0 for the others."""
         sums = np.zeros(self._sums.shape)
         np.copyto(sums, self._sums, where=ended)
@@ -113,7 +142,7 @@ class VectorRewardWrapper(Base):
         """Begin the sums of some environments at 0."""
         self._sums[:, which] = 0.0
         if self._record is not None:
-            self._record.begin(which)
+            self._record.begin_episodes(which)
 
     def close(self, **options: Any) -> None:
         """Write what waits to be recorded and close the environments."""
@@ -124,14 +153,14 @@ class VectorRewardWrapper(Base):
             super().close(**options)
 
 
-def _finite(original: Floats) -> Floats:
+def _require_finite(original: Floats) -> Floats:
     bad = np.flatnonzero(~np.isfinite(original))
     if len(bad):
         raise NotFinite(f"environment {bad[0]}: its own reward, which is to be added to, is {original[bad[0]]}.")
     return original
 
 
-def _autoreset(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
+def _find_autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
     """Return when environments begin anew; NEXT_STEP, with Gymnasium's own warning, where they do not say."""
     mode = env.metadata.get("autoreset_mode")
     if mode is None:
@@ -140,3 +169,69 @@ def _autoreset(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:
         )
         return AutoresetMode.NEXT_STEP
     return AutoresetMode(mode)
+
+
+def restore_final_obs(space: spaces.Space[Any], obs: Any, info: Mapping[str, Any], ended: Mask) -> Any:
+    """Return a batch of observations with the last one of each episode that ended; `space` is that of one of them."""
+    if "final_obs" not in info:
+        raise MissingField(
+            "an episode ended in autoreset mode SAME_STEP, and info has no 'final_obs', so nothing says where."
+        )
+    final = info["final_obs"]
+    if isinstance(final, np.ndarray) and final.dtype == object:
+        which = list(final[ended])
+        empty: Any = create_empty_array(space, n=len(which))
+        final = concatenate(space, which, empty)
+    else:
+        final = _take_rows(final, ended)
+    return _put_rows(space, obs, final, ended)
+
+
+def _take_rows(batch: Any, which: Mask) -> Any:
+    if isinstance(batch, Mapping):
+        return {name: _take_rows(part, which) for name, part in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_take_rows(part, which) for part in batch)
+    return batch[which]
+
+
+def _put_rows(space: spaces.Space[Any], batch: Any, part: Any, which: Mask) -> Any:
+    """Return `batch` with `part` in some of its places, in the structure that Gymnasium gives a batch of `space`."""
+    if isinstance(space, spaces.Dict):
+        return {name: _put_rows(each, batch[name], part[name], which) for name, each in space.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_put_rows(each, batch[at], part[at], which) for at, each in enumerate(space.spaces))
+    if isinstance(batch, np.ndarray):
+        replaced = batch.copy()
+        replaced[which] = part
+        return replaced
+    parts = list(batch)  # a batch of strings, graphs and the like is a tuple of them
+    for at, value in zip(np.flatnonzero(which), part, strict=True):
+        parts[at] = value
+    return tuple(parts)
+
+
+def restore_final_info(info: Mapping[str, Any], ended: Mask) -> dict[str, Any]:
+    """Return the info of the step: for environments that began anew, what their last step said instead of the reset."""
+    final = info.get("final_info", {})
+    begun = {name: value for name, value in info.items() if name.removeprefix("_") not in _FINAL}
+    return _merge_info(begun, final, ended)
+
+
+def _merge_info(begun: Mapping[str, Any], final: Mapping[str, Any], ended: Mask) -> dict[str, Any]:
+    merged = dict(begun)
+    for name, value in begun.items():
+        if name not in final and name[:1] == "_" and isinstance(value, np.ndarray):
+            merged[name] = value & ~ended  # only the reset said it
+    for name, value in final.items():
+        there = begun.get(name)
+        if isinstance(value, Mapping):
+            merged[name] = _merge_info(there if isinstance(there, Mapping) else {}, value, ended)
+        else:
+            merged[name] = np.where(_widen(ended, value), value, np.zeros_like(value) if there is None else there)
+    return merged
+
+
+def _widen(mask: Mask, like: NDArray[Any]) -> Mask:
+    """Return a mask that fits an array with more axes."""
+    return mask.reshape(-1, *(1,) * (like.ndim - 1))

@@ -4,26 +4,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plaudit.checks.finding import Finding, Report, Step
-from plaudit.checks.formats.checked import Checked
-from plaudit.checks.formats.places import path_below
-from plaudit.checks.formats.values import in_json
+from plaudit.checks.finding import Finding, Step
+from plaudit.checks.formats.plain import encode_number, relative_path
+from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES
 
 
-def as_dict(checked: Sequence[Checked], *, root: str | Path = "") -> dict[str, Any]:
+def format_json(reports: Sequence[LocatedReport], *, root: str | Path = "") -> dict[str, Any]:
     """Return reports as plain data; files below the folder `root` are named from there."""
-    return {"rewards": [_report(each.report, root) for each in checked]}
+    return {"rewards": [_format_report(each.report, root) for each in reports]}
 
 
-def _report(report: Report, root: str | Path) -> dict[str, Any]:
+def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
     warnings = len(report.at_least("warning"))
     return {
         "reward": report.reward,
         "version": report.version,
         "fingerprint": report.fingerprint,
-        "findings": [_finding(finding, root) for finding in report.findings],
-        "suppressed": [{**_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
+        "findings": [_format_finding(finding, root) for finding in report.findings],
+        "suppressed": [{**_format_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
         "undecided": [{"code": each.code, "term": each.term, "why": each.why} for each in report.undecided],
         "skipped": dict(report.skipped),
         "counts": {
@@ -36,9 +35,9 @@ def _report(report: Report, root: str | Path) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding, root: str | Path) -> dict[str, Any]:
+def _format_finding(finding: Finding, root: str | Path) -> dict[str, Any]:
     place = finding.place
-    file = place and (path_below(place.file, root) or place.file)
+    file = place and (relative_path(place.file, root) or place.file)
     return {
         "code": finding.code,
         "severity": finding.severity,
@@ -46,18 +45,18 @@ def _finding(finding: Finding, root: str | Path) -> dict[str, Any]:
         "file": file,
         "line": place and place.line,
         "message": finding.message,
-        "witness": [step_in_json(step) for step in finding.witness],
+        "witness": [format_step(step) for step in finding.witness],
         "advice": finding.advice,
         "why": RULES[finding.code].why,
         "facts": list(finding.facts),
     }
 
 
-def step_in_json(step: Step) -> dict[str, Any]:
+def format_step(step: Step) -> dict[str, Any]:
     """Return one row of a witness as plain data.
 
-    >>> step_in_json(Step({"distance": float("inf")}, 0.5))
+    >>> format_step(Step({"distance": float("inf")}, 0.5))
     {'inputs': {'distance': 'inf'}, 'total': 0.5, 'note': ''}
     """
-    inputs = {name: in_json(value) for name, value in step.inputs.items()}
-    return {"inputs": inputs, "total": in_json(step.total), "note": step.note}
+    inputs = {name: encode_number(value) for name, value in step.inputs.items()}
+    return {"inputs": inputs, "total": encode_number(step.total), "note": step.note}

@@ -7,37 +7,36 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from plaudit.checks.finding import Finding, Place, Report, Severity
-from plaudit.checks.formats.checked import Checked
-from plaudit.checks.formats.json import step_in_json
-from plaudit.checks.formats.places import uri
-from plaudit.checks.formats.sentences import told
-from plaudit.checks.formats.values import visible
-from plaudit.checks.rules import RULES, Rule
+from plaudit.checks.finding import Finding, Severity, SourceLine
+from plaudit.checks.formats.json import format_step
+from plaudit.checks.formats.plain import escape_control, format_finding, format_uri
+from plaudit.checks.report import LocatedReport, Report
+from plaudit.checks.rules import RULES
+from plaudit.checks.rules.registry import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}
 _POSITION = {code: at for at, code in enumerate(RULES)}
 
 
-def as_sarif(checked: Sequence[Checked], *, root: str | Path, version: str = "") -> dict[str, Any]:
+def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version: str = "") -> dict[str, Any]:
     """Return reports as a SARIF log of one run; files below the folder `root` are named from there.
 
     A finding without a place stands at the home of its reward: GitHub refuses a whole log in which one result has no
     location. `version` is that of plaudit.
     """
     driver = {"name": "plaudit", **({"version": version} if version else {})}
-    made = _Results(root, Counter())
+    results = _Results(root, Counter())
     run = {
-        "tool": {"driver": {**driver, "rules": [_rule(rule) for rule in RULES.values()]}},
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [*_notifications(checked)]}],
+        "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in RULES.values()]}},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [*_format_notifications(reports)]}],
         "columnKind": "unicodeCodePoints",
-        "results": [result for each in checked for result in made.of(each)],
+        "results": [result for each in reports for result in results.format(each)],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _format_rule(rule: Rule) -> dict[str, Any]:
     page = f"docs/checks/{rule.code}.md"
     return {
         "id": rule.code,
@@ -56,40 +55,41 @@ class _Results:
     root: str | Path
     seen: Counter[tuple[str, str, str]]
 
-    def of(self, checked: Checked) -> Iterator[dict[str, Any]]:
-        for finding in checked.report.findings:
-            yield self._result(checked, finding)
-        for each in checked.report.suppressed:
-            result = self._result(checked, each.finding)
-            result["message"]["text"] += f"\nAllowed: {visible(each.reason)}"  # not every reader knows suppressions
+    def format(self, located: LocatedReport) -> Iterator[dict[str, Any]]:
+        for finding in located.report.findings:
+            yield self._format_result(located, finding)
+        for each in located.report.suppressed:
+            result = self._format_result(located, each.finding)
+            allowed = f"Allowed: {escape_control(each.reason)}"  # not every reader knows suppressions
+            result["message"]["text"] += f"\n{allowed}"
             yield result | {"suppressions": [{"kind": "inSource", "justification": each.reason}]}
 
-    def _result(self, checked: Checked, finding: Finding) -> dict[str, Any]:
-        report, place = checked.report, finding.place or checked.home
+    def _format_result(self, located: LocatedReport, finding: Finding) -> dict[str, Any]:
+        report, place = located.report, finding.place or located.home
         return {
             "ruleId": finding.code,
             "ruleIndex": _POSITION[finding.code],
             "level": _LEVELS[finding.severity],
-            "message": {"text": told(finding, checked.report.rest)},
-            **({"locations": [self._location(report, finding, place)]} if place else {}),
+            "message": {"text": format_finding(finding, located.report.rest)},
+            **({"locations": [self._format_location(report, finding, place)]} if place else {}),
             "partialFingerprints": {"plaudit/v1": self._fingerprint(report, finding)},
             "properties": {
                 "reward": report.reward,
                 "version": report.version,
                 "fingerprint": report.fingerprint,
                 "term": finding.term,
-                "witness": [step_in_json(step) for step in finding.witness],
+                "witness": [format_step(step) for step in finding.witness],
                 "advice": finding.advice,
                 "facts": list(finding.facts),
             },
         }
 
-    def _location(self, report: Report, finding: Finding, place: Place) -> dict[str, Any]:
+    def _format_location(self, report: Report, finding: Finding, place: SourceLine) -> dict[str, Any]:
         region: dict[str, Any] = {"startLine": place.line}
         if place.text:
             region["snippet"] = {"text": place.text}
         return {
-            "physicalLocation": {"artifactLocation": {"uri": uri(place.file, self.root)}, "region": region},
+            "physicalLocation": {"artifactLocation": {"uri": format_uri(place.file, self.root)}, "region": region},
             "logicalLocations": [{"name": finding.term, "fullyQualifiedName": f"{report.reward}.{finding.term}"}],
         }
 
@@ -100,15 +100,16 @@ class _Results:
         return sha256("\0".join([*key, str(self.seen[key])]).encode()).hexdigest()[:32]
 
 
-def _notifications(checked: Sequence[Checked]) -> Iterator[dict[str, Any]]:
+def _format_notifications(reports: Sequence[LocatedReport]) -> Iterator[dict[str, Any]]:
     """Yield what was asked and not answered, which a reader should know."""
-    for each in checked:
-        for asked in each.report.undecided:
-            yield _notification(asked.code, f"{each.name}, {asked.term}: undecided: {asked.why}")
+    for each in reports:
+        for open_question in each.report.undecided:
+            what = f"{each.name}, {open_question.term}: undecided: {open_question.why}"
+            yield _format_notification(open_question.code, what)
         for code, why in each.report.skipped.items():
-            yield _notification(code, f"{each.name}: not run: {why}")
+            yield _format_notification(code, f"{each.name}: not run: {why}")
 
 
-def _notification(code: str, text: str) -> dict[str, Any]:
+def _format_notification(code: str, text: str) -> dict[str, Any]:
     rule = {"id": code, **({"index": _POSITION[code]} if code in _POSITION else {})}
     return {"level": "note", "message": {"text": text}, "associatedRule": rule}

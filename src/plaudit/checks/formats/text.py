@@ -1,117 +1,197 @@
-"""A report for people: plain text that fits a terminal, a mail and the message of a failed test."""
+"""Findings for people: lines that fit a terminal, a mail and the message of a failed test; witnesses as tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
+from typing import Literal, NamedTuple
 
-from plaudit.checks.finding import Finding, Report
-from plaudit.checks.formats.checked import Checked
-from plaudit.checks.formats.lines import Line, Span, paragraph, plain
-from plaudit.checks.formats.places import short_path
-from plaudit.checks.formats.values import Value, counted, visible
-from plaudit.checks.formats.witness import witness_lines
+from plaudit.checks.finding import Finding, Step
+from plaudit.checks.formats.plain import Value, escape_control, format_count, format_total, format_value, short_path
 
-WIDTH = 80
 _INDENT = 2
+FEW = 6
+"""Up to so many inputs are all shown; of more, only those that say something."""
+MOST_STEPS = 12
+"""Of longer witnesses the middle is left out."""
+_GAP = "   "
+_SHORTEST_NOTE = 16
+
+Part = Literal["", "title", "warning", "advice", "dim"]
 
 
-def as_text(checked: Sequence[Checked], *, width: int = WIDTH) -> str:
-    """Return reports as plain text, one after the other."""
-    return "".join(f"{plain(line)}\n" for line in text_lines(checked, width=width))
+class Piece(NamedTuple):
+    """A piece of a line."""
+
+    text: str
+    part: Part = ""
 
 
-def text_lines(checked: Sequence[Checked], *, width: int = WIDTH) -> Iterator[Line]:
-    """Yield reports line by line; where there are several, the last line counts them all together."""
-    separate = False
-    for each in checked:
-        lines = list(_report(each, width))
-        if separate or (each is not checked[0] and len(lines) > 1):
-            yield ()
-        separate = len(lines) > 1
-        yield from lines
-    if len(checked) > 1:
-        yield ()
-        yield (Span(f"{len(checked):,} rewards: {counts([each.report for each in checked])}", "title"),)
+Line = tuple[Piece, ...]
 
 
-def _report(checked: Checked, width: int) -> Iterator[Line]:
-    """Yield one report: who, every finding, what was not answered, what is allowed, and the counts."""
-    report = checked.report
-    title = Span(checked.name, "title"), Span(f"  {report.fingerprint[:12]}", "dim")
-    if not report.findings and not report.undecided and not report.suppressed:
-        yield (*title, Span("  nothing to complain about"))
-        yield from _skipped(report, width)
-        return
-    asides = [*_undecided(report, width), *_skipped(report, width), *_allowed(report, width)]
-    yield title
-    for finding in report.findings:
-        yield ()
-        yield from _finding(finding, checked.report.rest, width)
-    yield ()
-    if asides:
-        yield from asides
-        yield ()
-    yield (Span(counts([report])),)
-
-
-def counts(reports: Sequence[Report]) -> str:
-    """Return how much was found in all, in a line.
-
-    >>> counts([Report(reward="r", version="1", fingerprint="", skipped={"jump": "no z3"})])
-    'no findings; 1 rule not run'
-    """
-    warnings = sum(len(report.at_least("warning")) for report in reports)
-    advice = sum(len(report) for report in reports) - warnings
-    found = [counted(warnings, "warning")] if warnings else []
-    if advice:
-        found.append(f"{counted(advice, 'piece')} of advice")
-    skipped = {code for report in reports for code in report.skipped}
-    asides = {
-        "undecided": sum(len(report.undecided) for report in reports),
-        f"{'rule' if len(skipped) == 1 else 'rules'} not run": len(skipped),
-        "allowed": sum(len(report.suppressed) for report in reports),
-    }
-    more = [f"{count:,} {what}" for what, count in asides.items() if count]
-    return "; ".join(part for part in (", ".join(found) or "no findings", ", ".join(more)) if part)
-
-
-def _finding(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:
-    head = Span(finding.severity, finding.severity), Span(f"  {finding.code}", "title"), Span(f"  {finding.term}")
-    place = finding.place and f"{visible(short_path(finding.place.file, Path.cwd()))}:{finding.place.line}"
-    if place and len(plain(head)) + 2 + len(place) <= width:
-        yield (*head, Span(f"  {place}", "dim"))
+def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:
+    """Yield a finding: what and where, in a sentence, as a table, and what to do."""
+    head = Piece(finding.severity, finding.severity), Piece(f"  {finding.code}", "title"), Piece(f"  {finding.term}")
+    place = finding.place and f"{escape_control(short_path(finding.place.file, Path.cwd()))}:{finding.place.line}"
+    if place and len(join_pieces(head)) + 2 + len(place) <= width:
+        yield (*head, Piece(f"  {place}", "dim"))
     else:
         yield head
         if place:
-            yield (Span(" " * _INDENT), Span(place, "dim"))
-    message = visible(finding.message)
-    yield from paragraph(message[:1].upper() + message[1:], width=width, indent=_INDENT)
+            yield (Piece(" " * _INDENT), Piece(place, "dim"))
+    message = escape_control(finding.message)
+    yield from wrap_paragraph(message[:1].upper() + message[1:], width=width, indent=_INDENT)
     if finding.witness:
         yield ()
-        yield from witness_lines(finding.witness, rest=rest, width=width, indent=2 * _INDENT)
+        yield from format_witness(finding.witness, rest=rest, width=width, indent=2 * _INDENT)
         yield ()
-    yield from paragraph(visible(finding.advice), width=width, indent=_INDENT, first="→ ")
+    yield from wrap_paragraph(escape_control(finding.advice), width=width, indent=_INDENT, first="→ ")
     if finding.facts:
-        facts = visible(", ".join(finding.facts))
-        yield from paragraph(facts, width=width, indent=_INDENT, first="Facts used: ", part="dim")
+        facts = escape_control(", ".join(finding.facts))
+        yield from wrap_paragraph(facts, width=width, indent=_INDENT, first="Facts used: ", part="dim")
 
 
-def _undecided(report: Report, width: int) -> Iterator[Line]:
-    for each in report.undecided:
-        yield from _aside("undecided", f"{each.code}  {each.term}: {visible(each.why)}", width)
+def join_pieces(line: Line) -> str:
+    """Return the text of a line.
+
+    >>> join_pieces((Piece("warning", "warning"), Piece("  jump")))
+    'warning  jump'
+    """
+    return "".join(span.text for span in line).rstrip()
 
 
-def _skipped(report: Report, width: int) -> Iterator[Line]:
-    by_reason: dict[str, list[str]] = {}
-    for code, why in report.skipped.items():
-        by_reason.setdefault(why, []).append(code)
-    for why, codes in by_reason.items():
-        yield from _aside("not run", f"{', '.join(codes)}: {visible(why)}", width)
+def wrap_paragraph(text: str, *, width: int, indent: int = 0, first: str = "", part: Part = "") -> Iterator[Line]:
+    """Yield a text in lines of at most `width`; `first` opens it, and the others are indented as deep.
+
+    >>> [join_pieces(line) for line in wrap_paragraph("one two three", width=12, first="- ")]
+    ['- one two', '  three']
+    """
+    lead = " " * indent + first
+    room = max(width - len(lead), 12)
+    for at, piece in enumerate(wrap(text, room, break_on_hyphens=False) or [""]):
+        yield (Piece(lead if not at else " " * len(lead)), Piece(piece, part))
 
 
-def _allowed(report: Report, width: int) -> Iterator[Line]:
-    for each in report.suppressed:
-        yield from _aside("allowed", f"{each.finding.code}  {each.finding.term}: {visible(each.reason)}", width)
+@dataclass(frozen=True)
+class _Columns:
+    """Which inputs have a column, which are said once for all rows, and how many go without saying."""
+
+    columns: tuple[str, ...]
+    constant: tuple[str, ...] = ()
+    resting: int = 0
 
 
-def _aside(what: str, text: str, width: int) -> Iterator[Line]:
-    return paragraph(text, width=width, first=what.ljust(len("undecided  ")), part="dim")
+def format_witness(
+    steps: Sequence[Step], *, rest: Mapping[str, Value], width: int = 80, indent: int = 0
+) -> Iterator[Line]:
+    r"""Yield the lines of a table; `rest` is what inputs are when nothing happens, and need not be said.
+
+    >>> lap = Step({"before": 3.0, "after": 2.0}, 0.04, "closer"), Step({"before": 2.0, "after": 3.0}, -0.01, "away")
+    >>> print("\n".join(join_pieces(line) for line in format_witness(lap, rest={})))
+    before   after   total
+         3       2    0.04   closer
+         2       3   -0.01   away
+    """
+    numbers = range(1, len(steps) + 1)
+    kept = list(numbers) if len(steps) <= MOST_STEPS else [*numbers[: MOST_STEPS - 3], *numbers[-2:]]
+    shown = {number: steps[number - 1] for number in kept}
+    room = width - indent
+    views = list(_choose_columns(steps, rest))
+    for view in views:
+        if (lines := _format_by_step([*shown.values()], view.columns, room)) is not None:
+            break
+    else:
+        view = views[1 if len(views) > 1 else 0]
+        view = _Columns((*view.columns, *view.constant), (), view.resting)
+        lines = _format_by_input(shown, view.columns, room) or _format_in_words(shown, view.columns, room)
+    for line in lines:
+        yield (Piece(" " * indent), *line)
+    if remark := _format_remark(steps[0], view, left_out=len(steps) - len(shown)):
+        yield from wrap_paragraph(remark, width=width, indent=indent, part="dim")
+
+
+def _choose_columns(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[_Columns]:
+    """Yield what could be shown, the most first."""
+    every = tuple(dict.fromkeys(name for step in steps for name in step.inputs))
+    values = {name: {step.inputs.get(name) for step in steps} for name in every}
+    lively = tuple(name for name in every if name not in rest or values[name] != {rest[name]})
+    about = {name for step in steps for name in step.about} or set(every)
+    names = tuple(name for name in every if name in about or name in lively)
+    if len(names) <= FEW:
+        yield _Columns(names, (), len(every) - len(names))
+    resting = len(every) - len(lively)
+    yield _Columns(lively, (), resting)
+    varying = tuple(name for name in lively if len(values[name]) > 1)
+    if varying:
+        yield _Columns(varying, tuple(name for name in lively if name not in varying), resting)
+
+
+def _format_remark(step: Step, view: _Columns, *, left_out: int) -> str:
+    parts = []
+    if left_out:
+        parts.append(f"{format_count(left_out, 'row')} before the last two left out")
+    if view.constant:
+        parts.append(f"in every row {', '.join(f'{name} {_format_cell(step, name)}' for name in view.constant)}")
+    if view.resting:
+        parts.append("the others at rest" if view.columns or view.constant else "all inputs at rest")
+    return f"({'; '.join(parts)})" if parts else ""
+
+
+def _format_cell(step: Step, name: str) -> str:
+    return format_value(step.inputs[name]) if name in step.inputs else ""
+
+
+def _format_by_step(steps: Sequence[Step], columns: tuple[str, ...], room: int) -> list[Line] | None:
+    """Return a table with a row a step; None where it is too wide."""
+    grid = [
+        [*columns, "total"],
+        *([*(_format_cell(step, name) for name in columns), format_total(step.total)] for step in steps),
+    ]
+    notes = [escape_control(step.note) for step in steps]
+    widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]))]
+    left = room - sum(widths) - len(_GAP) * len(widths)
+    if left < min(max(map(len, notes)), _SHORTEST_NOTE) - (0 if any(notes) else len(_GAP)):
+        return None
+    texts = [any(isinstance(step.inputs.get(name), str) for step in steps) for name in columns] + [False]
+    lines: list[Line] = [(Piece(_GAP.join(_align_cells(grid[0], widths, texts)), "dim"),)]
+    for row, note in zip(grid[1:], notes, strict=True):
+        body = _GAP.join(_align_cells(row, widths, texts))
+        first, *others = wrap(note, max(left, 1)) or [""]
+        lines.append((Piece(body), Piece(f"{_GAP}{first}" if first else "", "dim")))
+        lines += [(Piece(" " * (len(body) + len(_GAP))), Piece(other, "dim")) for other in others]
+    return lines
+
+
+def _format_by_input(steps: Mapping[int, Step], names: tuple[str, ...], room: int) -> list[Line] | None:
+    """Return a table with a row an input and a column a step; None where it is too wide."""
+    numbers = [str(number) for number in steps] if len(steps) > 1 else [""]
+    grid = [["", *numbers], *([name, *(_format_cell(step, name) for step in steps.values())] for name in names)]
+    grid.append(["total", *(format_total(step.total) for step in steps.values())])
+    widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]))]
+    if sum(widths) + len(_GAP) * (len(widths) - 1) > room:
+        return None
+    texts = [True, *(False for _ in steps)]
+    lines: list[Line] = [(Piece(_GAP.join(_align_cells(row, widths, texts))),) for row in grid]
+    lines[0] = (Piece(lines[0][0].text, "dim"),)
+    for number, step in zip(numbers, steps.values(), strict=True):
+        if step.note:
+            lines += wrap_paragraph(
+                escape_control(step.note), width=room, first=f"{number}: " if number else "", part="dim"
+            )
+    return lines if join_pieces(lines[0]) else lines[1:]
+
+
+def _format_in_words(steps: Mapping[int, Step], names: tuple[str, ...], room: int) -> list[Line]:
+    """Return a sentence a step: what is left where no table fits."""
+    lines: list[Line] = []
+    for number, step in steps.items():
+        inputs = ", ".join(f"{name} {_format_cell(step, name)}" for name in names if name in step.inputs)
+        note = f"{escape_control(step.note)}: " if step.note else ""
+        lines += wrap_paragraph(f"{note}{inputs}; total {format_total(step.total)}", width=room, first=f"{number}. ")
+    return lines
+
+
+def _align_cells(row: Sequence[str], widths: Sequence[int], texts: Sequence[bool]) -> list[str]:
+    cells = zip(row, widths, texts, strict=True)
+    return [cell.ljust(width) if text else cell.rjust(width) for cell, width, text in cells]

@@ -1,19 +1,23 @@
 """Compare a reward with another implementation of it, and find the simplest row on which they differ."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from time import monotonic
 from typing import Any
 
-from plaudit.checks.parity.aimed import Steps, pools
-from plaudit.checks.parity.function import Function
-from plaudit.checks.parity.hunt import Hunt, Progress
-from plaudit.checks.parity.inside import Inside
-from plaudit.checks.parity.judge import Judge
-from plaudit.checks.parity.recorded import Recorded, compared
-from plaudit.checks.parity.report import ParityReport
-from plaudit.checks.parity.respondent import Adapter
-from plaudit.errors import DefinitionError, MissingExtra
+from plaudit.checks.parity.adapters import Adapter, Function, Session
+from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, ParityReport, Progress
+from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
+from plaudit.checks.parity.judge import Judge, find_differing_terms
+from plaudit.checks.parity.recorded import Recorded, compare_pairs
+from plaudit.checks.parity.rows import FlatRow, as_declared, encode_row, nest_row
+from plaudit.checks.parity.trace import Trace
+from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
+
+SIMPLIFYING = 20.0
+"""Seconds that may be spent on making a counterexample simpler."""
 
 
 def parity(
@@ -43,11 +47,11 @@ def parity(
     >>> report.ok, dict(report.mismatch.inputs), report.mismatch.terms
     (False, {'distance': 2.0}, ('near',))
     """
-    _check(examples, timeout, tolerance)
+    _validate_options(examples, timeout, tolerance)
     judge = Judge(reward.program, tolerance, single=float32)
     if isinstance(against, Recorded):
-        found = compared(judge, against, progress)
-        return _report(reward, against.name, tolerance, **found)
+        found = compare_pairs(judge, against, progress)
+        return _build_report(reward, against.name, tolerance, **found)
     adapter: Adapter = against if isinstance(against, Adapter) else Function(against)
     try:
         from plaudit.checks.parity import draws
@@ -55,28 +59,28 @@ def parity(
         if error.name != "hypothesis":
             raise
         raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[prove]'") from None
-    steps, aimed = Steps(reward), pools(reward, single=float32)
+    steps, aimed = StepFacts(reward), build_pools(reward, single=float32)
     steps.probe(aimed, seed)
-    rows = draws.drawn(aimed, Inside(judge.program.bound()), steps.mended, single=float32)
-    with adapter.start(judge.program.terms, timeout) as asked:
-        hunt = Hunt(judge, steps, asked, progress)
-        row = draws.simplest(rows, hunt.tells_apart, examples=examples, seed=seed)
-        mismatch = hunt.mismatch(row, aimed)
-    if not hunt.tested:
+    rows = draws.draw_rows(aimed, Trace(judge.program.bind()), steps.mend, single=float32)
+    with adapter.start(judge.program.terms, timeout) as session:
+        search = Search(judge, steps, session, progress)
+        row = draws.find_simplest(rows, search.tells_apart, examples=examples, seed=seed)
+        mismatch = search.describe_mismatch(row, aimed)
+    if not search.tested:
         raise DefinitionError(f"reward {reward.name!r} refuses every row that was tried: nothing can be compared.")
-    return _report(
+    return _build_report(
         reward,
         adapter.name,
         tolerance,
-        tested=hunt.tested,
-        refused=hunt.refused,
-        aside=hunt.aside,
+        tested=search.tested,
+        refused=search.refused,
+        aside=search.aside,
         differing=int(mismatch is not None),
         mismatch=mismatch,
     )
 
 
-def _report(reward: Reward, against: str, tolerance: float | None, **found: Any) -> ParityReport:
+def _build_report(reward: Reward, against: str, tolerance: float | None, **found: Any) -> ParityReport:
     return ParityReport(
         reward=reward.name,
         version=reward.version,
@@ -87,10 +91,122 @@ def _report(reward: Reward, against: str, tolerance: float | None, **found: Any)
     )
 
 
-def _check(examples: int, timeout: float, tolerance: float | None) -> None:
+def _validate_options(examples: int, timeout: float, tolerance: float | None) -> None:
     if not isinstance(examples, int) or examples < 1:  # type: ignore[redundant-expr]
-        raise DefinitionError(f"examples={examples!r} must be a whole number of at least 1")
+        raise DefinitionError(f"examples={examples!r} must be an integer of at least 1")
     if not timeout > 0 or math.isinf(timeout):
         raise DefinitionError(f"timeout={timeout!r} must be a number of seconds above 0")
     if tolerance is not None and not 0 <= tolerance < math.inf:
         raise DefinitionError(f"tolerance={tolerance!r} must be a number of at least 0")
+
+
+class Search:
+    """The rows asked so far, and what came of it."""
+
+    def __init__(self, judge: Judge, steps: StepFacts, session: Session, progress: Progress) -> None:
+        self.tested = self.refused = self.aside = 0
+        self._judge = judge
+        self._steps = steps
+        self._session = session
+        self._progress = progress
+        self._bad: dict[tuple[str, ...], Mismatch] = {}
+        """What was bad stays bad, even where a program answers otherwise when it is asked again."""
+        self._first: Mismatch | None = None
+        self._until = 0.0
+        self._slow = False
+        self._before: FlatRow | None = None
+
+    def tells_apart(self, row: FlatRow) -> bool | None:
+        """Return whether the two differ on a row as on the first such row; None where the row does not count."""
+        if _key(row) in self._bad:
+            return True
+        if self._first and (self._slow or monotonic() > self._until):
+            return False
+        if self._steps.needed and self._steps.find_broken(row):
+            return None
+        try:
+            expected = self._judge.score(row)
+        except InputError:
+            self.refused += not self._first
+            return None
+        found = self._compare(row, expected)
+        if found is None or not self._is_like_the_first(found):
+            return False
+        self._bad[_key(row)] = found
+        return True
+
+    def describe_mismatch(self, row: FlatRow | None, pools: Mapping[str, Pool]) -> Mismatch | None:
+        """Return what was found on the simplest row, after asking for it once more."""
+        if row is None:
+            return self._finish()
+        row = self._simplify(row, pools)
+        found = self._bad[_key(row)]
+        if self._slow:
+            return found
+        self._session.restart()
+        again = self._compare(row, self._judge.score(row))
+        if again is None:
+            return replace(
+                found, note="Asked for this row alone, it gives the right answer: does it remember earlier rows?"
+            )
+        if (again.got, again.kind) != (found.got, found.kind):
+            return replace(found, note="Asked for this row once more, it answers otherwise: is it random?")
+        return found
+
+    def _simplify(self, row: FlatRow, pools: Mapping[str, Pool]) -> FlatRow:
+        """Return a row with the simplest value of each input that still tells the two apart, one after the other."""
+        for name, pool in pools.items():
+            for value in simpler_values(pool, row[name]):
+                candidate = {**row, name: value}
+                if self._steps.mend(candidate) == candidate and self.tells_apart(candidate):
+                    row = candidate
+                    break
+        return row
+
+    def _finish(self) -> Mismatch | None:
+        try:
+            self._session.finish()
+        except NoAnswer as failed:
+            return self._describe_failure(failed, self._before) if self._before else None
+        return None
+
+    def _compare(self, row: FlatRow, expected: Answer) -> Mismatch | None:
+        looking = self._first is None
+        self.tested += looking
+        self._progress(self.tested)
+        try:
+            got = self._session.ask(nest_row(self._judge.program, row))
+            allowed = self._judge.tolerance_of(row, expected)
+            terms = find_differing_terms(expected, got, allowed)
+            if terms and looking:
+                self._session.check_silence()
+        except NoAnswer as failed:
+            self._slow = self._slow or failed.slow
+            return self._describe_failure(failed, self._before if failed.row_before and self._before else row)
+        self._before = row
+        if terms and self._judge.is_decided_by_rounding(row, got):
+            self.aside += looking
+            return None
+        return self._describe(row, expected, got=got, terms=terms, tolerance=allowed) if terms else None
+
+    def _describe_failure(self, failed: NoAnswer, row: FlatRow) -> Mismatch:
+        return self._describe(
+            row, self._judge.score(row), got=None, kind=failed.kind, failure=str(failed), simplest=not failed.slow
+        )
+
+    def _describe(self, row: FlatRow, expected: Answer, **found: object) -> Mismatch:
+        program = self._judge.program
+        inputs = {name: as_declared(program.inputs[name], value) for name, value in row.items()}
+        line = encode_row(nest_row(program, row))
+        return Mismatch(inputs=inputs, row=line, expected=expected, breaks=self._steps.find_broken(row), **found)  # type: ignore[arg-type]
+
+    def _is_like_the_first(self, found: Mismatch) -> bool:
+        """Return whether a mismatch is of the same kind, so that simplifying one does not end up with another."""
+        if self._first is None:
+            self._first = found
+            self._until = monotonic() + SIMPLIFYING
+        return found.kind == self._first.kind and set(found.terms) <= set(self._first.terms)
+
+
+def _key(row: FlatRow) -> tuple[str, ...]:
+    return tuple(map(repr, row.values()))

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import IO
 
-from plaudit.checks.parity.answer import Failed, clipped
+from plaudit.checks.parity.answers import NoAnswer, shorten
 from plaudit.errors import FileError
 
 LONGEST_ANSWER = 1 << 20
@@ -35,7 +35,7 @@ class Conversation:
 
     def __init__(self, command: str | Sequence[str], *, shell: bool = False) -> None:
         """Start it."""
-        self._process = _started(command, shell=shell)
+        self._process = _start_process(command, shell=shell)
         self._changed = threading.Condition()
         self._heard = bytearray()
         """What it printed and nobody has asked for yet."""
@@ -56,19 +56,19 @@ class Conversation:
         self._lines.put(line)
         until = monotonic() + timeout
         with self._changed:
-            while not self._spoke() and (left := until - monotonic()) > 0:
-                self._changed.wait_for(lambda: self._spoke() or self._deaf, min(left, GLANCE))
-                if self._deaf or _is_over(self._process):  # what it has printed beforehand may still be on its way
-                    self._changed.wait_for(self._spoke, GRACE)
+            while not self._has_spoken() and (left := until - monotonic()) > 0:
+                self._changed.wait_for(lambda: self._has_spoken() or self._deaf, min(left, GLANCE))
+                if self._deaf or _has_exited(self._process):  # what it has printed beforehand may still be on its way
+                    self._changed.wait_for(self._has_spoken, GRACE)
                     break
             answer, newline, rest = self._heard.partition(b"\n")
             if newline:
                 self._heard = rest
         if not newline:
-            raise self._failure(bytes(answer), timeout, slow=monotonic() >= until)
+            raise self._describe_failure(bytes(answer), timeout, slow=monotonic() >= until)
         if rest:
-            text = f"printed more than one line for a row: {clipped(bytes(answer))} and {_first_line(rest)}"
-            raise Failed("extra output", text, slow=True)
+            text = f"printed more than one line for a row: {shorten(bytes(answer))} and {_first_line(rest)}"
+            raise NoAnswer("extra output", text, slow=True)
         return bytes(answer)
 
     def check_silence(self, *, wait: float = 0.0, row_before: bool = False) -> None:
@@ -78,7 +78,7 @@ class Conversation:
             stray = _first_line(self._heard)
         if self._heard:
             text = f"printed more than one line for a row: after its answer came {stray}"
-            raise Failed("extra output", text, row_before=row_before, slow=True)
+            raise NoAnswer("extra output", text, row_before=row_before, slow=True)
 
     def finish(self) -> None:
         """Close its input and refuse what it still prints."""
@@ -101,7 +101,7 @@ class Conversation:
     # -- the threads ------------------------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        _each_piece(self._process.stdout, self._hear)
+        _read_pieces(self._process.stdout, self._hear)
         with self._changed:
             self._silent = True
             self._changed.notify_all()
@@ -117,11 +117,11 @@ class Conversation:
             self._words = (self._words + piece)[-LAST_WORDS:]
             return True
 
-        _each_piece(self._process.stderr, keep)
+        _read_pieces(self._process.stderr, keep)
 
     def _speak(self) -> None:
         try:
-            with _open(self._process.stdin) as stream:
+            with _require_stream(self._process.stdin) as stream:
                 while (line := self._lines.get()) is not None:
                     rest = memoryview(line)
                     while rest:
@@ -133,38 +133,40 @@ class Conversation:
 
     # -- what went wrong --------------------------------------------------------------------------------------------
 
-    def _spoke(self) -> bool:
+    def _has_spoken(self) -> bool:
         return b"\n" in self._heard or self._silent or len(self._heard) > LONGEST_ANSWER
 
-    def _failure(self, partial: bytes, timeout: float, *, slow: bool) -> Failed:
+    def _describe_failure(self, partial: bytes, timeout: float, *, slow: bool) -> NoAnswer:
         if len(partial) > LONGEST_ANSWER:
-            return Failed("too long", f"answered with a line of more than {LONGEST_ANSWER:,} bytes: {clipped(partial)}")
-        began = f" in the middle of a line, {clipped(partial)}" if partial else " instead of answering"
+            return NoAnswer(
+                "too long", f"answered with a line of more than {LONGEST_ANSWER:,} bytes: {shorten(partial)}"
+            )
+        began = f" in the middle of a line, {shorten(partial)}" if partial else " instead of answering"
         kind = "partial line" if partial else "ended"
-        if self._ended(GRACE if self._silent else 0.0):
-            return Failed(kind, f"{self._how()}{began}.{self._last_words()}", slow=slow)
+        if self._has_ended(GRACE if self._silent else 0.0):
+            return NoAnswer(kind, f"{self._describe_end()}{began}.{self._format_stderr()}", slow=slow)
         if self._silent:
-            return Failed(kind, f"closed its standard output{began}.{self._last_words()}", slow=slow)
+            return NoAnswer(kind, f"closed its standard output{began}.{self._format_stderr()}", slow=slow)
         if self._deaf:
-            return Failed(kind, f"closed its standard input{began}.{self._last_words()}", slow=slow)
+            return NoAnswer(kind, f"closed its standard input{began}.{self._format_stderr()}", slow=slow)
         if partial:
             newline = " The newline at its end is missing." if _is_json(partial) else ""
-            text = f"answered with part of a line, {clipped(partial)}, and no more within {timeout:g} s.{newline}"
+            text = f"answered with part of a line, {shorten(partial)}, and no more within {timeout:g} s.{newline}"
         else:
             kind = "timeout"
             text = f"gave no answer within {timeout:g} s. Does it flush its output after every line?"
-        return Failed(kind, text + self._last_words(), slow=True)
+        return NoAnswer(kind, text + self._format_stderr(), slow=True)
 
-    def _ended(self, within: float) -> bool:
+    def _has_ended(self, within: float) -> bool:
         """Return whether it has ended; it is not yet reaped, so that its number stays its own."""
         until = monotonic() + within
-        while not _is_over(self._process):
+        while not _has_exited(self._process):
             if monotonic() >= until:
                 return False
             sleep(0.002)
         return True
 
-    def _how(self) -> str:
+    def _describe_end(self) -> str:
         self.end()
         code = self._process.returncode
         if code >= 0:
@@ -173,12 +175,12 @@ class Conversation:
             return f"was killed by signal {-code} ({signal.Signals(-code).name})"
         return f"was killed by signal {-code}"
 
-    def _last_words(self) -> str:
+    def _format_stderr(self) -> str:
         lines = self._words.decode(errors="backslashreplace").strip().splitlines()[-LINES_TOLD:]
         return "\nThe end of its standard error:" + "".join(f"\n    {line}" for line in lines) if lines else ""
 
 
-def _started(command: str | Sequence[str], *, shell: bool) -> subprocess.Popen[bytes]:
+def _start_process(command: str | Sequence[str], *, shell: bool) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     try:
         return subprocess.Popen(
@@ -193,27 +195,27 @@ def _started(command: str | Sequence[str], *, shell: bool) -> subprocess.Popen[b
         raise FileError(f"the program {first!r} cannot be started: {reason}.") from None
 
 
-def _is_over(process: subprocess.Popen[bytes]) -> bool:
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     if hasattr(os, "waitid"):
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
 
 
-def _each_piece(stream: IO[bytes] | None, take: Callable[[bytes], bool]) -> None:
+def _read_pieces(stream: IO[bytes] | None, take: Callable[[bytes], bool]) -> None:
     """Hand over what comes out of a pipe until it ends, or until enough was taken."""
-    with contextlib.suppress(OSError), _open(stream) as open_stream:
+    with contextlib.suppress(OSError), _require_stream(stream) as open_stream:
         while piece := open_stream.read(1 << 16):
             if not take(piece):
                 return
 
 
-def _open(stream: IO[bytes] | None) -> IO[bytes]:
+def _require_stream(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None, "every stream is a pipe"
     return stream
 
 
 def _first_line(text: bytearray) -> str:
-    return clipped(bytes(text[:LAST_WORDS]).partition(b"\n")[0])
+    return shorten(bytes(text[:LAST_WORDS]).partition(b"\n")[0])
 
 
 def _is_json(text: bytes) -> bool:

@@ -10,11 +10,9 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from plaudit.checks.parity.aimed import Pool
-from plaudit.checks.parity.edges import edge
-from plaudit.checks.parity.inside import Inside
-from plaudit.checks.parity.rows import Row, Value
-from plaudit.checks.parity.single import narrow
+from plaudit.checks.parity.candidates import Pool
+from plaudit.checks.parity.rows import FlatRow, Value
+from plaudit.checks.parity.trace import Trace, move_to_edge, to_float32
 
 FRACTIONS = 64
 """Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""
@@ -28,14 +26,14 @@ class _Found(Exception):
     """A row that tells the two apart."""
 
 
-def simplest(
-    rows: st.SearchStrategy[Row], tells_apart: Callable[[Row], bool | None], *, examples: int, seed: int
-) -> Row | None:
+def find_simplest(
+    rows: st.SearchStrategy[FlatRow], tells_apart: Callable[[FlatRow], bool | None], *, examples: int, seed: int
+) -> FlatRow | None:
     """Return the simplest row that `tells_apart`, or None where none of so many examples does.
 
     A row for which it returns None is no example.
     """
-    last: list[Row] = []
+    last: list[FlatRow] = []
 
     @seeded(seed)
     @settings(
@@ -50,48 +48,48 @@ def simplest(
         verbosity=Verbosity.quiet,
     )
     @given(rows)
-    def look(row: Row) -> None:
-        told = tells_apart(row)
-        if told:
+    def look(row: FlatRow) -> None:
+        differs = tells_apart(row)
+        if differs:
             last[:] = [row]
             raise _Found
-        if told is None:
+        if differs is None:
             reject()
 
     try:
-        with _nothing_stored(), contextlib.suppress(Unsatisfiable):
+        with _without_storage(), contextlib.suppress(Unsatisfiable):
             look()
     except _Found:
         return last[0]
     return None
 
 
-def drawn(
-    pools: Mapping[str, Pool], inside: Inside, mended: Callable[[Row], Row], *, single: bool = False
-) -> st.SearchStrategy[Row]:
+def draw_rows(
+    pools: Mapping[str, Pool], trace: Trace, mend: Callable[[FlatRow], FlatRow], *, single: bool = False
+) -> st.SearchStrategy[FlatRow]:
     """Return a strategy for rows: boundaries, what lies between, and boundaries that several inputs make together."""
-    values = {name: _values(pool) for name, pool in pools.items()}
+    values = {name: _value_strategy(pool) for name, pool in pools.items()}
     numbers = [name for name, pool in pools.items() if pool.marks]
 
     @st.composite
-    def row(draw: st.DrawFn) -> Row:
-        found: Row = {}
+    def row(draw: st.DrawFn) -> FlatRow:
+        found: FlatRow = {}
         for name, strategy in values.items():
             found[name] = draw(strategy)
             if name in numbers and draw(st.integers(0, 4)) == 4:
-                found[name] = _twin(found, name, pools, draw(st.integers(0, len(pools) - 1)))
+                found[name] = _copy_other_value(found, name, pools, draw(st.integers(0, len(pools) - 1)))
         if bool(numbers) and draw(st.booleans()):
             name = draw(st.sampled_from(numbers))
             past = draw(st.sampled_from(PAST)) * (FLOATS_BETWEEN if single else 1)
-            found = edge(inside, found, name, draw(st.sampled_from(pools[name].marks)), past=past)
+            found = move_to_edge(trace, found, name, draw(st.sampled_from(pools[name].marks)), past=past)
         if single:
-            found |= {name: narrow(float(found[name])) for name in numbers}
-        return mended(found)
+            found |= {name: to_float32(float(found[name])) for name in numbers}
+        return mend(found)
 
     return row()
 
 
-def _values(pool: Pool) -> st.SearchStrategy[Value]:
+def _value_strategy(pool: Pool) -> st.SearchStrategy[Value]:
     aimed = st.sampled_from(pool.values)
     sharp = st.sampled_from(pool.cuts) if pool.cuts else aimed
     marks = pool.marks
@@ -107,7 +105,7 @@ def _values(pool: Pool) -> st.SearchStrategy[Value]:
     return st.one_of(aimed, aimed, sharp, zones, anywhere)
 
 
-def _twin(row: Row, name: str, pools: Mapping[str, Pool], which: int) -> Value:
+def _copy_other_value(row: FlatRow, name: str, pools: Mapping[str, Pool], which: int) -> Value:
     """Return the value of another number, where this input can have it: two inputs may be compared with one another."""
     other = list(pools)[which]
     value = row.get(other, row[name])
@@ -115,7 +113,7 @@ def _twin(row: Row, name: str, pools: Mapping[str, Pool], which: int) -> Value:
 
 
 @contextlib.contextmanager
-def _nothing_stored() -> Iterator[None]:
+def _without_storage() -> Iterator[None]:
     """Let Hypothesis write no files: it would keep the constants of the caller's modules in a folder of its own."""
     home = vars(configuration).get("__hypothesis_home_directory")
     configuration.set_hypothesis_home_dir(Path(os.devnull, "hypothesis"))

@@ -5,11 +5,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from plaudit.checks.domain import shown
-from plaudit.checks.parity.answer import Answer
-from plaudit.checks.parity.inside import Inside, Values
-from plaudit.checks.parity.rows import Row, Value
-from plaudit.checks.parity.single import EPSILON, narrowed, next_narrow
+from plaudit.checks.parity.answers import Answer
+from plaudit.checks.parity.rows import FlatRow, Value
+from plaudit.checks.parity.trace import EPSILON, Trace, Values, next_float32, round_constants
+from plaudit.checks.solver.ranges import decode_value
 from plaudit.errors import InputError
 from plaudit.language.program import Program
 from plaudit.targets.python import PythonReward
@@ -27,34 +26,34 @@ class Judge:
 
     def __init__(self, program: Program, tolerance: float | None, *, single: bool = False) -> None:
         """Judge by `program`; with `single`, as one that computes with 32-bit floats would do it."""
-        self.program = narrowed(program) if single else program
+        self.program = round_constants(program) if single else program
         self.tolerance = tolerance
         self._epsilon = EPSILON if single else sys.float_info.epsilon
-        self._next = next_narrow if single else math.nextafter
+        self._next = next_float32 if single else math.nextafter
         self._compiled = PythonReward(self.program)
-        self._inside = Inside(self.program.bound(), single=single)
-        self._steps = len(program.terms) + self._inside.operations
+        self._trace = Trace(self.program.bind(), single=single)
+        self._steps = len(program.terms) + self._trace.operations
 
-    def row(self, inputs: Mapping[str, Any]) -> Row:
+    def validate_row(self, inputs: Mapping[str, Any]) -> FlatRow:
         """Return a row as it is past the door, with every input of the reward."""
-        past = zip(self.program.inputs.items(), self._compiled.row(inputs), strict=True)
-        return {name: shown(field, value) for (name, field), value in past}
+        past = zip(self.program.inputs.items(), self._compiled.convert_row(inputs), strict=True)
+        return {name: decode_value(field, value) for (name, field), value in past}
 
-    def expected(self, row: Mapping[str, Value]) -> Answer:
+    def score(self, row: Mapping[str, Value]) -> Answer:
         """Return what the reward makes of a row; InputError where it refuses it."""
         scores = self._compiled(row)
         if not all(map(math.isfinite, (scores.total, *scores.values.values()))):
             raise InputError("the total or a value is beyond what a float can hold.")
         return Answer(scores.total, scores.values)
 
-    def allowed(self, row: Mapping[str, Value], expected: Answer) -> float:
+    def tolerance_of(self, row: Mapping[str, Value], expected: Answer) -> float:
         """Return how far the numbers of this row may be apart."""
         if self.tolerance is not None:
             return self.tolerance
-        largest = self._inside.largest(self._inside.values(row))
+        largest = self._trace.largest_value(self._trace.values(row))
         return 4 * self._steps * self._epsilon * max(largest, sum(map(abs, expected.values.values())))
 
-    def rounding_decides(self, row: Row, got: Answer) -> bool:
+    def is_decided_by_rounding(self, row: FlatRow, got: Answer) -> bool:
         """Return whether an answer is right for a row that only rounding tells from this one.
 
         Such a row has an input a few floats away and goes the same way wherever the operands of a comparison are exact.
@@ -62,24 +61,26 @@ class Judge:
         """
         if self.tolerance is not None:
             return False
-        values = self._inside.values(row)
-        sure, jumped = self._inside.sure(values), self._inside.jumped(values)
+        values = self._trace.values(row)
+        sure, jumped = self._trace.find_exact_jumps(values), self._trace.read_jumps(values)
         if all(sure):
             return False
-        return any(self._same_way(near, sure, jumped) and self._agrees(near, got) for near in self._near(row))
+        return any(
+            self._turns_alike(near, sure, jumped) and self._agrees(near, got) for near in self._list_neighbours(row)
+        )
 
-    def _same_way(self, near: Row, sure: tuple[bool, ...], jumped: Values) -> bool:
-        other = self._inside.jumped(self._inside.values(near))
+    def _turns_alike(self, near: FlatRow, sure: tuple[bool, ...], jumped: Values) -> bool:
+        other = self._trace.read_jumps(self._trace.values(near))
         return all(here == there for known, here, there in zip(sure, jumped, other, strict=True) if known)
 
-    def _agrees(self, row: Row, got: Answer) -> bool:
+    def _agrees(self, row: FlatRow, got: Answer) -> bool:
         try:
-            expected = self.expected(row)
+            expected = self.score(row)
         except InputError:
             return False
-        return not differing(expected, got, self.allowed(row, expected))
+        return not find_differing_terms(expected, got, self.tolerance_of(row, expected))
 
-    def _near(self, row: Row) -> Iterator[Row]:
+    def _list_neighbours(self, row: FlatRow) -> Iterator[FlatRow]:
         for name, field in self.program.inputs.items():
             value = row[name]
             if isinstance(value, bool | str) or field.numbers or not math.isfinite(value):
@@ -92,13 +93,13 @@ class Judge:
                     yield {**row, name: moved}
 
 
-def differing(expected: Answer, got: Answer, allowed: float) -> tuple[str, ...]:
+def find_differing_terms(expected: Answer, got: Answer, allowed: float) -> tuple[str, ...]:
     """Return the terms in which two answers differ; those that may be it where `got` has no values of them.
 
     >>> right = Answer(-4.0, {"safety": -5.0, "comfort": 1.0})
-    >>> differing(right, Answer(-4.0), 0.0), differing(right, Answer(-6.0, {"safety": -5.0}), 0.0)
+    >>> find_differing_terms(right, Answer(-4.0), 0.0), find_differing_terms(right, Answer(-6.0, {"safety": -5.0}), 0.0)
     ((), ('comfort',))
-    >>> differing(right, Answer(-6.0, {"safety": -5.0, "comfort": 1.0}), 0.0)
+    >>> find_differing_terms(right, Answer(-6.0, {"safety": -5.0, "comfort": 1.0}), 0.0)
     ('total',)
     """
     apart = tuple(

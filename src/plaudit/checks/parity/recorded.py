@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from plaudit.checks.parity.answer import Answer, Failed, understood
-from plaudit.checks.parity.hunt import Progress
-from plaudit.checks.parity.judge import Judge, differing
-from plaudit.checks.parity.report import Mismatch
-from plaudit.checks.parity.rows import as_declared, encoded, flat, nested
+from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
+from plaudit.checks.parity.judge import Judge, find_differing_terms
+from plaudit.checks.parity.rows import as_declared, encode_row, flatten_row, nest_row
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, WrongType
 
 LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'
 
 
-class Pair(NamedTuple):
+class RecordedPair(NamedTuple):
     """One line of the file."""
 
     line: int
@@ -41,7 +39,7 @@ class Recorded:
         """The file."""
         return str(self.path)
 
-    def pairs(self, terms: Sequence[str]) -> Iterator[Pair]:
+    def pairs(self, terms: Sequence[str]) -> Iterator[RecordedPair]:
         """Yield the pairs; a line that is none is an error with its number."""
         try:
             with Path(self.path).open("rb") as file:
@@ -49,7 +47,7 @@ class Recorded:
                 while raw := file.readline(LONGEST_LINE):
                     number += 1
                     if raw.strip():
-                        yield self._pair(number, raw.removeprefix(b"\xef\xbb\xbf"), terms)
+                        yield self._parse_pair(number, raw.removeprefix(b"\xef\xbb\xbf"), terms)
         except FileError:
             raise
         except FileNotFoundError:
@@ -57,7 +55,7 @@ class Recorded:
         except OSError as error:
             raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
-    def _pair(self, number: int, raw: bytes, terms: Sequence[str]) -> Pair:
+    def _parse_pair(self, number: int, raw: bytes, terms: Sequence[str]) -> RecordedPair:
         where = f"{self.path}, line {number}"
         try:
             found = json.loads(raw.decode())
@@ -67,13 +65,13 @@ class Recorded:
         if not isinstance(inputs, dict):
             raise FileError(f"{where} holds no object called 'inputs'. A line looks like this: {EXAMPLE}")
         try:
-            return Pair(number, inputs, understood(found, terms))
-        except Failed as failed:
+            return RecordedPair(number, inputs, parse_answer(found, terms))
+        except NoAnswer as failed:
             text = str(failed).replace("answered without", "is without").replace("answered with", "holds")
             raise FileError(f"{where} {text}") from None
 
 
-def compared(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, Any]:
+def compare_pairs(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, Any]:
     """Return what a report says of the pairs: counts, and the first pair that differs."""
     counts = Counter[str]()
     mismatch: Mismatch | None = None
@@ -82,8 +80,8 @@ def compared(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, 
     for pair in recorded.pairs(program.terms):
         where = f"{recorded.path}, line {pair.line}"
         try:
-            row = judge.row(flat(program, pair.inputs))
-            expected = judge.expected(row)
+            row = judge.validate_row(flatten_row(program, pair.inputs))
+            expected = judge.score(row)
         except (MissingField, UnknownInput, WrongType, ShapeMismatch) as error:
             raise FileError(f"{where}: {error}") from None
         except InputError as error:
@@ -92,17 +90,17 @@ def compared(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, 
             continue
         counts["tested"] += 1
         progress(counts["tested"])
-        allowed = judge.allowed(row, expected)
-        terms = differing(expected, pair.answer, allowed)
+        allowed = judge.tolerance_of(row, expected)
+        terms = find_differing_terms(expected, pair.answer, allowed)
         if not terms:
             continue
-        if judge.rounding_decides(row, pair.answer):
+        if judge.is_decided_by_rounding(row, pair.answer):
             counts["aside"] += 1
             continue
         counts["differing"] += 1
         mismatch = mismatch or Mismatch(
             inputs={name: as_declared(program.inputs[name], value) for name, value in row.items()},
-            row=encoded(nested(program, row)),
+            row=encode_row(nest_row(program, row)),
             expected=expected,
             got=pair.answer,
             terms=terms,

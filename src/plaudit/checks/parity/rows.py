@@ -8,24 +8,28 @@ from typing import Any
 from plaudit.errors import UnknownInput
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.rows import places
+from plaudit.targets.inputs import list_slots
 
 Value = float | bool | str
-Row = dict[str, Value]
+FlatRow = dict[str, Value]
 """A value for each input, by its whole name: `distance`, `prev.phase`, `torque[0]`."""
 
 _INFINITIES = {text: float(text) for text in ("inf", "-inf", "Infinity", "-Infinity")}
 
 
-def nested(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
+def nest_row(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
     """Return a row as `reward.score` takes it: `prev` and `curr` as records, vectors as lists.
 
-    >>> from plaudit.systems import load
-    >>> nested(load("roadsense").program, {"distance": 15.0, "deceleration": 0.0, "action": 2.0})
-    {'distance': 15.0, 'deceleration': 0.0, 'action': 2}
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def closer(prev, curr):
+    ...     return prev.distance - curr.distance
+    >>> reaching = Reward("reaching", version="1", terms=[closer], fields=[Field("distance", low=0, high=9)])
+    >>> nest_row(reaching.program, {"prev.distance": 5.0, "curr.distance": 4.0})
+    {'prev': {'distance': 5.0}, 'curr': {'distance': 4.0}}
     """
     whole: dict[str, Any] = {}
-    for place in sorted(places(program), key=lambda place: place.record != "prev"):
+    for place in sorted(list_slots(program), key=lambda place: place.record != "prev"):
         record = whole.setdefault(place.record, {}) if place.record else whole
         value = as_declared(place.field, row[place.name])
         if place.entry is None:
@@ -42,24 +46,24 @@ def as_declared(field: Field, value: Value) -> Value:
     return int(value) if whole and not isinstance(value, str) else value
 
 
-def encoded(row: Mapping[str, Any]) -> str:
-    """Return a nested row as one line of JSON, in which infinity is the text "inf".
+def encode_row(row: Mapping[str, Any]) -> str:
+    """Return a nested row as one line of JSON, in which infinity is the string "inf".
 
-    >>> encoded({"distance": float("inf"), "braking": True})
+    >>> encode_row({"distance": float("inf"), "braking": True})
     '{"distance": "inf", "braking": true}'
     """
-    return json.dumps(_spelled(row), allow_nan=False)
+    return json.dumps(_spell_infinities(row), allow_nan=False)
 
 
-def _spelled(value: Any) -> Any:
+def _spell_infinities(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _spelled(part) for name, part in value.items()}
+        return {name: _spell_infinities(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_spelled(part) for part in value]
+        return [_spell_infinities(part) for part in value]
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def flat(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def flatten_row(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row that came as JSON, nested or flat, by column, with "inf" as a number where one is due."""
     found: dict[str, Any] = {}
     for name, value in inputs.items():
@@ -69,13 +73,13 @@ def flat(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
         for double in parts.keys() & found.keys():
             raise UnknownInput(f"{double!r} is given twice.")
         found |= parts
-    fields = {name: place.field for place in places(program) for name in (place.name, place.column)}
-    return {name: _read(fields.get(name), value) for name, value in found.items()}
+    fields = {name: place.field for place in list_slots(program) for name in (place.name, place.column)}
+    return {name: _parse_infinities(fields.get(name), value) for name, value in found.items()}
 
 
-def _read(field: Field | None, value: Any) -> Any:
+def _parse_infinities(field: Field | None, value: Any) -> Any:
     if field is None or field.kind != "number":
         return value
     if isinstance(value, list):
-        return [_read(field, part) for part in value]
+        return [_parse_infinities(field, part) for part in value]
     return _INFINITIES.get(value, value) if isinstance(value, str) else value

@@ -1,23 +1,186 @@
-"""One comparison of two rewards: what is asked, in which order, and what the answers come to."""
+"""Two rewards side by side on the same inputs: what is asked about them, and what the answers come to."""
 
 import math
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-from plaudit.checks.ask import Solver
-from plaudit.checks.boxes import close, highest
-from plaudit.checks.domain import Row, as_inputs, position, rest
-from plaudit.checks.examination import unanswered
-from plaudit.checks.prove.pair import Pair
+import numpy as np
+
+from plaudit.checks.model import RewardModel
 from plaudit.checks.prove.proof import Difference, Proof, Verdict
-from plaudit.checks.question import Question, at_infinity, every_way
-from plaudit.checks.smt import Asked
+from plaudit.checks.solver.boxes import is_close, maximise
+from plaudit.checks.solver.breakpoints import sample_columns
+from plaudit.checks.solver.question import (
+    Copy,
+    Impossible,
+    Question,
+    Unknown,
+    Witness,
+    split_by_infinity,
+    splits_completely,
+)
+from plaudit.checks.solver.ranges import (
+    NumericRow,
+    declared_range,
+    decode_row,
+    encode_value,
+    limit_range,
+    value_at_rest,
+)
+from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.z3 import Z3Question
+from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.intervals import Interval, bound_nodes_within
+from plaudit.language.program import Program
+from plaudit.reward.reward import Reward
+from plaudit.targets.compiled import Scores
 
 SEARCH = 20
 """How many boxes the search for the largest difference may cut."""
 LEAST = 1e-12
 """Differences below this are rounding where no bound on it is known."""
+FAR = 1e9
+"""How far a field without a declared range is followed: near the largest float rounding outweighs everything."""
+UNIT = 2.0**-53
+"""The relative error of one rounded operation."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rewards that read the same fields."""
+
+    sides: tuple[RewardModel, RewardModel]
+    renamed: Mapping[str, str]
+    """Inputs of the second that the first one calls otherwise: `distance`, which is `curr.distance` there."""
+    facts: bool
+
+    @classmethod
+    def of(cls, left: Reward, right: Reward, *, facts: bool) -> "Pair":
+        """Return the pair; DefinitionError where the two do not read the same kinds of things."""
+        known, other = left.program.inputs, right.program.inputs
+        renamed = {name: f"curr.{name}" for name in other if name not in known and f"curr.{name}" in known}
+        for name, field in other.items():
+            mine = known.get(renamed.get(name, name))
+            if mine is not None and (mine.kind, mine.labels) != (field.kind, field.labels):
+                raise DefinitionError(
+                    f"the two cannot be compared: {name!r} is a {mine.kind} {_list_labels(mine)}in {left.name!r} and a "
+                    f"{field.kind} {_list_labels(field)}in {right.name!r}"
+                )
+        return cls((RewardModel(left), RewardModel(right)), renamed, facts)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called."""
+        one, other = (f"{side.reward.name}@{side.reward.version}" for side in self.sides)
+        return one, other
+
+    @cached_property
+    def fields(self) -> dict[str, Field]:
+        """Every input and what it can be: as the first one declares it, or the second where the first has none."""
+        theirs = {self.renamed.get(name, name): field for name, field in self.sides[1].program.inputs.items()}
+        declared = {**theirs, **self.sides[0].program.inputs}
+        return {name: limit_range(field, FAR) for name, field in declared.items()}
+
+    @property
+    def terms(self) -> list[str]:
+        """Terms that both have."""
+        return [name for name in self.sides[0].terms if name in self.sides[1].terms]
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Terms that only one of them has."""
+        one, other = (set(side.terms) for side in self.sides)
+        return tuple(sorted(one ^ other))
+
+    @property
+    def clamped(self) -> bool:
+        """Whether the total of either is clamped."""
+        ends = [end for side in self.sides for end in (side.reward.low, side.reward.high)]
+        return any(end is not None for end in ends)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said about the declared ranges."""
+        own = self.sides[0].program.inputs
+        theirs = {self.renamed.get(name, name): field for name, field in self.sides[1].program.inputs.items()}
+        differing = [name for name in own if name in theirs and _range_of(own[name]) != _range_of(theirs[name])]
+        limited = {field.name: field for field in {**theirs, **own}.values() if limit_range(field, FAR) != field}
+        remarks = []
+        for name, field in sorted(limited.items()):
+            end = " and at infinity" if field.infinite else ", for no range is declared"
+            remarks.append(f"{name}: compared up to {FAR:g}{end}.")
+        if differing:
+            remarks.append(
+                f"{', '.join(differing)}: the declared ranges differ, and those of {self.names[0]} were used."
+            )
+        return tuple(remarks)
+
+    def question(self, *, scored: int | None = None) -> tuple[Question, tuple[Copy, Copy]]:
+        """Return a question with both in it; both can be scored, or only the one at position `scored` need be."""
+        question = Question()
+        for name, field in self.fields.items():  # first come, first declared
+            question.inputs[name] = field
+        copies = tuple(
+            question.copy(side.program, self.renamed if at else {}, scored=scored is None or scored == at)
+            for at, side in enumerate(self.sides)
+        )
+        if self.facts:
+            self.sides[0].require_facts(question)
+        return question, (copies[0], copies[1])
+
+    def rounding(self, output: str) -> float:
+        """Return how far an output of the two can be apart by rounding alone, where both take the same branches."""
+        return sum(errors[output] for errors in self._errors)
+
+    @cached_property
+    def _errors(self) -> list[dict[str, float]]:
+        return [bound_rounding(replace(side.program, inputs=self._fields_of(at))) for at, side in enumerate(self.sides)]
+
+    def _fields_of(self, at: int) -> dict[str, Field]:
+        names = self.renamed if at else {}
+        return {name: self.fields[names.get(name, name)] for name in self.sides[at].program.inputs}
+
+    def score(self, row: NumericRow, name: str) -> tuple[float | None, float | None]:
+        """Return what each of the two really makes of a row: of a term, or in total."""
+        left, right = (self._score_side(at, row, name) for at in (0, 1))
+        return left, right
+
+    def _score_side(self, at: int, row: NumericRow, name: str) -> float | None:
+        side, names = self.sides[at], self.renamed if at else {}
+        own = {
+            each: row.get(names.get(each, each), value_at_rest(field)) for each, field in side.program.inputs.items()
+        }
+        try:
+            scores = self._compiled[at](decode_row(own, side.program.inputs))
+        except InputError:
+            return None
+        return float(scores.total if name == "total" else scores.values[name])
+
+    @cached_property
+    def _compiled(self) -> list[Callable[[Any], Scores]]:
+        return [side.reward.compile("python", guard=False) for side in self.sides]
+
+    def sample(self, examples: int, tolerance: float) -> tuple[int, Difference | None]:
+        """Compare the two on rows aimed at their boundaries: how many were compared, and one that differs."""
+        columns = sample_columns(self.fields, [side.program for side in self.sides], examples)
+        totals = []
+        for at, side in enumerate(self.sides):
+            names = self.renamed if at else {}
+            own = {name: columns[names.get(name, name)] for name in side.program.inputs}
+            totals.append(side.reward.compile("numpy", on_bad="mask", guard=False)(own).total)
+        size = np.broadcast_to(np.abs(totals[0] - totals[1]), (examples,))
+        scale = np.maximum(1.0, np.abs(totals[0]))
+        worst = int(np.nanargmax(size / scale)) if not np.isnan(size).all() else 0
+        compared = int((~np.isnan(size)).sum())
+        if not size[worst] > max(tolerance, 1e-9 * scale.max() if math.isinf(tolerance) else tolerance):
+            return compared, None
+        row: dict[str, Any] = {name: float(column[worst]) for name, column in columns.items()}
+        return compared, Difference("total", decode_row(row, self.fields), *self.score(row, "total"))
 
 
 class Comparison:
@@ -29,37 +192,37 @@ class Comparison:
         self.solver = solver
         self.both = pair.question()
 
-    def proof(self, examples: int) -> Proof:
+    def prove(self, examples: int) -> Proof:
         """Return what came of it; where nothing can be proved, `examples` rows are compared."""
         rounding = self.pair.rounding("total")
-        refused = self.refused()
-        answers = {name: self.apart(name) for name in self.pair.terms}
-        found = [self.largest(each) for each in answers.values() if isinstance(each, Difference)]
-        total = refused or self.total(found)
+        refused = self.find_refused_row()
+        answers = {name: self.find_difference(name) for name in self.pair.terms}
+        found = [self.enlarge(each) for each in answers.values() if isinstance(each, Difference)]
+        total = refused or self.find_total_difference(found)
         if isinstance(total, Difference):
             found = [total, *found]
         if found:
-            return self.made("different", differences=tuple(found), rounding=rounding)
-        if total is False and None not in answers.values():
-            return self.made("equal", exactly=self.exactly(), rounding=rounding)
-        tested, difference = self.pair.tested(examples, self.tolerance("total"))
-        remarks = (self.why(),)
+            return self.build_proof("different", differences=tuple(found), rounding=rounding)
+        if total == Impossible() and all(each == Impossible() for each in answers.values()):
+            return self.build_proof("equal", exactly=self.is_exact(), rounding=rounding)
+        tested, difference = self.pair.sample(examples, self.tolerance("total"))
+        remarks = (f"Nothing could be proved: {self.solver.explain_unknown()}.",)
         if difference is not None:
-            return self.made("different", differences=(difference,), remarks=remarks, rounding=rounding)
-        return self.made("undecided", remarks=remarks, rounding=rounding, tested=tested)
+            return self.build_proof("different", differences=(difference,), remarks=remarks, rounding=rounding)
+        return self.build_proof("undecided", remarks=remarks, rounding=rounding, tested=tested)
 
-    def total(self, found: list[Difference]) -> Difference | bool | None:
+    def find_total_difference(self, found: list[Difference]) -> Difference | Impossible | Unknown:
         """Return where the totals differ: at a row that a term differs at, or wherever else they do."""
         fields = self.pair.fields
-        rows = [{name: position(fields[name], value) for name, value in each.inputs.items()} for each in found]
-        best = max((self.difference("total", row) for row in rows), key=lambda each: each.size, default=None)
+        rows = [{name: encode_value(fields[name], value) for name, value in each.inputs.items()} for each in found]
+        best = max((self.score_difference("total", row) for row in rows), key=lambda each: each.size, default=None)
         if best is not None and best.size > self.tolerance("total"):
-            alone = len(found) == 1 and not self.pair.missing and close(best.size, found[0].size)
+            alone = len(found) == 1 and not self.pair.missing and is_close(best.size, found[0].size)
             return replace(best, largest=alone and found[0].largest and not self.pair.clamped)
-        apart = self.apart("total")
-        return self.largest(apart) if isinstance(apart, Difference) else apart
+        answer = self.find_difference("total")
+        return self.enlarge(answer) if isinstance(answer, Difference) else answer
 
-    def made(self, verdict: Verdict, *, remarks: tuple[str, ...] = (), **parts: Any) -> Proof:
+    def build_proof(self, verdict: Verdict, *, remarks: tuple[str, ...] = (), **parts: Any) -> Proof:
         """Return the outcome under the names of the two."""
         left, right = self.pair.names
         return Proof(
@@ -76,61 +239,142 @@ class Comparison:
         rounding = self.pair.rounding(output)
         return rounding if math.isfinite(rounding) else LEAST
 
-    def asked(self, output: str, limit: float) -> tuple[Question, int, int]:
+    def ask(self, output: str, limit: float) -> tuple[Question, int, int]:
         """Return the question whether an output differs by more than `limit`: itself, the difference, the flag."""
         question, copies = self.both
         size = question.distance(*(copy[output] for copy in copies))
         return question, size, question.compare(size, n.Gt, question.number(limit))
 
-    def apart(self, name: str) -> Difference | bool | None:
-        """Return where an output differs by more than rounding; False where it never does, None if undecided."""
+    def find_difference(self, name: str) -> Difference | Impossible | Unknown:
+        """Return where an output differs by more than rounding."""
         output = name if name == "total" else f"{name}.value"
-        question, size, flag = self.asked(output, self.tolerance(output))
+        question, size, flag = self.ask(output, self.tolerance(output))
         if isinstance(known := question.builder.nodes[size], n.Const):  # the same expression, or two constants
-            return self.difference(name, {}) if known.value > self.tolerance(output) else False
-        row = self.solver.example(question, flag)
-        return self.difference(name, row) if isinstance(row, dict) else row
+            return self.score_difference(name, {}) if known.value > self.tolerance(output) else Impossible()
+        match self.solver.find_example(question, flag):
+            case Witness(row):
+                return self.score_difference(name, row)
+            case answer:
+                return answer
 
-    def difference(self, name: str, row: Row, *, largest: bool = False) -> Difference:
+    def score_difference(self, name: str, row: NumericRow, *, largest: bool = False) -> Difference:
         """Return the difference at a row, by running both; what it leaves open is at rest."""
         if name == "total":
-            row = {each: rest(field) for each, field in self.pair.fields.items()} | row
-        sides = self.pair.scored(row, name)
-        return Difference(name, as_inputs(row, self.pair.fields), *sides, largest=largest)
+            row = {each: value_at_rest(field) for each, field in self.pair.fields.items()} | row
+        sides = self.pair.score(row, name)
+        return Difference(name, decode_row(row, self.pair.fields), *sides, largest=largest)
 
-    def largest(self, found: Difference) -> Difference:
+    def enlarge(self, found: Difference) -> Difference:
         """Return where the output differs most, as far as a short search gets."""
         if math.isinf(found.size):
             return found
         output = found.term if found.term == "total" else f"{found.term}.value"
-        question, size, _ = self.asked(output, 0.0)
-        best = highest(question.program(size), most=SEARCH)
+        question, size, _ = self.ask(output, 0.0)
+        best = maximise(question.program(size), most=SEARCH)
         if best.row is None or best.value < found.size:
             return found
-        better = self.difference(found.term, best.row, largest=best.exact)
+        better = self.score_difference(found.term, best.row, largest=best.exact)
         return better if better.size >= found.size else found
 
-    def refused(self) -> Difference | None:
+    def find_refused_row(self) -> Difference | None:
         """Return a row that one of the two can score and the other cannot."""
         for one in (0, 1):
             question, copies = self.pair.question(scored=one)
             for guard in copies[1 - one].guards:
-                row = self.solver.example(question, question.never(guard))
-                if isinstance(row, dict):
-                    return self.difference("total", row)
+                match self.solver.find_example(question, question.negate(guard)):
+                    case Witness(row):
+                        return self.score_difference("total", row)
         return None
 
-    def exactly(self) -> bool:
+    def is_exact(self) -> bool:
         """Return whether z3 proves equality with no room for rounding."""
-        question, _, flag = self.asked("total", 0.0)
-        program = question.program(question.builder.simplified(n.Number(flag)))
+        question, _, flag = self.ask("total", 0.0)
+        program = question.program(question.builder.simplify(n.Number(flag)))
         if not any(isinstance(node, n.Input) for node in program.nodes):
             return True  # the two are one and the same expression
-        if not self.solver.proves or not every_way(program):
+        if not self.solver.proves or not splits_completely(program):
             return False
-        variants = [Asked(each, timeout=self.solver.timeout) for each in at_infinity(program)]
-        return all(asked.solve(asked.asked == 1) is False for asked in variants)
+        variants = [Z3Question(each, timeout=self.solver.timeout) for each in split_by_infinity(program)]
+        return all(variant.solve(variant.asked == 1) == Impossible() for variant in variants)
 
-    def why(self) -> str:
-        """Return why nothing was decided."""
-        return f"Nothing could be proved: {unanswered(self.solver)}."
+
+def _list_labels(field: Field) -> str:
+    return f"({', '.join(field.labels)}) " if field.labels else ""
+
+
+def _range_of(field: Field) -> tuple[Any, ...]:
+    return field.low, field.high, field.values, field.infinite, field.outside
+
+
+def bound_rounding(program: Program) -> dict[str, float]:
+    """Return a bound on the error of each output over the declared ranges, where no rounding flips a comparison.
+
+    This is running-error analysis over the nodes (Higham 2002, §3.3). Inputs are exact; a constant stands for the
+    decimal that was written. Infinite where a range is missing.
+    """
+    found = bound_nodes_within(program, {name: declared_range(field) for name, field in program.inputs.items()})
+    errors: list[float] = []
+    for at, node in enumerate(program.nodes):
+        errors.append(_bound_error(node, at, found, errors))
+    return {output: errors[at] for output, at in program.outputs.items()}
+
+
+def _bound_error(node: n.Node, at: int, found: Sequence[Interval], errors: Sequence[float]) -> float:
+    result = _size(found[at])
+    operands = n.operands(node)
+    inherited = [errors[operand] for operand in operands]
+    match node:
+        case n.Const(value) if not isinstance(value, bool) and math.isfinite(value):
+            return 0.0 if Fraction(repr(float(value))) == Fraction(float(value)) else UNIT * abs(float(value))
+        case n.Select():
+            return max(inherited[1:])
+        case n.Min() | n.Max() | n.Clip():
+            return max(inherited)
+        case n.Neg() | n.Abs():
+            return inherited[0]
+        case n.Add() | n.Sub():
+            return sum(inherited) + UNIT * (result + sum(inherited))
+        case n.Mul(left, right):
+            spread = (
+                _times(_size(found[left]), inherited[1])
+                + _times(_size(found[right]), inherited[0])
+                + inherited[0] * inherited[1]
+            )
+            return spread + UNIT * (result + spread)
+        case n.Div(left, right):
+            least = min(abs(found[right].low), abs(found[right].high))
+            if found[right].low <= 0 <= found[right].high or least <= inherited[1]:
+                return math.inf
+            spread = (inherited[0] + _times(result, inherited[1])) / (least - inherited[1])
+            return spread + UNIT * (result + spread)
+        case n.Unary() if type(node) in SLOPES:
+            spread = _times(SLOPES[type(node)](found[operands[0]]), inherited[0])
+            return spread + 4 * UNIT * (result + spread)
+        case n.Mod() | n.FloorDiv():
+            return sum(inherited) + 2 * UNIT * result
+    return 0.0  # inputs, flags, tables, and what is rounded to whole numbers on the same side
+
+
+def _size(interval: Interval) -> float:
+    return max(abs(interval.low), abs(interval.high))
+
+
+def _times(size: float, error: float) -> float:
+    return 0.0 if error == 0 else size * error
+
+
+def _steepest_root(arg: Interval) -> float:
+    return 0.5 / math.sqrt(arg.low) if arg.low > 0 else math.inf
+
+
+SLOPES: Mapping[type[n.Node], Callable[[Interval], float]] = {
+    n.Sqrt: _steepest_root,
+    n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
+    n.Expm1: lambda arg: math.exp(min(arg.high, 709.0)),
+    n.Log: lambda arg: 1 / arg.low if arg.low > 0 else math.inf,
+    n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
+    n.Sin: lambda arg: 1.0,
+    n.Cos: lambda arg: 1.0,
+    n.Tanh: lambda arg: 1.0,
+}
+"""How steep each function is at most over an interval."""

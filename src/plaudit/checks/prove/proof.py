@@ -62,9 +62,12 @@ class Proof:
         if self.verdict == "equal":
             how = "are equal" if self.exactly else "differ by no more than rounding"
             lines = [f"{both} {how} over the rationals, for every row that the declared ranges allow."]
-            lines.append(f"In float64 {_apart(self.rounding)}.")
+            lines.append(f"In float64 {_format_rounding(self.rounding)}.")
         elif self.verdict == "different":
-            lines = [f"{both} are different.", *(line for each in self.differences for line in _told(each))]
+            lines = [
+                f"{both} are different.",
+                *(line for each in self.differences for line in _format_difference(each)),
+            ]
         else:
             lines = [f"Whether {both} are equal is undecided."]
             if self.tested:
@@ -76,19 +79,19 @@ class Proof:
         return [*lines, *self.remarks]
 
 
-def _apart(rounding: float) -> str:
+def _format_rounding(rounding: float) -> str:
     if math.isinf(rounding):
         return "no bound on their rounding is known, because a field has no declared range"
     return f"they are at most {rounding:.2g} apart, wherever both take the same branches"
 
 
-def _told(difference: Difference) -> list[str]:
+def _format_difference(difference: Difference) -> list[str]:
     sides = (difference.left, difference.right)
     left, right = ("cannot be scored" if side is None else f"{side:.12g}" for side in sides)
-    row = ", ".join(f"{name} = {_shown(value)}" for name, value in difference.inputs.items())
+    row = ", ".join(f"{name} = {_format_input(value)}" for name, value in difference.inputs.items())
     most = " (nowhere more)" if difference.largest else ""
     return [f"  {difference.term}: {left} against {right}{most}", f"    at {row}"]
 
 
-def _shown(value: float | bool | str) -> str:
+def _format_input(value: float | bool | str) -> str:
     return f"{value:.12g}" if isinstance(value, float) and not isinstance(value, bool) else str(value)

@@ -7,9 +7,9 @@ it cannot decide is tested on rows aimed at the boundaries, and said to be undec
 from collections.abc import Callable
 from typing import Any
 
-from plaudit.checks.ask import Solver
-from plaudit.checks.contradiction import contradiction
+from plaudit.checks.model import Contradiction, find_contradiction
 from plaudit.checks.prove.proof import Proof
+from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term, term
@@ -22,23 +22,26 @@ def prove(
 
     The ranges are those that `left` declares; with `facts`, only steps of which its facts are true are compared.
 
-    >>> from plaudit.systems import load
-    >>> prove(load("roadsense"), load("roadsense")).verdict
+    >>> from plaudit import Field
+    >>> @term
+    ... def near(distance):
+    ...     return 1 if distance < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
+    >>> prove(reaching, reaching).verdict
     'equal'
     """
-    from plaudit.checks.prove.comparison import Comparison  # it needs NumPy, and `import plaudit` does not
-    from plaudit.checks.prove.pair import Pair
+    from plaudit.checks.prove.comparison import Comparison, Pair  # they need NumPy, and `import plaudit` does not
 
     if not isinstance(left, Reward):
         raise DefinitionError(f"prove takes a Reward first, and this is a {type(left).__name__}")
-    pair = Pair.of(left, _reward(left, right), facts=facts)
+    pair = Pair.of(left, _to_reward(left, right), facts=facts)
     solver = Solver(timeout)
-    if facts and (found := contradiction(pair.sides[0], solver)):
+    if facts and isinstance(found := find_contradiction(pair.sides[0], solver), Contradiction):
         raise DefinitionError(f"reward {left.name!r} has no steps to compare: {found}")
-    return Comparison(pair, solver).proof(examples)
+    return Comparison(pair, solver).prove(examples)
 
 
-def _reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
+def _to_reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
     """Return `right` as a reward; a plain function becomes one of a single term."""
     if isinstance(right, Reward):
         return right
@@ -47,8 +50,5 @@ def _reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
     only = right if isinstance(right, Term) else term(right)
     read = {name.rpartition(".")[2] for name in only.reads}
     fields = [field for name, field in left.fields.items() if name in read]
-    return Reward(only.name, version="function", terms=[only], fields=fields, params=_shared(left, only))
-
-
-def _shared(left: Reward, only: Term) -> dict[str, float | bool]:
-    return {name: value for name, value in left.shared.items() if name in only.shared}
+    shared = {name: value for name, value in left.shared.items() if name in only.shared}
+    return Reward(only.name, version="function", terms=[only], fields=fields, shared=shared)

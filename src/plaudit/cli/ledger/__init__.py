@@ -2,24 +2,32 @@
 
 import click
 
-from plaudit.cli.ledger.files import export, import_
-from plaudit.cli.ledger.history import history
-from plaudit.cli.ledger.stats import stats
-from plaudit.cli.ledger.upkeep import backup, compact
-from plaudit.cli.ledger.verify import verify
-from plaudit.cli.ledger.why import why
+from plaudit.cli.groups import LazyGroup
 
 __all__ = ["ledger"]
 
+SUMMARIES = {
+    "history": "Show the records of a LEDGER, in the order in which they were recorded.",
+    "why": "Show why a RECORD is what it is: its context, its inputs, each term, the total.",
+    "verify": "Recompute every record of a LEDGER, and check its checksums.",
+    "stats": "Show how much of what is in a LEDGER.",
+    "exchange:export": "Write records of a LEDGER to a FILE, .jsonl or .parquet.",
+    "exchange:import": "Take into a LEDGER what `plaudit ledger export` wrote.",
+    "maintenance:backup": "Copy a LEDGER as it is now to a FILE, while others write to it.",
+    "maintenance:compact": "Give back the space that nothing in a LEDGER needs.",
+}
+"""What each command does, as its own help begins."""
 
-@click.group(epilog="Example: plaudit ledger history rewards.db --run night-3")
+
+@click.group(
+    cls=LazyGroup,
+    package="plaudit.cli.ledger",
+    summaries=SUMMARIES,
+    epilog="Example: plaudit ledger history rewards.db --run night-3",
+)
 def ledger() -> None:
     """Look into a ledger of recorded rewards, verify it, copy it.
 
     A LEDGER is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The server's password
     is best kept out of the command line: in ~/.pgpass, or in PGPASSWORD.
     """
-
-
-for _command in (history, why, verify, stats, export, import_, backup, compact):
-    ledger.add_command(_command)

@@ -4,17 +4,17 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from plaudit.cli.ledger.choosing import choosing, chosen
-from plaudit.cli.ledger.opening import opened
-
-if TYPE_CHECKING:
-    from plaudit.ledger.history import History
-    from plaudit.ledger.record import Record
-    from plaudit.ledger.store import Ledger
+from plaudit.cli.options import drop_unset, query_options
+from plaudit.errors import did_you_mean
+from plaudit.ledger.history import History
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Record
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import Screen, build_table, escape_controls, format_value
 
 FEW = 20
 """How many records a person is shown unless more are asked for."""
@@ -28,7 +28,7 @@ _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
 
 @click.command(epilog="Example: plaudit ledger history rewards.db --run night-3 --since 12h")
 @click.argument("ledger")
-@choosing
+@query_options
 @click.option(
     "--limit",
     metavar="COUNT",
@@ -36,25 +36,25 @@ _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key")
     help=f"The last so many, 0 for all; {FEW} unless given, and with --json all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def history(ledger: str, limit: int | None, as_json: bool, **choice: Any) -> None:
+def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None:
     """Show the records of a LEDGER, in the order in which they were recorded.
 
     Any number of records is printed without holding them in memory, so `| head` and `| jq` work on a ledger of any
     size.
     """
     count = limit if limit is not None else 0 if as_json else FEW
-    with opened(ledger) as found:
-        records, older = _last(found.history(**chosen(choice)), count)
+    with open_ledger(ledger) as found:
+        records, older = _take_last(found.history(**drop_unset(query)), count)
         if as_json:
             for record in records:
                 sys.stdout.write(json.dumps(record.to_dict()) + "\n")
-        elif not _print(records):
-            click.echo(f"No record was found.{_near(found, choice)}", err=True)
+        elif not _print_records(records):
+            click.echo(f"No record was found.{_guess_reward(found, query)}", err=True)
         elif older:
             click.echo(f"There are older ones: --limit {10 * count} shows more, --limit 0 all.", err=True)
 
 
-def _last(history: "History", count: int) -> "tuple[Iterator[Record], bool]":
+def _take_last(history: History, count: int) -> tuple[Iterator[Record], bool]:
     """Return the last `count` records, 0 for all of them, and whether there are older ones."""
     if not count:
         return iter(history), False
@@ -63,43 +63,35 @@ def _last(history: "History", count: int) -> "tuple[Iterator[Record], bool]":
     return islice(shown, older, count + older), older
 
 
-def _near(ledger: "Ledger", choice: dict[str, Any]) -> str:
+def _guess_reward(ledger: Ledger, query: dict[str, Any]) -> str:
     """Return what may have been meant by a reward's name that is not there."""
-    from plaudit.errors import did_you_mean
-
     known = {stored.name for stored in ledger.rewards()}
-    name = choice["reward"]
+    name = query["reward"]
     return did_you_mean(name, known) if name is not None and name not in known else ""
 
 
-def _print(records: "Iterator[Record]") -> bool:
+def _print_records(records: Iterator[Record]) -> bool:
     """Print records as tables, and return whether there were any."""
-    from plaudit.cli.screen import Screen, table
-
     screen = Screen()
     found = False
-    while rows := [_row(record) for record in islice(records, TOGETHER)]:
-        shown = table("record", "at", "reward", "total", "where", right=("record", "total"))
-        shown.columns[1].no_wrap = True
+    while rows := [_build_row(record) for record in islice(records, TOGETHER)]:
+        table = build_table("record", "at", "reward", "total", "where", right=("record", "total"))
+        table.columns[1].no_wrap = True
         for row in rows:
-            shown.add_row(*row)
-        screen.print(*([""] if found else []), shown, sep="\n")
+            table.add_row(*row)
+        screen.print(*([""] if found else []), table, sep="\n")
         found = True
     return found
 
 
-def _row(record: "Record") -> tuple[str, ...]:
-    from plaudit.cli.texts import shown
-
-    parts = [f"{name}={_short(str(getattr(record, name)))}" for name in _CONTEXT if getattr(record, name) is not None]
+def _build_row(record: Record) -> tuple[str, ...]:
+    parts = [f"{name}={_shorten(str(getattr(record, name)))}" for name in _CONTEXT if getattr(record, name) is not None]
     if record.origin is not None:
         parts.append(f"re-scores={record.origin}")
     at = record.at.isoformat(timespec="seconds").replace("+00:00", "Z")
-    reward = _short(f"{record.signal.reward}@{record.signal.version}")
-    return str(record.id), at, reward, shown(record.signal.total), " ".join(parts)
+    reward = _shorten(f"{record.signal.reward}@{record.signal.version}")
+    return str(record.id), at, reward, format_value(record.signal.total), " ".join(parts)
 
 
-def _short(text: str) -> str:
-    from plaudit.cli.texts import printable
-
-    return printable(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…").replace("\n", "\\n")
+def _shorten(text: str) -> str:
+    return escape_controls(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…").replace("\n", "\\n")

@@ -4,8 +4,8 @@ import json
 
 import click
 
-from plaudit.cli.ledger.opening import opened
-from plaudit.cli.ledger.watching import sentence
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import escape_controls, show_status
 
 
 @click.command(epilog="Example: plaudit ledger stats rewards.db --json > yesterday.json")
@@ -17,8 +17,6 @@ def stats(ledger: str, as_json: bool) -> None:
     The last part is where each writer's chain of checksums ends. Keep it where the ledger's writers cannot get at it:
     somebody who rewrites the past can compute new checksums, and only the old ends tell.
     """
-    from plaudit.cli.texts import printable
-
-    with opened(ledger) as found, sentence("reading every total"):
+    with open_ledger(ledger) as found, show_status("reading every total"):
         result = found.stats()
-    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else printable(str(result)))
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else escape_controls(str(result)))

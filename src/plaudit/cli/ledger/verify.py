@@ -2,17 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from plaudit.cli.errors import unreadable
-from plaudit.cli.ledger.opening import opened
-from plaudit.cli.ledger.watching import bar
 from plaudit.errors import FileError
-
-if TYPE_CHECKING:
-    from plaudit.ledger.stats import Head
+from plaudit.ledger.stats import Head
+from plaudit.systems.arguments import explain_unreadable, open_ledger
+from plaudit.terminal import escape_controls, show_progress
 
 PROBLEMS = 1
 """Something is not as it was written."""
@@ -31,23 +27,19 @@ def verify(ledger: str, kept: str | None, as_json: bool) -> None:
 
     The exit code is 0 if everything is as it was written, 1 if something is not, 2 if nothing could be verified.
     """
-    from plaudit.cli.texts import printable
-
-    heads = () if kept is None else _heads(Path(kept))
-    with opened(ledger) as found, bar("verifying") as progress:
+    heads = () if kept is None else _read_heads(Path(kept))
+    with open_ledger(ledger) as found, show_progress("verifying") as progress:
         result = found.verify(heads=heads, progress=progress)
-    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else printable(str(result)))
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else escape_controls(str(result)))
     if not result.ok:
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _heads(path: Path) -> "list[Head]":
+def _read_heads(path: Path) -> list[Head]:
     """Return the heads that `plaudit ledger stats --json` printed into a file."""
-    from plaudit.ledger.stats import Head
-
     try:
         return [Head.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["heads"]]
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise explain_unreadable(path, error) from None
     except (ValueError, KeyError, TypeError):  # a SpecError is a ValueError
         raise FileError(f"{path} holds no heads; `plaudit ledger stats LEDGER --json` prints them.") from None

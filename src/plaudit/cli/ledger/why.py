@@ -4,7 +4,8 @@ import json
 
 import click
 
-from plaudit.cli.ledger.opening import opened
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import escape_controls
 
 
 @click.command(epilog="Example: plaudit ledger why rewards.db 1204")
@@ -17,9 +18,7 @@ def why(ledger: str, record: str, is_key: bool, as_json: bool) -> None:
 
     RECORD is the number that `plaudit ledger history` shows, or the key that the record was given.
     """
-    from plaudit.cli.texts import printable
-
     number = record.isascii() and record.isdecimal() and not is_key
-    with opened(ledger) as found:
+    with open_ledger(ledger) as found:
         reason = found.why(int(record) if number else record)
-    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else printable(str(reason)))
+    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else escape_controls(str(reason)))

@@ -1,22 +1,22 @@
 """What another policy would have earned: one call, over columns or over the records of a ledger."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import DefinitionError, NotEvaluable, OutOfRange, did_you_mean
 from plaudit.learn.off_policy import intervals
-from plaudit.learn.off_policy.estimators import ESTIMATORS, Case, logged
-from plaudit.learn.off_policy.evaluation import Evaluation
-from plaudit.learn.off_policy.intervals import KINDS, Kind
+from plaudit.learn.off_policy.estimators import ESTIMATORS, Case, logged_mean
+from plaudit.learn.off_policy.intervals import KINDS, Estimate, Interval, Kind
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
-from plaudit.learn.off_policy.policies import Policy, called, target
-from plaudit.learn.off_policy.reading import read_decisions
+from plaudit.learn.off_policy.policies import Policy, compute_probabilities, find_name
+from plaudit.learn.off_policy.reading import Source, read_decisions
+from plaudit.ledger.formatting import format_count, format_table
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
-    from plaudit.ledger.store import Ledger
+    from plaudit.ledger.ledger import Ledger
 
 MINIMUM = 50.0
 """The effective sample size below which an estimate is refused. In simulations, intervals that claim 95 % cover 89 to
@@ -28,6 +28,127 @@ _CARRIES = 0.1
 _FEW_EPISODES = 20
 _FAR = 4.0
 """Standard errors by which the mean weight misses 1 only if something is wrong."""
+_PREFERRED = ("dr", "snips", "ips", "switch", "dm")
+"""Whose word the verdict is, if it was asked and has an interval."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy would have earned on logged decisions."""
+
+    policy: str
+    decisions: int
+    actions: tuple[str, ...]
+    estimates: Mapping[str, Estimate]
+    """By the name of the estimator."""
+    logged: Estimate
+    """What was earned: the mean logged reward."""
+    effective: float
+    """The effective sample size: how many decisions of the policy the log is worth."""
+    mean_weight: float
+    """Weights average 1 where the logged probabilities are right and cover what the policy does."""
+    largest_weight: float
+    interval: Kind
+    confidence: float
+    episodes: int | None = None
+    """How many episodes the decisions are of, if those are what varies; None if each decision stands for itself."""
+    notes: tuple[str, ...] = ()
+    """What to know before trusting it."""
+    source: Source | None = None
+
+    def __getitem__(self, estimator: str) -> Estimate:
+        return self.estimates[estimator]
+
+    @property
+    def share(self) -> float:
+        """The effective sample size as a share of the decisions."""
+        return self.effective / self.decisions
+
+    @property
+    def best(self) -> str:
+        """The estimator that the verdict goes by: the most trusted of those that have an interval."""
+        return next(name for name in _PREFERRED if name in self.estimates and self.estimates[name].low is not None)
+
+    @property
+    def better(self) -> bool | None:
+        """Whether the policy earns more than what was logged; None where that cannot be told."""
+        gain = self.estimates[self.best].gain
+        assert gain.low is not None
+        assert gain.high is not None
+        if gain.low > 0:
+            return True
+        return False if gain.high < 0 else None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the policy is better than what was logged, in a sentence."""
+        says = {True: "is better than", False: "is worse than", None: "cannot be told apart from"}[self.better]
+        gain = self.estimates[self.best].gain
+        shown = f"{gain.value:+.{self._decimals}f} {_format_ends(gain, self._decimals)}"
+        confidence = f"{100 * self.confidence:g} %"
+        return f"{self.policy} {says} what was logged: {shown} a decision ({self.best}, {confidence} interval)."
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the estimates as a table, the heading first and what was logged last."""
+        confidence = f"{100 * self.confidence:g} %"
+        heading = ("estimator", "value", "error", f"{confidence} interval", "gain", f"{confidence} of the gain")
+        return [
+            heading,
+            *(self._row(name, each, each.gain) for name, each in self.estimates.items()),
+            self._row("as logged", self.logged, None),
+        ]
+
+    def _row(self, name: str, each: Estimate, gain: Interval | None) -> tuple[str, ...]:
+        decimals = self._decimals
+        error = "" if each.error is None else f"{each.error:.{decimals}f}"
+        gained = ("", "") if gain is None else (f"{gain.value:+.{decimals}f}", _format_ends(gain, decimals))
+        return (name, f"{each.value:.{decimals}f}", error, _format_ends(each, decimals), *gained)
+
+    @property
+    def _decimals(self) -> int:
+        """How many decimals tell the ends of the narrowest interval apart, and from 0 where that is the verdict."""
+        every = (*self.estimates.values(), self.logged)
+        widths = [each.high - each.low for each in every if each.low is not None and each.high is not None]
+        narrow = min((width for width in widths if width > 0), default=0.01)
+        gain = self.estimates[self.best].gain
+        nearest = min(abs(gain.low or 0.0), abs(gain.high or 0.0)) if self.better is not None else 1.0
+        return min(max(1 - math.floor(math.log10(narrow)), -math.floor(math.log10(nearest)), 0), 12)
+
+    def figures(self) -> str:
+        """Return how far the log reaches, in a line."""
+        parts = [
+            format_count(self.decisions, "decision")
+            + ("" if self.episodes is None else f" of {self.episodes:,} episodes"),
+            f"effective {self.effective:,.0f} ({self.share:.1%})",
+            f"weights: mean {self.mean_weight:.3f}, largest {self.largest_weight:.3g}",
+        ]
+        return "; ".join(parts) + "."
+
+    def __str__(self) -> str:
+        notes = [f"Note: {note}" for note in self.notes]
+        return "\n".join([format_table(self.rows()), "", self.figures(), *notes, self.verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evaluation as plain data for JSON."""
+        return {
+            "policy": self.policy,
+            "verdict": self.verdict,
+            "better": self.better,
+            "estimator": self.best,
+            "decisions": self.decisions,
+            "episodes": self.episodes,
+            "actions": list(self.actions),
+            "interval": self.interval,
+            "confidence": self.confidence,
+            "estimates": {name: _to_plain(each) for name, each in self.estimates.items()},
+            "logged": _to_plain(self.logged),
+            "effective": self.effective,
+            "effective_share": self.share,
+            "mean_weight": self.mean_weight,
+            "largest_weight": self.largest_weight,
+            "notes": list(self.notes),
+            "source": None if self.source is None else asdict(self.source),
+        }
 
 
 def evaluate(
@@ -52,24 +173,43 @@ def evaluate(
 ) -> Evaluation:
     """Return what `policy` would have earned on the decisions of a ledger, under `reward` or as they were scored.
 
-    The records are those of a decision class (and of a `run`, `since` and `until` a moment), with the decision in their
-    context. With another `reward` recorded inputs are scored again; nothing is written. What that reward cannot score
-    is an error, or with `on_bad="mask"` left out and counted. `actions` names the columns of a policy that does not
-    name them itself. The rest is as for `evaluate_decisions`.
+    Args:
+        ledger: Where the decisions are recorded, each in the context of its record. Nothing is written.
+        policy: A function from rows of features to rows of probabilities.
+        decision_class: Which decisions to read.
+        reward: Another reward, which scores the recorded inputs again.
+        since: Only records from this moment on.
+        until: Only records before this moment.
+        run: Only records of this run.
+        estimators: Names out of `ESTIMATORS`.
+        interval: As for `evaluate_decisions`.
+        confidence: Of the intervals.
+        minimum_effective: As for `evaluate_decisions`.
+        seed: As for `evaluate_decisions`.
+        actions: The columns of a policy that does not name them itself.
+        reward_range: The lowest and highest reward; for "anytime" it is proven from the reward unless given.
+        independent: As for `evaluate_decisions`.
+        on_bad: "raise" an error for decisions that `reward` cannot score, or "mask" them: leave them out and count.
+        progress: Called with how many records were read, and how many there are.
+
+    Raises:
+        NotEvaluable: The log cannot tell what the policy would have earned.
+        MissingField: Records lack an input that `reward` needs.
+        InputError: A decision or the policy is not what it should be.
     """
-    choice = {"since": since, "until": until, "run": run}
-    found = read_decisions(
+    query = {"since": since, "until": until, "run": run}
+    reading = read_decisions(
         ledger,
         decision_class=decision_class,
         reward=reward,
         on_bad=on_bad,
         progress=progress,
-        **{name: value for name, value in choice.items() if value is not None},
+        **{name: value for name, value in query.items() if value is not None},
     )
     if interval == "anytime" and reward_range is None:
-        reward_range = found.range()
+        reward_range = reading.find_range()
     result = evaluate_decisions(
-        found.decisions,
+        reading.decisions,
         policy,
         estimators=estimators,
         interval=interval,
@@ -80,7 +220,7 @@ def evaluate(
         reward_range=reward_range,
         independent=independent,
     )
-    return replace(result, source=found.source, notes=(*found.source.told(), *result.notes))
+    return replace(result, source=reading.source, notes=(*reading.source.describe(), *result.notes))
 
 
 def evaluate_decisions(
@@ -98,10 +238,23 @@ def evaluate_decisions(
 ) -> Evaluation:
     """Return what `policy` would have earned on logged decisions; NotEvaluable where they cannot tell.
 
-    Intervals are "normal" (standard errors), "bootstrap" (percentiles of drawing the log again) or "anytime", which
-    stays true however often it is looked at as the log grows, and needs a `reward_range`, (lowest, highest). Episodes
-    are what varies, where the log has them, unless decisions are called `independent`. `seed` deals decisions into
-    folds and draws the bootstrap.
+    Args:
+        log: The decisions.
+        policy: A function from rows of features to rows of probabilities.
+        estimators: Names out of `ESTIMATORS`.
+        interval: "normal" (standard errors), "bootstrap" (percentiles of drawing the log again) or "anytime", which
+            stays true however often it is looked at as the log grows, and needs a `reward_range`.
+        confidence: Of the intervals.
+        minimum_effective: The effective sample size below which an estimate is refused.
+        seed: Deals decisions into folds and draws the bootstrap.
+        actions: The columns of a policy that does not name them itself.
+        reward_range: The lowest and the highest reward that there can be.
+        independent: Whether each decision varies by itself. Otherwise episodes do, where the log has them.
+
+    Raises:
+        NotEvaluable: The log cannot tell what the policy would have earned.
+        InputError: The policy is not what it should be.
+        DefinitionError: An argument is not what it should be.
 
     >>> import numpy as np
     >>> log = LoggedDecisions(("a", "b"), [0, 1] * 200, [0.5] * 400, [0.0, 1.0] * 200)
@@ -109,18 +262,20 @@ def evaluate_decisions(
     >>> round(found["snips"].value, 6), round(found.effective), found.better
     (0.9, 244, True)
     """
-    _check(estimators, interval, confidence, reward_range)
-    case = Case(log, target(policy, log, actions), _units(log, independent), seed)
-    _check_reach(case, minimum_effective, called(policy))
-    base = logged(case)
+    _validate_arguments(estimators, interval, confidence, reward_range)
+    case = Case(log, compute_probabilities(policy, log, actions), _find_units(log, independent), seed)
+    _require_reach(case, minimum_effective, find_name(policy))
+    base = logged_mean(case)
     ratios = {"logged": base, **{name: ESTIMATORS[name](case) for name in estimators}}
     if interval == "anytime":
         assert reward_range is not None
-        found = intervals.anytime(ratios, base, case, confidence, reward_range)
+        found = intervals.build_anytime(ratios, base, case, confidence, reward_range)
     else:
-        found = {"normal": intervals.normal, "bootstrap": intervals.bootstrap}[interval](ratios, base, case, confidence)
+        found = {"normal": intervals.build_normal, "bootstrap": intervals.build_bootstrap}[interval](
+            ratios, base, case, confidence
+        )
     return Evaluation(
-        policy=called(policy),
+        policy=find_name(policy),
         decisions=len(log),
         actions=log.actions,
         logged=found.pop("logged"),
@@ -131,11 +286,11 @@ def evaluate_decisions(
         interval=interval,
         confidence=confidence,
         episodes=None if case.units is None else int(case.units.max()) + 1,
-        notes=tuple(_notes(case)),
+        notes=tuple(_collect_notes(case)),
     )
 
 
-def _check(
+def _validate_arguments(
     estimators: Sequence[str], interval: str, confidence: float, reward_range: tuple[float, float] | None
 ) -> None:
     if isinstance(estimators, str) or not estimators:
@@ -159,7 +314,7 @@ def _check(
         raise OutOfRange(f"reward_range={reward_range!r} must be two finite numbers, the lower one first.")
 
 
-def _units(log: LoggedDecisions, independent: bool) -> Codes | None:
+def _find_units(log: LoggedDecisions, independent: bool) -> Codes | None:
     """Return what varies independently: the episodes, or None for single decisions."""
     if independent or log.episodes is None:
         return None
@@ -171,7 +326,7 @@ def _units(log: LoggedDecisions, independent: bool) -> Codes | None:
     return log.episodes
 
 
-def _check_reach(case: Case, minimum: float, name: str) -> None:
+def _require_reach(case: Case, minimum: float, name: str) -> None:
     if len(case.log) < 2:
         raise NotEvaluable("there is one decision in the log, and nothing tells how much rewards vary.")
     if case.effective >= minimum and case.effective:
@@ -189,7 +344,7 @@ def _check_reach(case: Case, minimum: float, name: str) -> None:
     )
 
 
-def _notes(case: Case) -> list[str]:
+def _collect_notes(case: Case) -> list[str]:
     weights, count = case.weights, len(case.log)
     found = []
     mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(count)
@@ -204,3 +359,13 @@ def _notes(case: Case) -> list[str]:
     if case.units is not None and (episodes := int(case.units.max()) + 1) < _FEW_EPISODES:
         found.append(f"{episodes} episodes are few to judge by how much episodes differ.")
     return found
+
+
+def _format_ends(within: Estimate | Interval, decimals: int) -> str:
+    if within.low is None or within.high is None:
+        return ""
+    return f"[{within.low:.{decimals}f}, {within.high:.{decimals}f}]"
+
+
+def _to_plain(each: Estimate) -> dict[str, Any]:
+    return {**asdict(each), "gain": each.gain._asdict()}

@@ -1,4 +1,4 @@
-"""Logged decisions as columns: what a policy was, chose and earned, checked once at the door."""
+"""Logged decisions as columns: what was seen, chosen and earned, validated once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from plaudit.errors import (
     ShapeMismatch,
     UnknownCategory,
     WrongType,
-    did_you_mean,
 )
+from plaudit.learn.ridge import Numbers
+from plaudit.learn.validate import unknown_action
 
-Numbers = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _UNEXPLORED = (
@@ -46,21 +46,21 @@ class LoggedDecisions:
     contexts: Numbers | None = None
     """What was seen before, a row of features each; None where nothing is."""
     episodes: Codes | None = None
-    """To which episode a decision belongs, as a number or a text; None where each stands for itself."""
+    """To which episode a decision belongs, as a number or a string; None where each stands for itself."""
 
     def __post_init__(self) -> None:
         """Turn the columns into arrays and refuse what can carry no estimate."""
         keep = object.__setattr__
-        keep(self, "actions", _names(self.actions))
-        keep(self, "chosen", _codes(self.chosen, self.actions))
+        keep(self, "actions", _parse_actions(self.actions))
+        keep(self, "chosen", _parse_chosen(self.chosen, self.actions))
         if not len(self.chosen):
             raise NotEvaluable("there is no decision in the log.")
-        keep(self, "probabilities", _column("probabilities", self.probabilities, len(self)))
-        keep(self, "rewards", _column("rewards", self.rewards, len(self)))
+        keep(self, "probabilities", _parse_column("probabilities", self.probabilities, len(self)))
+        keep(self, "rewards", _parse_column("rewards", self.rewards, len(self)))
         if self.contexts is not None:
-            keep(self, "contexts", _contexts(self.contexts, len(self)))
+            keep(self, "contexts", _parse_contexts(self.contexts, len(self)))
         if self.episodes is not None:
-            keep(self, "episodes", _episodes(self.episodes, len(self)))
+            keep(self, "episodes", _parse_episodes(self.episodes, len(self)))
         _check_probabilities(self.probabilities)
         _check_finite("rewards", self.rewards)
 
@@ -74,7 +74,7 @@ class LoggedDecisions:
         return 0 if self.contexts is None else self.contexts.shape[1]
 
 
-def _names(actions: Any) -> tuple[str, ...]:
+def _parse_actions(actions: Any) -> tuple[str, ...]:
     names = (actions,) if isinstance(actions, str) else tuple(actions)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise DefinitionError(f"actions={actions!r:.80} must be names.")
@@ -83,7 +83,7 @@ def _names(actions: Any) -> tuple[str, ...]:
     return names
 
 
-def _codes(chosen: Any, actions: Sequence[str]) -> Codes:
+def _parse_chosen(chosen: Any, actions: Sequence[str]) -> Codes:
     """Return positions in `actions` for positions or names."""
     given = np.asarray(chosen)
     if given.ndim != 1:
@@ -94,7 +94,7 @@ def _codes(chosen: Any, actions: Sequence[str]) -> Codes:
         known = {name: at for at, name in enumerate(actions)}
         for row, name in enumerate(given.tolist()):
             if name not in known:
-                raise unknown(row, name, actions)
+                raise unknown_action(name, actions, f"decision {row}: ")
         return np.fromiter((known[name] for name in given.tolist()), np.intp, len(given))
     if given.dtype.kind not in "iu":
         raise WrongType(f"chosen holds {given.dtype} numbers; it takes the names of actions or their positions.")
@@ -104,13 +104,7 @@ def _codes(chosen: Any, actions: Sequence[str]) -> Codes:
     return given.astype(np.intp, copy=False)
 
 
-def unknown(row: int, name: object, actions: Sequence[str]) -> UnknownCategory:
-    """Return the error for a decision whose action is none of those that there are."""
-    near = did_you_mean(name, actions) if isinstance(name, str) else ""
-    return UnknownCategory(f"decision {row}: action {name!r:.60} is none of {', '.join(actions)}.{near}")
-
-
-def _column(name: str, values: Any, count: int) -> Numbers:
+def _parse_column(name: str, values: Any, count: int) -> Numbers:
     if isinstance(values, Sequence) and any(value is None for value in values):
         values = [np.nan if value is None else value for value in values]
     try:
@@ -122,7 +116,7 @@ def _column(name: str, values: Any, count: int) -> Numbers:
     return column
 
 
-def _contexts(values: Any, count: int) -> Numbers:
+def _parse_contexts(values: Any, count: int) -> Numbers:
     try:
         rows = np.asarray(values, np.float64)
     except (TypeError, ValueError):
@@ -133,7 +127,7 @@ def _contexts(values: Any, count: int) -> Numbers:
     return rows
 
 
-def _episodes(values: Any, count: int) -> Codes:
+def _parse_episodes(values: Any, count: int) -> Codes:
     given = np.asarray(values)
     if given.shape != (count,):
         raise ShapeMismatch(f"episodes has the shape {given.shape}, and there are {count} decisions.")
@@ -146,7 +140,7 @@ def _check_finite(name: str, values: Numbers) -> None:
     fine = np.isfinite(values)
     if not fine.all():
         row = int(np.argwhere(~fine)[0][0])
-        raise NotFinite(f"decision {row}: {name} has {values[row].tolist()!r:.80}, which is no finite number.")
+        raise NotFinite(f"decision {row}: {name} has {values[row].tolist()!r:.80}, which is not a finite number.")
 
 
 def _check_probabilities(probabilities: Numbers) -> None:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, ShapeMismatch, did_you_mean
 from plaudit.learn.bandits import Learner
 from plaudit.learn.off_policy.log import LoggedDecisions
+from plaudit.learn.ridge import Numbers
 from plaudit.learn.router import Router
 
-Numbers = NDArray[np.float64]
 Policy = Callable[[Numbers], Any]
 """From (n, d) contexts to (n, K) probabilities; (n, 0) contexts where the log has none."""
 
@@ -44,13 +43,13 @@ class NamedPolicy:
         return np.asarray(self.function(contexts), np.float64)
 
 
-def named(function: Policy, actions: Sequence[str], name: str | None = None) -> NamedPolicy:
+def from_function(function: Policy, actions: Sequence[str], name: str | None = None) -> NamedPolicy:
     """Return a function as a policy whose columns are `actions`.
 
-    >>> named(lambda contexts: np.full((len(contexts), 2), 0.5), ("stay", "star"), "a coin").name
+    >>> from_function(lambda contexts: np.full((len(contexts), 2), 0.5), ("stay", "star"), "a coin").name
     'a coin'
     """
-    return NamedPolicy(name or called(function), tuple(actions), function)
+    return NamedPolicy(name or find_name(function), tuple(actions), function)
 
 
 @dataclass(frozen=True)
@@ -86,16 +85,16 @@ def always(action: str) -> NamedPolicy:
     >>> always("stay").actions
     ('stay',)
     """
-    return named(lambda contexts: np.ones((len(contexts), 1)), (action,), f"always {action}")
+    return from_function(lambda contexts: np.ones((len(contexts), 1)), (action,), f"always {action}")
 
 
-def learnt(learner: Learner, state: Any, name: str = "learner") -> NamedPolicy:
+def from_learner(learner: Learner, state: Any, name: str = "learner") -> NamedPolicy:
     """Return what a learner would choose from now on, if it learnt nothing more."""
     features = len(learner.features) or None
     return NamedPolicy(name, learner.actions, lambda contexts: learner.probabilities(state, contexts), features)
 
 
-def saved(path: str | os.PathLike[str]) -> NamedPolicy:
+def from_file(path: str | os.PathLike[str]) -> NamedPolicy:
     """Return what a learner or a router that was saved would choose."""
     from plaudit.learn.saving import load
 
@@ -103,39 +102,39 @@ def saved(path: str | os.PathLike[str]) -> NamedPolicy:
     if isinstance(found.learner, Router) and not found.learner.ready(found.state):
         raise NotEvaluable(
             f"the router in {os.fspath(path)} goes by its rule until it has {found.learner.minimum} records, and it "
-            f"has {sum(found.state.pulls)}. The rule is not in the file: evaluate learnt(router, state) instead."
+            f"has {sum(found.state.pulls)}. The rule is not in the file: evaluate from_learner(router, state) instead."
         )
-    return learnt(found.learner, found.state, os.fspath(path))
+    return from_learner(found.learner, found.state, os.fspath(path))
 
 
-def called(policy: Policy) -> str:
+def find_name(policy: Policy) -> str:
     """Return what to call a policy."""
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None)
     return str(name) if name and name != "<lambda>" else "the policy"
 
 
-def target(policy: Policy, log: LoggedDecisions, actions: Sequence[str] | None) -> Numbers:
+def compute_probabilities(policy: Policy, log: LoggedDecisions, actions: Sequence[str] | None) -> Numbers:
     """Return how likely `policy` makes each of the log's actions, a row for each decision."""
     if not callable(policy):
-        raise DefinitionError(f"{policy!r:.60} is no policy: it takes a function from contexts to probabilities.")
+        raise DefinitionError(f"{policy!r:.60} is not a policy: it takes a function from contexts to probabilities.")
     if isinstance(policy, Uniform):
         policy = policy.among(log.actions)
-    names = getattr(policy, "actions", None) or actions
+    names, label = getattr(policy, "actions", None) or actions, find_name(policy)
     if names is None:
         raise DefinitionError(
-            f"{called(policy)} does not say which action each of its columns is: give actions=(…) in their order, or "
-            "name them with named(function, actions)."
+            f"{label} does not say which action each of its columns is: give actions=(…) in their order, or "
+            "name them with from_function(function, actions)."
         )
     contexts = np.empty((len(log), 0)) if log.contexts is None else log.contexts
     likely = np.asarray(policy(contexts), np.float64)
-    _check(likely, (len(log), len(names)), policy)
-    return _aligned(likely, tuple(names), log, policy)
+    _validate_probabilities(likely, (len(log), len(names)), label)
+    return _align_columns(likely, tuple(names), log, label)
 
 
-def _check(likely: Numbers, shape: tuple[int, int], policy: Policy) -> None:
+def _validate_probabilities(likely: Numbers, shape: tuple[int, int], label: str) -> None:
     if likely.shape != shape:
         raise ShapeMismatch(
-            f"{called(policy)} gives probabilities of the shape {likely.shape}; {shape[0]} decisions among {shape[1]} "
+            f"{label} gives probabilities of the shape {likely.shape}; {shape[0]} decisions among {shape[1]} "
             f"actions have {shape}."
         )
     sums = likely.sum(axis=1)
@@ -144,15 +143,15 @@ def _check(likely: Numbers, shape: tuple[int, int], policy: Policy) -> None:
         return
     if not np.isfinite(sums).all():
         row = int((~np.isfinite(sums)).argmax())
-        raise NotFinite(f"{called(policy)} gives {likely[row].tolist()!r:.80} for decision {row}: no finite numbers.")
+        raise NotFinite(f"{label} gives {likely[row].tolist()!r:.80} for decision {row}: not finite numbers.")
     row = int((~fine | (likely < 0).any(axis=1)).argmax())
     raise OutOfRange(
-        f"{called(policy)} gives {likely[row].tolist()!r:.80} for decision {row}; probabilities are from 0 to 1 and "
+        f"{label} gives {likely[row].tolist()!r:.80} for decision {row}; probabilities are from 0 to 1 and "
         "their sum is 1."
     )
 
 
-def _aligned(likely: Numbers, names: tuple[str, ...], log: LoggedDecisions, policy: Policy) -> Numbers:
+def _align_columns(likely: Numbers, names: tuple[str, ...], log: LoggedDecisions, label: str) -> Numbers:
     """Return the columns in the log's order; what nobody logged must hardly ever be taken."""
     counts = np.bincount(log.chosen, minlength=len(log.actions))
     logged = {name for name, count in zip(log.actions, counts.tolist(), strict=True) if count}
@@ -160,7 +159,7 @@ def _aligned(likely: Numbers, names: tuple[str, ...], log: LoggedDecisions, poli
     if sum(unseen.values()) > UNSUPPORTED:
         worst = max(unseen, key=lambda name: unseen[name])
         raise NotEvaluable(
-            f"{called(policy)} takes {worst!r} in {unseen[worst]:.1%} of the decisions, and the log has none that did: "
+            f"{label} takes {worst!r} in {unseen[worst]:.1%} of the decisions, and the log has none that did: "
             f"nothing tells what it earns.{did_you_mean(worst, sorted(logged))} Logged: {', '.join(sorted(logged))}."
         )
     if names == log.actions:

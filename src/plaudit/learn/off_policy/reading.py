@@ -1,28 +1,76 @@
 """Decisions out of a ledger: whole blocks at a time, no object for each record."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plaudit.checks.ask import Solver
+import numpy as np
+from numpy.typing import NDArray
+
 from plaudit.checks.bounds import Ranges
-from plaudit.checks.subject import Subject
-from plaudit.errors import DefinitionError, NotEvaluable, did_you_mean
-from plaudit.learn.off_policy.columns import Columns
-from plaudit.learn.off_policy.evaluation import Source
-from plaudit.learn.off_policy.log import LoggedDecisions
-from plaudit.learn.off_policy.totals import Scorer
-from plaudit.ledger.places.schema import scopes
+from plaudit.checks.model import RewardModel
+from plaudit.checks.solver.solver import Solver
+from plaudit.errors import DefinitionError, MissingField, NotEvaluable, ShapeMismatch, did_you_mean
+from plaudit.learn.off_policy.log import Codes, LoggedDecisions
+from plaudit.learn.off_policy.records import Credit, DecisionNames, Records, add_credits, read_records
+from plaudit.learn.ridge import Numbers
+from plaudit.ledger.formatting import format_count
+from plaudit.ledger.record import Page
+from plaudit.ledger.rescore import Translation, find_translation
+from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.schema import scopes
+from plaudit.ledger.storage.specs import SpecCache
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
-    from plaudit.ledger.store import Ledger
+    from plaudit.ledger.ledger import Ledger
 
+Flags = NDArray[np.bool_]
 _TOGETHER = 16_384
 """Records to take in together."""
 _SECONDS = 3.0
 """How long to look for a tighter bound of a reward."""
+NO_COUNTERPART = ("a terminal term",)
+"""What `translation` says of terminal terms where the other reward has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The records of a ledger that decisions were read from."""
+
+    decision_class: str
+    reward: str
+    """The reward that scored them, such as roadsense@R8."""
+    rescored: bool = False
+    """Whether that is another one than was recorded."""
+    credits: int = 0
+    """Records that added to the reward of an earlier decision."""
+    unmatched: int = 0
+    """Such records whose decision was not among those chosen; they count for nothing."""
+    unpaid: int = 0
+    """Such records of terminal terms, of which the other reward has none."""
+    blocked: int = 0
+    """Decisions that no learner was to learn from."""
+    refused: int = 0
+    """Decisions left out because the other reward refuses their inputs."""
+    lacking: int = 0
+    """Decisions left out because they were recorded without an input that the other reward needs."""
+
+    def describe(self) -> list[str]:
+        """Return what there is to know about the records, in sentences."""
+        found = []
+        if self.refused or self.lacking:
+            left = format_count(self.refused + self.lacking, "decision")
+            found.append(f"{left} that {self.reward} cannot score left out: the rest may not be like them.")
+        if self.unmatched:
+            text = f"{format_count(self.unmatched, 'extra credit')} of decisions that were not chosen left out."
+            found.append(f"{text} Choose records by whole episodes to have them.")
+        if self.unpaid:
+            found.append(
+                f"{format_count(self.unpaid, 'extra credit')} came from terminal terms; {self.reward} has none."
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -33,14 +81,14 @@ class Reading:
     source: Source
     reward: Reward
 
-    def range(self) -> tuple[float, float]:
+    def find_range(self) -> tuple[float, float]:
         """Return the lowest and highest reward that there can be, proven from the reward's definition."""
         if self.source.credits:
             raise DefinitionError(
                 "interval='anytime' needs the range of rewards, and decisions were credited more than once, which no "
                 "reward's definition bounds: give reward_range=(lowest, highest)."
             )
-        total = Ranges(Subject(self.reward), Solver(_SECONDS), facts=False).span("total")
+        total = Ranges(RewardModel(self.reward), Solver(_SECONDS), facts=False).span("total")
         if not (math.isfinite(total.low) and math.isfinite(total.high)):
             raise DefinitionError(
                 f"interval='anytime' needs the range of rewards, and {self.source.reward} has none: its totals lie "
@@ -57,7 +105,7 @@ def read_decisions(
     reward: Reward | None = None,
     on_bad: str = "raise",
     progress: Callable[[int, int], None] | None = None,
-    **choice: Any,
+    **query: Any,
 ) -> Reading:
     """Return the decisions of a class, chosen as for `Ledger.history`, with their rewards as recorded or by `reward`.
 
@@ -67,20 +115,22 @@ def read_decisions(
     """
     if on_bad not in ("raise", "mask"):
         raise DefinitionError(f"on_bad={on_bad!r} must be 'raise' or 'mask'.")
-    history = ledger.history(decision_class=decision_class, **choice)
+    history = ledger.history(decision_class=decision_class, **query)
     total = history.count() if progress is not None else 0
-    columns = Columns(Scorer(ledger.shelf, reward))
+    columns = DecisionColumns(RecordScorer(ledger._store.specs, reward))
     done = 0
-    for pages in history.gathered(_TOGETHER):
-        done += columns.take(pages)
+    for pages in history.read_batches(_TOGETHER):
+        done += columns.add(pages)
         if progress is not None:
             progress(min(done, total), total)
     if not done:
-        raise NotEvaluable(f"{ledger.place.name} has no record{history.choice.told()}.{_near(ledger, decision_class)}")
+        raise NotEvaluable(
+            f"{ledger.name} has no record{history.query.describe()}.{_suggest_class(ledger, decision_class)}"
+        )
     _check_rewards(columns.scorer, reward)
     used = reward or next(iter(columns.scorer.recorded)).reward
     label = f"{used.name}@{used.version}"
-    found = columns.finished(label, on_bad=on_bad)
+    found = columns.build_log(label, on_bad=on_bad)
     source = Source(
         decision_class=decision_class,
         reward=label,
@@ -95,7 +145,7 @@ def read_decisions(
     return Reading(found.log, source, used)
 
 
-def _check_rewards(scorer: Scorer, reward: Reward | None) -> None:
+def _check_rewards(scorer: "RecordScorer", reward: Reward | None) -> None:
     """Refuse records of several rewards, whose numbers do not compare."""
     counts: dict[str, int] = {}
     for shape, count in scorer.recorded.items():
@@ -109,10 +159,221 @@ def _check_rewards(scorer: Scorer, reward: Reward | None) -> None:
         )
 
 
-def _near(ledger: "Ledger", decision_class: str) -> str:
-    with ledger.place.reading() as connection:
+def _suggest_class(ledger: "Ledger", decision_class: str) -> str:
+    with ledger._store.backend.snapshot() as connection:
         known = {row.decision_class for row in connection.execute(scopes.select())} - {None}
     if decision_class in known:
         return ""
     listed = f" There are: {', '.join(sorted(known))}." if known else " No record names the class of its decision."
     return did_you_mean(decision_class, known) + listed
+
+
+class Batch(NamedTuple):
+    """Columns of some decisions, in order."""
+
+    chosen: Codes
+    probabilities: Numbers
+    """NaN where a decision has none."""
+    features: Numbers
+    episodes: Codes
+    """-1 where a record names no episode."""
+    rewards: Numbers
+    """NaN where the other reward gives none."""
+    lacking: Flags
+    """Whether that is for want of an input."""
+
+    def at(self, where: Flags) -> "Batch":
+        """Return the columns of some of the decisions."""
+        return Batch(*(column[where] for column in self))  # type: ignore[arg-type]  # each stays what it is
+
+
+class ReadLog(NamedTuple):
+    """A log, and how many records are not in it."""
+
+    log: LoggedDecisions
+    unmatched: int
+    lacking: int
+    refused: int
+
+
+class Numbering(dict[Any, int]):
+    """Numbers what it is asked for, in order of appearance."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+class Totals(NamedTuple):
+    """The reward of each record of some pages, and why it is NaN where it is."""
+
+    rewards: Numbers
+    lacking: NDArray[np.bool_]
+    """Records without an input that the other reward needs."""
+    unpaid: NDArray[np.bool_]
+    """Records of terminal terms, of which the other reward has none."""
+
+    def at(self, where: slice) -> "Totals":
+        """Return those of some of the records."""
+        return Totals(self.rewards[where], self.lacking[where], self.unpaid[where])
+
+
+class RecordScorer:
+    """Gives records their rewards, and remembers by which rewards they were recorded and what they lack."""
+
+    def __init__(self, shelf: SpecCache, reward: Reward | None) -> None:
+        """Keep the totals that were recorded, or score inputs with `reward`."""
+        self._shelf = shelf
+        self._shape = None if reward is None else shelf.get_layout(reward)
+        self._translations: dict[RecordLayout, Translation | tuple[str, ...]] = {}
+        self.recorded: dict[RecordLayout, int] = {}
+        """How many records there were of each reward."""
+
+    def find_missing(self, shape: RecordLayout) -> tuple[str, ...]:
+        """Return what records of a reward lack; nothing where they can be scored."""
+        found = self._translations.get(shape, ())
+        return found if isinstance(found, tuple) else ()
+
+    def score(self, pages: Sequence[Page]) -> Totals:
+        """Return the rewards of the chosen records of `pages`, one after the other."""
+        counts = [len(page.positions()) for page in pages]
+        ends = np.cumsum(counts)
+        totals = Totals(np.full(ends[-1], np.nan), np.zeros(ends[-1], np.bool_), np.zeros(ends[-1], np.bool_))
+        groups: dict[RecordLayout, list[int]] = {}
+        for at, page in enumerate(pages):
+            groups.setdefault(page.layout, []).append(at)
+        for shape, members in groups.items():
+            where = np.concatenate([np.arange(ends[at] - counts[at], ends[at]) for at in members])
+            self.recorded[shape] = self.recorded.get(shape, 0) + len(where)
+            self._fill(totals, shape, [pages[at] for at in members], where)
+        return totals
+
+    def _fill(self, totals: Totals, shape: RecordLayout, pages: Sequence[Page], where: NDArray[np.intp]) -> None:
+        if self._shape is None:
+            totals.rewards[where] = _join_rows(shape, pages, "outputs")[:, 0]
+            return
+        if shape not in self._translations:
+            self._translations[shape] = find_translation(self._shelf, shape, self._shape)
+        found = self._translations[shape]
+        if isinstance(found, Translation):
+            totals.rewards[where] = found.score(_join_rows(shape, pages, "inputs"))[1][:, 0]
+        elif found == NO_COUNTERPART:
+            totals.unpaid[where] = True
+        else:
+            totals.lacking[where] = True
+
+
+def _join_rows(shape: RecordLayout, pages: Sequence[Page], side: str) -> Rows:
+    """Return the inputs or the outputs of the chosen records of pages of one reward."""
+    data = b"".join(getattr(page.row, side) for page in pages)
+    count = sum(page.row.records for page in pages)
+    rows = shape.decode_inputs(data, count) if side == "inputs" else shape.decode_outputs(data, count)
+    if all(page.chosen is None for page in pages):
+        return rows
+    starts = np.cumsum([0, *(page.row.records for page in pages[:-1])])
+    chosen: Rows = rows[np.concatenate([page.positions() + start for page, start in zip(pages, starts, strict=True)])]
+    return chosen
+
+
+@dataclass(eq=False)
+class DecisionColumns:
+    """What was read so far."""
+
+    scorer: RecordScorer
+    batches: list[Batch] = field(default_factory=list)
+    actions: Numbering = field(default_factory=Numbering)
+    episodes: Numbering = field(default_factory=Numbering)
+    names: list[DecisionNames] = field(default_factory=list)
+    credits: list[Credit] = field(default_factory=list)
+    widths: dict[int, int] = field(default_factory=dict)
+    """On how many features decisions were made, and the first record of which that is true."""
+    decisions: int = 0
+    unpaid: int = 0
+    blocked: int = 0
+
+    def add(self, pages: Sequence[Page]) -> int:
+        """Add the chosen records of some pages, and return how many they are."""
+        totals = self.scorer.score(pages)
+        start = 0
+        for found in read_records(pages):
+            end = start + found.count
+            self._add_records(found, totals.at(slice(start, end)))
+            start = end
+        return start
+
+    def _add_records(self, found: Records, totals: Totals) -> None:
+        for extra in found.extras:
+            if totals.unpaid[extra.at]:
+                self.unpaid += 1
+            else:
+                self.credits.append(Credit(extra.name, float(totals.rewards[extra.at]), self.decisions + extra.before))
+        if not found.actions:
+            return
+        numbering = self.episodes
+        self.names.append(found.names)
+        self.blocked += found.blocked
+        self.decisions += len(found.kept)
+        self.widths.setdefault(found.features.shape[1], int(found.numbers[0]))
+        self.batches.append(
+            Batch(
+                np.array([self.actions[name] for name in found.actions], np.intp),
+                found.probabilities,
+                found.features,
+                np.array([-1 if episode[1] is None else numbering[episode] for episode in found.episodes], np.intp),
+                totals.rewards[found.kept],
+                (totals.lacking | totals.unpaid)[found.kept],
+            )
+        )
+
+    def build_log(self, reward: str, *, on_bad: str) -> "ReadLog":
+        """Return the log and what was left out of it; `reward` is what the rewards are called."""
+        batch = self._concatenate()
+        names = (name for some in self.names for name in some.build())
+        unmatched = add_credits(batch.rewards, names, self.credits)
+        bad = ~np.isfinite(batch.rewards)
+        lacking = int((batch.lacking & bad).sum())
+        refused = int(bad.sum()) - lacking
+        if (lacking or refused) and (on_bad == "raise" or bad.all()):
+            raise self._unscorable(reward, lacking, refused)
+        if bad.any():
+            batch = batch.at(~bad)
+        actions = sorted(self.actions)
+        positions = np.array([actions.index(name) for name in self.actions], np.intp)
+        log = LoggedDecisions(
+            tuple(actions),
+            positions[batch.chosen],
+            batch.probabilities,
+            batch.rewards,
+            batch.features if batch.features.shape[1] else None,
+            _number_episodes(batch.episodes),
+        )
+        return ReadLog(log, unmatched, lacking, refused)
+
+    def _concatenate(self) -> Batch:
+        if not self.decisions:
+            raise NotEvaluable("the records hold extra credits only (again), and no decision that they belong to.")
+        if len(self.widths) > 1:
+            widths = ", ".join(f"{width} (such as record {record})" for width, record in self.widths.items())
+            raise ShapeMismatch(f"decisions were made on different numbers of features: {widths}. Choose one kind.")
+        return Batch(*map(np.concatenate, zip(*self.batches, strict=True)))
+
+    def _unscorable(self, reward: str, lacking: int, refused: int) -> MissingField | NotEvaluable:
+        offer = "Choose other records, or leave them out and have them counted: on_bad='mask'."
+        if not lacking:
+            what = f"{reward} refuses the inputs of {format_count(refused, 'decision')} (outside its ranges)"
+            return NotEvaluable(f"{what}, and without a reward there is no estimate. {offer}")
+        needed = {name for shape in self.scorer.recorded for name in self.scorer.find_missing(shape)}
+        counted = format_count(lacking, "decision")
+        what = f"{counted} were recorded without what {reward} needs: {', '.join(sorted(needed))}."
+        return MissingField(f"{what} {offer}")
+
+
+def _number_episodes(episodes: Codes) -> Codes | None:
+    """Return episodes as a log takes them: None where no record names one, and where some do not, each its own."""
+    unnamed = episodes < 0
+    if unnamed.all():
+        return None
+    if unnamed.any():
+        episodes = episodes.copy()
+        episodes[unnamed] = episodes.max() + 1 + np.arange(unnamed.sum())
+    return episodes

@@ -7,7 +7,7 @@ import numpy as np
 
 from plaudit.errors import InputError, NotFinite, OutOfRange, ShapeMismatch, WrongType
 from plaudit.reward.reward import Reward
-from plaudit.targets.array import as_array, gather
+from plaudit.targets.array import gather, to_array
 
 Array = np.ndarray[Any, Any]
 
@@ -41,9 +41,9 @@ class _Side(NamedTuple):
     """The number of the step within its segment."""
 
 
-def choices(reward: Reward, preferred: Any, rejected: Any, *, share: Any, count: Any, discount: float) -> Choices:
+def build_choices(reward: Reward, preferred: Any, rejected: Any, *, share: Any, count: Any, discount: float) -> Choices:
     """Return both sides of all choices as one table; an InputError says on which side and in which choice it fails."""
-    sides = [_side(reward, name, given) for name, given in (("preferred", preferred), ("rejected", rejected))]
+    sides = [_parse_side(reward, name, given) for name, given in (("preferred", preferred), ("rejected", rejected))]
     lengths = [int(side.choice.max()) + 1 for side in sides]
     if lengths[0] != lengths[1]:
         raise ShapeMismatch(f"there are {lengths[0]} preferred and {lengths[1]} rejected; they are compared in pairs.")
@@ -52,28 +52,28 @@ def choices(reward: Reward, preferred: Any, rejected: Any, *, share: Any, count:
         {name: np.concatenate([first.columns[name], second.columns[name]]) for name in first.columns},
         np.concatenate([first.choice, second.choice]).astype(np.int32),
         np.concatenate([discount**first.step, -(discount**second.step)]),
-        _numbers("share", share, 1.0, lengths[0], high=1.0),
-        _numbers("count", count, 1.0, lengths[0], high=np.inf),
+        _parse_numbers("share", share, 1.0, lengths[0], high=1.0),
+        _parse_numbers("count", count, 1.0, lengths[0], high=np.inf),
     )
 
 
-def _side(reward: Reward, name: str, given: Any) -> _Side:
+def _parse_side(reward: Reward, name: str, given: Any) -> _Side:
     apart = isinstance(given, Sequence) and not isinstance(given, str | bytes | Steps)
     if isinstance(given, Steps):
-        columns, _ = _table(reward, name, given.columns)
-        side = _Side(columns, *_places(name, given.segment, columns))
+        columns, _ = _parse_table(reward, name, given.columns)
+        side = _Side(columns, *_number_steps(name, given.segment, columns))
     elif apart:
-        side = _segments(reward, name, given)
+        side = _parse_segments(reward, name, given)
     else:
-        columns, rows = _table(reward, name, given)
+        columns, rows = _parse_table(reward, name, given)
         side = _Side(columns, np.arange(rows), np.zeros(rows))
     if not len(side.choice):
         raise InputError(f"{name} is empty: there are no choices to fit a reward to.")
-    _check(reward, name, side, apart=apart)
+    _require_scorable(reward, name, side, apart=apart)
     return side
 
 
-def _segments(reward: Reward, name: str, segments: Sequence[Any]) -> _Side:
+def _parse_segments(reward: Reward, name: str, segments: Sequence[Any]) -> _Side:
     """Return segments one after the other: each is the columns of its steps, one step, or a list of steps."""
     tables, lengths = [], []
     for at, segment in enumerate(segments):
@@ -81,7 +81,7 @@ def _segments(reward: Reward, name: str, segments: Sequence[Any]) -> _Side:
         steps = [segment] if isinstance(segment, Mapping) else segment
         if not isinstance(steps, Sequence) or isinstance(steps, str) or not steps:
             raise WrongType(f"{where}: a segment is a mapping or a list of them, one a step, not {segment!r:.60}")
-        parts = [_table(reward, where, step) for step in steps]
+        parts = [_parse_table(reward, where, step) for step in steps]
         tables += [columns for columns, _ in parts]
         lengths.append(sum(rows for _, rows in parts))
         if not lengths[-1]:
@@ -92,7 +92,7 @@ def _segments(reward: Reward, name: str, segments: Sequence[Any]) -> _Side:
     return _Side(columns, choice, step)
 
 
-def _places(name: str, segment: Any, columns: Mapping[str, Array]) -> tuple[Array, Array]:
+def _number_steps(name: str, segment: Any, columns: Mapping[str, Array]) -> tuple[Array, Array]:
     """Return the choice of each step, and its number within the segment, in the order of the rows."""
     choice = np.asarray(segment)
     rows = len(next(iter(columns.values())))
@@ -107,12 +107,12 @@ def _places(name: str, segment: Any, columns: Mapping[str, Array]) -> tuple[Arra
     return choice, step
 
 
-def _table(reward: Reward, where: str, given: Any) -> tuple[dict[str, Array], int]:
+def _parse_table(reward: Reward, where: str, given: Any) -> tuple[dict[str, Array], int]:
     """Return columns by the names of the reward's inputs, a single value repeated for every row, and the row count."""
     try:
         flat = reward.encode(given)
         arrays, _, shape = gather(
-            reward.program, flat, lambda name, field, value: (as_array(reward.name, name, field, value), None)
+            reward.program, flat, lambda name, field, value: (to_array(reward.name, name, field, value), None)
         )
     except InputError as error:
         raise type(error)(f"{where}: {error}") from None
@@ -122,7 +122,7 @@ def _table(reward: Reward, where: str, given: Any) -> tuple[dict[str, Array], in
     return {name: np.broadcast_to(array, (rows,)) for name, array in zip(reward.inputs, arrays, strict=True)}, rows
 
 
-def _check(reward: Reward, name: str, side: _Side, *, apart: bool) -> None:
+def _require_scorable(reward: Reward, name: str, side: _Side, *, apart: bool) -> None:
     """Refuse steps that cannot be scored, by the number of their choice; rows count within it if given `apart`."""
     score, choice = reward.compile("numpy", on_bad="mask"), ""
     try:
@@ -135,7 +135,7 @@ def _check(reward: Reward, name: str, side: _Side, *, apart: bool) -> None:
         raise type(error)(f"{name}{choice}: {error}") from None
 
 
-def _numbers(name: str, given: Any, default: float, length: int, *, high: float) -> Array:
+def _parse_numbers(name: str, given: Any, default: float, length: int, *, high: float) -> Array:
     """Return one number a choice, checked."""
     if given is None:
         return np.full(length, default)

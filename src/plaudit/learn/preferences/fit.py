@@ -1,26 +1,91 @@
-"""One call: a reward and what people preferred go in, the tuned reward and its uncertainty come out."""
+"""Fit a reward to what people preferred: choices go in, the tuned reward and its uncertainty come out."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from plaudit.errors import DefinitionError, DuplicateName
-from plaudit.learn.preferences.choices import Array, Choices, choices
-from plaudit.learn.preferences.doubts import CERTAIN, doubts
-from plaudit.learn.preferences.fitted import Estimate, Fitted
-from plaudit.learn.preferences.jumps import jumps
-from plaudit.learn.preferences.likelihood import likelihood, typical
-from plaudit.learn.preferences.posterior import Prior, Top, top
-from plaudit.reward.overrides import checked
+from plaudit.errors import DefinitionError, DuplicateName, did_you_mean
+from plaudit.language.field import validate_number
+from plaudit.learn.preferences.choices import Array, Choices, build_choices
+from plaudit.learn.preferences.diagnostics import CERTAIN, find_warnings, has_jump
+from plaudit.learn.preferences.posterior import Optimum, Prior, build_likelihood, find_optimum, find_typical_size
+from plaudit.reward.overrides import validate_overrides
 from plaudit.reward.reward import Reward
-from plaudit.reward.term import plain_number
 
 RATIONALITY = "rationality"
 _NEARBY = 0.5
 """How far from the current value, in units of it, other searches start."""
+
+
+class Estimate(NamedTuple):
+    """One fitted number: what it was, what it is, and how far it may be off.
+
+    Where a parameter ends at its bound, nothing is known of its error: the standard error and both ends are NaN.
+    """
+
+    name: str
+    before: float
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A reward fitted to choices; `fitted["comfort.weight"]` is one estimate, `explain()` prints them all.
+
+    The intervals are those of a normal distribution with the curvature of the posterior at its top (Laplace), at the
+    confidence asked for. `warnings` say what they do not show: read them first.
+    """
+
+    reward: Reward
+    """The tuned reward, under its old version label."""
+    estimates: tuple[Estimate, ...]
+    correlation: Array
+    """Of the errors of each two estimates; NaN for those without an error."""
+    choices: int
+    log_likelihood: float
+    accuracy: float
+    """The share of choices, ties left out, that the tuned reward decides as people did; NaN where all are ties."""
+    accuracy_before: float
+    confidence: float
+    converged: bool
+    warnings: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Estimate:
+        """Return the estimate of one parameter."""
+        found = {estimate.name: estimate for estimate in self.estimates}
+        if name not in found:
+            raise KeyError(f"{name!r} was not fitted.{did_you_mean(name, found)} Fitted: {', '.join(found)}.")
+        return found[name]
+
+    def explain(self) -> str:
+        """Return a table that a person can read, and the warnings below it."""
+        head = ("parameter", "before", "value", "± error", f"{100 * self.confidence:.4g} % interval")
+        rows = [
+            (e.name, f"{e.before:.4g}", f"{e.value:.4g}", f"{e.standard_error:.2g}", f"{e.low:.4g} to {e.high:.4g}")
+            if isfinite(e.standard_error)
+            else (e.name, f"{e.before:.4g}", f"{e.value:.4g}", "–", "–")
+            for e in self.estimates
+        ]
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(5)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in [head, tuple("─" * width for width in widths), *rows]
+        ]
+        decided = f"{self.accuracy:.1%} decided as people did ({self.accuracy_before:.1%} before)"
+        quality = (
+            f"{self.choices:,} choice{'' if self.choices == 1 else 's'}, "
+            f"{'all ties' if isnan(self.accuracy) else decided}, log-likelihood {self.log_likelihood:.2f}"
+        )
+        state = [] if self.converged else ["The search did not end at an optimum: do not trust the intervals."]
+        return "\n".join([*lines, quality, *state, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
 def fit_preferences(
@@ -41,15 +106,30 @@ def fit_preferences(
 ) -> Fitted:
     """Fit knobs, weights or clamps of a reward to choices between pairs, by the Bradley–Terry model.
 
-    Each side is columns of single steps, or a list with one segment a choice (columns, or a list of steps), whose
-    rewards add up under `discount`, or `Steps`. People prefer the first side with the probability
-    1 / (1 + exp(-rationality × difference)). `share` says how many did (1 unless given, 0.5 for a tie), `count` how
-    many judgements a choice stands for.
+    People prefer the first side with the probability 1 / (1 + exp(-rationality × difference)). Where differences are so
+    large that no choice could go either way, the search is made from smaller weights too.
 
-    The prior is normal around the current values; its deviation is `prior` times their size (1 where that is 0), or
-    what a mapping gives by name. Weights keep their sign, and `bounds` gives other limits. Where a knob is fitted,
-    which can give more than one optimum, the search is made from `starts` places drawn with `seed`; where differences
-    are so large that no choice could go either way, from smaller weights too.
+    Args:
+        reward: What is tuned; it is not changed.
+        preferred: The first sides: columns of single steps, a list with one segment a choice (columns, or a list of
+            steps), or `Steps`.
+        rejected: The second sides, likewise.
+        fit: Names out of `reward.params`.
+        share: How many judges took the first side: 1 unless given, 0.5 for a tie; one number, or one a choice.
+        count: How many judgements a choice stands for.
+        discount: Of later steps of a segment, whose rewards add up.
+        prior: The deviation of the normal prior around the current values: a number is a multiple of their size (of 1
+            where that is 0), a mapping gives it by name.
+        bounds: Limits by name; weights keep their sign unless told otherwise.
+        rationality: How sharply people follow the reward, or "fit".
+        confidence: Of the intervals.
+        starts: From how many places to search where a knob is fitted, which can give more than one optimum.
+        seed: Draws those places.
+
+    Raises:
+        DefinitionError: A parameter cannot be fitted, or a setting is not what it should be.
+        InputError: A side cannot be scored; the side and the choice are named.
+        MissingExtra: JAX or SciPy is not installed.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -61,52 +141,54 @@ def fit_preferences(
     >>> fitted.reward.params["gain.weight"] > 1, fitted.accuracy
     (True, 1.0)
     """
-    names = _names(reward, fit)
+    names = _parse_parameters(reward, fit)
     if not 0 < confidence < 1:
         raise DefinitionError(f"confidence={confidence!r} must lie between 0 and 1.")
     if not 0 <= discount <= 1:
         raise DefinitionError(f"discount={discount!r} must lie from 0 to 1.")
-    _whole("starts", starts, least=1)
-    _whole("seed", seed, least=0)
-    pairs = choices(reward, preferred, rejected, share=share, count=count, discount=discount)
-    belief = _prior(reward, names, prior, bounds or {}, rationality)
-    chances = likelihood(reward, names, pairs)
+    _validate_integer("starts", starts, least=1)
+    _validate_integer("seed", seed, least=0)
+    pairs = build_choices(reward, preferred, rejected, share=share, count=count, discount=discount)
+    belief = _build_prior(reward, names, prior, bounds or {}, rationality)
+    chances = build_likelihood(reward, names, pairs)
     every = (*names, RATIONALITY)
     fitted = np.arange(len(every) if rationality == "fit" else len(names))
     before = chances.differences(belief.mean)
-    found = top(chances, belief, fitted, _starts(names, belief, fitted, starts, seed, typical(before)))
+    found = find_optimum(
+        chances, belief, fitted, _find_starts(names, belief, fitted, starts, seed, find_typical_size(before))
+    )
     after = chances.differences(found.theta)
     scaled = rationality == "fit" or any(_is_weight(name) for name in names)
-    warnings = doubts(
+    warnings = find_warnings(
         every,
         found,
         belief,
         scale_fits=rationality == "fit",
-        separated=scaled and any(_separated(pairs, ahead) for ahead in (before, after)),
-        difference=typical(after),
-        jumping=[name for at, name in enumerate(names) if not _is_weight(name) and jumps(chances, found, at)],
+        separated=scaled and any(_is_separated(pairs, ahead) for ahead in (before, after)),
+        difference=find_typical_size(after),
+        jumping=[name for at, name in enumerate(names) if not _is_weight(name) and has_jump(chances, found, at)],
     )
     values = {name: float(value) for name, value in zip(names, found.theta, strict=False)}
     return Fitted(
         reward=reward.with_params(values),
-        estimates=_estimates(every, found, belief, fitted, confidence),
-        correlation=_correlation(found, fitted),
+        estimates=_build_estimates(every, found, belief, fitted, confidence),
+        correlation=_compute_correlation(found, fitted),
         choices=len(pairs.share),
         log_likelihood=-chances.loss(found.theta)[0],
-        accuracy=_accuracy(pairs, after),
-        accuracy_before=_accuracy(pairs, before),
+        accuracy=_compute_accuracy(pairs, after),
+        accuracy_before=_compute_accuracy(pairs, before),
         confidence=confidence,
         converged=found.converged,
         warnings=tuple(warnings),
     )
 
 
-def _whole(name: str, value: object, *, least: int) -> None:
+def _validate_integer(name: str, value: object, *, least: int) -> None:
     if not isinstance(value, int | np.integer) or value < least:
-        raise DefinitionError(f"{name}={value!r} must be a whole number from {least} up.")
+        raise DefinitionError(f"{name}={value!r} must be an integer from {least} up.")
 
 
-def _names(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ...]:
+def _parse_parameters(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of parameters that a gradient reaches, each once."""
     names = (fit,) if isinstance(fit, str) else tuple(fit)
     if not names:
@@ -114,9 +196,9 @@ def _names(reward: Reward, fit: str | Sequence[str]) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         raise DuplicateName(f"fit= names {next(name for name in names if names.count(name) > 1)!r} twice.")
     for name in names:
-        checked(reward, {name: reward.params.get(name, 0.0)})
+        validate_overrides(reward, {name: reward.params.get(name, 0.0)})
         if isinstance(reward.params[name], bool):
-            raise DefinitionError(f"{name} is a flag; only numbers can be fitted.")
+            raise DefinitionError(f"{name} is a bool; only numbers can be fitted.")
     for name in (name for name, smooth in reward.gradients().items() if name in names and not smooth):
         raise DefinitionError(
             f"{name} cannot be fitted: the gradient of {name} is 0 everywhere, for it only appears in a comparison. "
@@ -129,7 +211,7 @@ def _is_weight(name: str) -> bool:
     return name.endswith(".weight")
 
 
-def _prior(
+def _build_prior(
     reward: Reward,
     names: tuple[str, ...],
     prior: float | Mapping[str, float],
@@ -141,22 +223,22 @@ def _prior(
     for given in (prior if isinstance(prior, Mapping) else {}, bounds):
         for name in given.keys() - {*every}:
             raise DefinitionError(f"{name!r} is not fitted; fitted are {', '.join(every)}.")
-    held = 1.0 if rationality == "fit" else plain_number(RATIONALITY, rationality)
+    held = 1.0 if rationality == "fit" else validate_number(RATIONALITY, rationality)
     if held <= 0:
         raise DefinitionError(f"rationality={rationality!r} must be above 0, or 'fit'.")
     mean = np.array([*(float(reward.params[name]) for name in names), math.log(held)])
-    relative = plain_number("prior", 10.0 if isinstance(prior, Mapping) else prior)
+    relative = validate_number("prior", 10.0 if isinstance(prior, Mapping) else prior)
     deviation = relative * np.array([*(abs(value) or 1.0 for value in mean[:-1]), 1.0])
     for name, value in prior.items() if isinstance(prior, Mapping) else ():
-        deviation[every.index(name)] = plain_number(f"prior of {name}", value)
+        deviation[every.index(name)] = validate_number(f"prior of {name}", value)
     if not (deviation > 0).all():
         raise DefinitionError("a prior's deviation must be above 0; a wide one, such as 1000, says little.")
-    ends = [_ends(name, value, bounds.get(name)) for name, value in zip(every, mean, strict=True)]
+    ends = [_find_bounds(name, value, bounds.get(name)) for name, value in zip(every, mean, strict=True)]
     low, high = (np.array(end) for end in zip(*ends, strict=True))
     return Prior(mean, deviation, low, high)
 
 
-def _ends(name: str, value: float, given: Any) -> tuple[float, float]:
+def _find_bounds(name: str, value: float, given: Any) -> tuple[float, float]:
     """Return between which values a parameter may move; a weight keeps its sign unless told otherwise."""
     if given is None:
         keeps = _is_weight(name)
@@ -164,7 +246,7 @@ def _ends(name: str, value: float, given: Any) -> tuple[float, float]:
     if not isinstance(given, Sequence) or len(given) != 2:
         raise DefinitionError(f"bounds of {name} are two numbers, low and high, or None for no limit; not {given!r}.")
     low, high = (
-        default if end is None else plain_number(f"bounds of {name}", end)
+        default if end is None else validate_number(f"bounds of {name}", end)
         for end, default in zip(given, (-math.inf, math.inf), strict=True)
     )
     if not low <= value <= high:
@@ -172,7 +254,9 @@ def _ends(name: str, value: float, given: Any) -> tuple[float, float]:
     return low, high
 
 
-def _starts(names: tuple[str, ...], prior: Prior, fitted: Array, starts: int, seed: int, difference: float) -> Array:
+def _find_starts(
+    names: tuple[str, ...], prior: Prior, fitted: Array, starts: int, seed: int, difference: float
+) -> Array:
     """Return where to search from: the current values, and others near them where a knob makes it worth while.
 
     Where every choice looks certain the likelihood is straight and a search is lost: all places come again at a scale
@@ -193,8 +277,8 @@ def _starts(names: tuple[str, ...], prior: Prior, fitted: Array, starts: int, se
     return np.vstack([places, smaller])
 
 
-def _estimates(
-    every: tuple[str, ...], found: Top, prior: Prior, fitted: Array, confidence: float
+def _build_estimates(
+    every: tuple[str, ...], found: Optimum, prior: Prior, fitted: Array, confidence: float
 ) -> tuple[Estimate, ...]:
     """Return each fitted number with its interval; the rationality is fitted by its logarithm."""
     error = np.full(len(every), np.nan)
@@ -210,7 +294,7 @@ def _estimates(
     return tuple(estimates)
 
 
-def _correlation(found: Top, fitted: Array) -> Array:
+def _compute_correlation(found: Optimum, fitted: Array) -> Array:
     whole = np.full((len(found.theta), len(found.theta)), np.nan)
     error = np.sqrt(np.diag(found.covariance))
     whole[np.ix_(found.free, found.free)] = found.covariance / np.outer(error, error)
@@ -218,13 +302,13 @@ def _correlation(found: Top, fitted: Array) -> Array:
     return chosen
 
 
-def _separated(pairs: Choices, ahead: Array) -> bool:
+def _is_separated(pairs: Choices, ahead: Array) -> bool:
     """Return whether every judge took the side that is ahead, so that a larger scale would fit no worse."""
     taken = (2 * pairs.share - 1)[pairs.judgements > 0]
     return bool(taken.any() and (taken == np.sign(ahead[pairs.judgements > 0])).all())
 
 
-def _accuracy(pairs: Choices, ahead: Array) -> float:
+def _compute_accuracy(pairs: Choices, ahead: Array) -> float:
     """Return the share of choices, ties left out, whose side the difference agrees with."""
     decided = pairs.judgements * (pairs.share != 0.5)
     agrees = np.sign(ahead) == np.sign(pairs.share - 0.5)

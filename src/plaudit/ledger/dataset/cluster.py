@@ -8,13 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
-from plaudit.drafts import HiddenFolder
+from plaudit.atomic import AtomicFolder
 from plaudit.errors import DefinitionError, FileError, InputError
-from plaudit.ledger.dataset.formats import format_of
-from plaudit.ledger.dataset.job import Job, Run, outcome
-from plaudit.ledger.dataset.outcome import FileRescoring
-from plaudit.ledger.dataset.parquet import ParquetSource
-from plaudit.ledger.dataset.rescore import parts_of
+from plaudit.ledger.dataset.files import FileRescoring, find_format, find_parts
+from plaudit.ledger.dataset.job import Job, Run, build_outcome
+from plaudit.ledger.dataset.parquet_files import ParquetSource
 from plaudit.ledger.dataset.scoring import Scoring
 from plaudit.reward.reward import Reward
 
@@ -48,12 +46,12 @@ class Scorer:
         """Return the rows with their rewards."""
         whole = table.combine_chunks()
         batch = whole.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema=table.schema)
-        added = self._job.added(self._scoring(batch), batch.num_rows)
+        added = self._job.build_columns(self._scoring(batch), batch.num_rows)
         new = dict(zip(self._job.new_columns, added, strict=True))
         return pa.table({**{name: whole.column(name) for name in self._kept}, **new})
 
 
-def look_at(
+def inspect_parts(
     reward: Reward,
     source: str,
     *,
@@ -68,41 +66,45 @@ def look_at(
         raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
     kept = None if keep is None else tuple(keep)
     job = Job(reward, keep=kept, on_bad=on_bad, columns=columns, scores=scores, prefix=prefix)
-    parts = parts_of(source)
+    parts = find_parts(source)
     paths = [str(part.resolve()) for part in parts or [Path(source)]]
     for path in paths:
-        if format_of(path) != "parquet":
+        if find_format(path) != "parquet":
             raise FileError(f"{path} is not Parquet, which is what Ray and Spark read here; use the local engine.")
     runs = [Run(job, path, None, "parquet") for path in paths]
     for run in runs[1:]:
         if run.source.schema.names != runs[0].source.schema.names:
             raise FileError(f"{run.source.name} has other columns than {runs[0].source.name}; parts are alike.")
     first = runs[0]
-    return Parts(job, source, paths, first.source.schema, first.kept, first.scoring, _dictionaries(first))
+    return Parts(job, source, paths, first.source.schema, first.kept, first.scoring, _find_dictionaries(first))
 
 
-def _dictionaries(run: Run) -> list[str]:
+def _find_dictionaries(run: Run) -> list[str]:
     """Return the columns that had a dictionary, and the new ones, which often are few distinct numbers."""
     had = run.source.dictionaries() if isinstance(run.source, ParquetSource) else []
     return [*(name for name in had if name.partition(".")[0] in run.kept or name in run.kept), *run.job.new_columns]
 
 
 @contextmanager
-def written(parts: Parts, target: str, engine: str, *, overwrite: bool) -> Iterator[tuple[Path, list[FileRescoring]]]:
+def write_parts(
+    parts: Parts, target: str, engine: str, *, overwrite: bool
+) -> Iterator[tuple[Path, list[FileRescoring]]]:
     """Yield a folder to write Parquet to, and a list that holds what came of it when the folder is under its name."""
     if any(Path(path).parent == Path(target).resolve() for path in parts.paths):
         raise FileError(f"{target} is the folder that the rows come from; write to another one.")
-    told: list[FileRescoring] = []
-    with HiddenFolder(target, overwrite=overwrite) as draft:
-        yield draft.path, told
-        rows, bad = _counted(draft.path, f"{parts.job.prefix}ok")
+    results: list[FileRescoring] = []
+    with AtomicFolder(target, overwrite=overwrite) as draft:
+        yield draft.path, results
+        rows, bad = _count_rows(draft.path, f"{parts.job.prefix}ok")
         if bad and parts.job.on_bad == "raise":
             raise InputError(f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. The local engine names them.")
         draft.commit()
-    told.append(outcome(parts.job, parts.source, target, engine, {"rows": rows, "bad": bad, "reasons": {}}, None))
+    results.append(
+        build_outcome(parts.job, parts.source, target, engine, {"rows": rows, "bad": bad, "reasons": {}}, None)
+    )
 
 
-def _counted(folder: Path, ok: str) -> tuple[int, int]:
+def _count_rows(folder: Path, ok: str) -> tuple[int, int]:
     """Return how many rows were written, and how many of them are bad."""
     if not folder.is_dir():
         return 0, 0

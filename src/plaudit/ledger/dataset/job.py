@@ -3,37 +3,34 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from plaudit.drafts import HiddenFile, unwritable
+from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import DefinitionError, FileError, InputError, WrongType
-from plaudit.ledger.changes.changes import Changes
-from plaudit.ledger.changes.decisions import Classes
-from plaudit.ledger.dataset.ahead import ahead, behind
-from plaudit.ledger.dataset.block import Block
-from plaudit.ledger.dataset.columns import missing
-from plaudit.ledger.dataset.delimited import CsvSink, CsvSource
-from plaudit.ledger.dataset.formats import Format, format_of
-from plaudit.ledger.dataset.lines import JsonLinesSink, JsonLinesSource
-from plaudit.ledger.dataset.outcome import FileRescoring
-from plaudit.ledger.dataset.parquet import ParquetSink, ParquetSource
-from plaudit.ledger.dataset.plain import flags, numbers, plain
-from plaudit.ledger.dataset.scoring import Scored, Scoring
+from plaudit.ledger.changes import Changes, Classes
+from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
+from plaudit.ledger.dataset.csv_files import CsvSink, CsvSource
+from plaudit.ledger.dataset.files import FileRescoring, Format, find_format
+from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
+from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
+from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
 from plaudit.reward.reward import Reward
-from plaudit.targets.rows import places
+from plaudit.targets.inputs import list_slots
 
 NOTE = "plaudit.rescored"
 """The key in the footer of a Parquet file under which it says what made it."""
 
 Source = ParquetSource | CsvSource | JsonLinesSource
 Sink = ParquetSink | CsvSink | JsonLinesSink
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +70,34 @@ class Job:
         names += [f"{term}.score" for term in terms] if self.scores else []
         return {f"{self.prefix}{name}": pa.float64() for name in names} | {f"{self.prefix}ok": pa.bool_()}
 
-    def added(self, scored: Scored, rows: int) -> list[pa.Array]:
+    def build_columns(self, scored: Scored, rows: int) -> list[pa.Array]:
         """Return the new columns of some rows; NULL where a row is bad."""
         scores = scored.scores
         columns = [scores.total, *scores.values.values(), *(scores.scores.values() if self.scores else ())]
         known = scored.ok if scored.bad else None
-        made = [numbers(np.broadcast_to(column, rows), known) for column in columns]
-        return [*made, flags(scored.ok)]
+        made = [numbers_to_arrow(np.broadcast_to(column, rows), known) for column in columns]
+        return [*made, bools_to_arrow(scored.ok)]
 
     def run(self, source: str, target: str, progress: Callable[[int, int], None] | None) -> FileRescoring:
         """Re-score one file."""
         changes = None if self.against is None else Changes()
-        run = Run(self, source, changes, format_of(target))
+        run = Run(self, source, changes, find_format(target))
         run.write(target, progress)
-        return run.outcome(target)
+        return run.build_outcome(target)
 
     def open(self, source: str) -> Source:
         """Return a file to be read."""
-        kind = format_of(source)
+        kind = find_format(source)
         if kind == "parquet":
             return ParquetSource(source)
-        return CsvSource(source) if kind == "csv" else JsonLinesSource(source, self._fields())
+        return CsvSource(source) if kind == "csv" else JsonLinesSource(source, self._list_fields())
 
-    def _fields(self) -> dict[str, Any]:
+    def _list_fields(self) -> dict[str, Any]:
         """Return the field of each input by the dotted names that it may lie under."""
         named: dict[str, Any] = {}
         renamed = self.columns or {}
         for reward in [self.reward, *([self.against] if isinstance(self.against, Reward) else [])]:
-            for place in places(reward.program):
+            for place in list_slots(reward.program):
                 for name in (place.name, place.column):
                     named[renamed.get(name, name)] = place.field
                     if not place.record:
@@ -123,22 +120,22 @@ class Run:
         self.scoring = Scoring(job.reward, schema, name, **known)
         self.old = None
         if isinstance(job.against, Reward):
-            names = {each for place in places(job.against.program) for each in (place.name, place.column)}
+            names = {each for place in list_slots(job.against.program) for each in (place.name, place.column)}
             renamed = {one: column for one, column in (job.columns or {}).items() if one in names}
             self.old = Scoring(job.against, schema, name, **{**known, "columns": renamed})
         for column in (job.decision_class, job.decision, job.against if isinstance(job.against, str) else None):
             if column is not None and column not in schema.names:
-                raise missing(None, [column], name, schema.names)
-        self.kept = self._kept()
+                raise build_missing(None, [column], name, schema.names)
+        self.kept = self._choose_kept()
         if isinstance(self.source, JsonLinesSource) and written == "jsonl" and job.keep is None:
             self.kept = []  # lines stay as they are, so what they hold need not be understood
-        self.schema = self._schema()
+        self.schema = self._build_schema()
 
-    def _kept(self) -> list[str]:
+    def _choose_kept(self) -> list[str]:
         names, job = self.source.schema.names, self.job
         for name in job.keep or ():
             if name not in names:
-                raise missing(None, [name], self.source.name, names)
+                raise build_missing(None, [name], self.source.name, names)
         kept = [name for name in names if job.keep is None or name in job.keep]
         for name in kept:
             if name in job.new_columns:
@@ -162,80 +159,84 @@ class Run:
         if os.path.exists(target) and os.path.exists(self.source.name) and os.path.samefile(self.source.name, target):
             raise FileError(f"{target} is the file that the rows come from; write to another one.")
         with ExitStack() as stack:
-            draft = stack.enter_context(HiddenFile(target))
+            draft = stack.enter_context(AtomicPath(target))
             try:
-                sink = self._sink(draft.path)
+                sink = self._open_sink(draft.path)
                 stack.callback(sink.abandon)
-                with behind(sink.write) as hand_over:
-                    self._go(lambda block, scored: hand_over(self._rows(block, scored), block.lines), progress)
+                with write_behind(sink.write) as hand_over:
+                    self._score_chunks(
+                        lambda chunk, scored: hand_over(self._build_rows(chunk, scored), chunk.lines), progress
+                    )
                 if isinstance(sink, ParquetSink):
-                    sink.note({NOTE: json.dumps({**self.job.identity, **self._counts()})})
+                    sink.note({NOTE: json.dumps({**self.job.identity, **self._count()})})
                 sink.close()
             except FileError:
                 raise
             except OSError as error:
-                raise unwritable(target, os.strerror(error.errno) if error.errno else str(error)) from None
+                raise build_write_error(target, os.strerror(error.errno) if error.errno else str(error)) from None
             draft.commit()
 
     def compare(self, progress: Callable[[int, int], None] | None) -> None:
         """Score and compare the rows, and write nothing."""
-        self._go(lambda block, scored: None, progress)
+        self._score_chunks(lambda chunk, scored: None, progress)
 
-    def _go(self, use: Callable[[Block, Scored], None], progress: Callable[[int, int], None] | None) -> None:
-        tell = progress or (lambda done, total: None)
-        tell(0, self.source.total)
-        for block in ahead(self.source.blocks(self.needed, self.job.batch_rows)):
-            scored = self.scoring(block.batch, block.wrong)
+    def _score_chunks(self, use: Callable[[Chunk, Scored], None], progress: Callable[[int, int], None] | None) -> None:
+        report = progress or (lambda done, total: None)
+        report(0, self.source.total)
+        for chunk in read_ahead(self.source.chunks(self.needed, self.job.batch_rows)):
+            scored = self.scoring(chunk.batch, chunk.wrong)
             if self.job.on_bad == "raise":
-                self._refuse(block, scored)
+                self._refuse_bad(chunk, scored)
             if self.changes is not None:
-                self._compare(self.changes, block, scored)
-            use(block, scored)
-            self.rows += block.batch.num_rows
-            tell(block.done, self.source.total)
-        tell(self.source.total, self.source.total)
+                self._compare(self.changes, chunk, scored)
+            use(chunk, scored)
+            self.rows += chunk.batch.num_rows
+            report(chunk.done, self.source.total)
+        report(self.source.total, self.source.total)
 
-    def _refuse(self, block: Block, scored: Scored) -> None:
-        """Raise for the first bad row of a block, and for a line that is no row."""
+    def _refuse_bad(self, chunk: Chunk, scored: Scored) -> None:
+        """Raise for the first bad row of a chunk, and for a line that is no row."""
         name = self.source.name
         if scored.bad:
             row = int(np.flatnonzero(~scored.ok)[0])
-            error: InputError = self.scoring.refusal(block.batch, row)
-            for column, wrong in block.wrong.items():
+            error: InputError = self.scoring.build_refusal(chunk.batch, row)
+            for column, wrong in chunk.wrong.items():
                 if wrong[row]:
                     error = WrongType(f"reward {self.job.reward.name!r}: {column!r} holds a value of another kind.")
             raise type(error)(f"{name}, row {self.rows + row:,} (the first is 0): {error}")
         if self.source.unreadable:
             raise InputError(
-                f"{name}: a line between rows {self.rows:,} and {self.rows + block.batch.num_rows:,} is no row."
+                f"{name}: a line between rows {self.rows:,} and {self.rows + chunk.batch.num_rows:,} is no row."
             )
 
-    def _compare(self, changes: Changes, block: Block, scored: Scored) -> None:
-        against, rows = self.job.against, block.batch.num_rows
+    def _compare(self, changes: Changes, chunk: Chunk, scored: Scored) -> None:
+        against, rows = self.job.against, chunk.batch.num_rows
         if self.old is not None:
-            old = self.old(block.batch, block.wrong)
-            before = _masked(old.scores.total, old.ok, rows)
+            old = self.old(chunk.batch, chunk.wrong)
+            before = _mask_totals(old.scores.total, old.ok, rows)
         else:
-            before = _floats(block.batch.column(str(against)), str(against))
-        classes = None if self.job.decision_class is None else _classes(block.batch.column(self.job.decision_class))
+            before = _read_totals(chunk.batch.column(str(against)), str(against))
+        classes = (
+            None if self.job.decision_class is None else _read_classes(chunk.batch.column(self.job.decision_class))
+        )
         decision = None
         if self.job.decision is not None:
-            decision = block.batch.column(self.job.decision).dictionary_encode()
+            decision = chunk.batch.column(self.job.decision).dictionary_encode()
             decision = np.array(decision.to_pylist(), dtype=object)
-        changes.add(before, _masked(scored.scores.total, scored.ok, rows), classes, decision)
+        changes.add(before, _mask_totals(scored.scores.total, scored.ok, rows), classes, decision)
 
-    def _rows(self, block: Block, scored: Scored) -> pa.RecordBatch:
+    def _build_rows(self, chunk: Chunk, scored: Scored) -> pa.RecordBatch:
         """Return the rows as they are written."""
-        columns = [block.batch.column(block.batch.schema.get_field_index(name)) for name in self.kept]
-        added = self.job.added(scored, block.batch.num_rows)
+        columns = [chunk.batch.column(chunk.batch.schema.get_field_index(name)) for name in self.kept]
+        added = self.job.build_columns(scored, chunk.batch.num_rows)
         return pa.record_batch([*columns, *added], schema=self.schema)
 
-    def _schema(self) -> pa.Schema:
+    def _build_schema(self) -> pa.Schema:
         fields = [self.source.schema.field(name) for name in self.kept]
         added = [pa.field(name, kind) for name, kind in self.job.new_columns.items()]
         return pa.schema([*fields, *added], metadata=self.source.schema.metadata)
 
-    def _sink(self, path: Path) -> Sink:
+    def _open_sink(self, path: Path) -> Sink:
         if self.written == "csv":
             return CsvSink(path, self.schema)
         if self.written == "jsonl":
@@ -245,16 +246,16 @@ class Run:
             path, self.schema, self.source if isinstance(self.source, ParquetSource) else None, self.kept
         )
 
-    def _counts(self) -> dict[str, Any]:
+    def _count(self) -> dict[str, Any]:
         return {"rows": self.rows, "bad": self.scoring.bad, "reasons": dict(self.scoring.reasons)}
 
-    def outcome(self, target: str) -> FileRescoring:
+    def build_outcome(self, target: str) -> FileRescoring:
         """Return what happened."""
-        counts = {**self._counts(), "unreadable": self.source.unreadable}
-        return outcome(self.job, self.source.name, target, self.scoring.target, counts, self.changes)
+        counts = {**self._count(), "unreadable": self.source.unreadable}
+        return build_outcome(self.job, self.source.name, target, self.scoring.target, counts, self.changes)
 
 
-def outcome(
+def build_outcome(
     job: Job,
     source: str,
     target: str,
@@ -278,23 +279,49 @@ def outcome(
     )
 
 
-def _masked(total: Any, ok: Any, rows: int) -> Any:
+def _mask_totals(total: Any, ok: Any, rows: int) -> Any:
     whole = np.broadcast_to(total, rows)
     return whole if ok.all() else np.where(ok, whole, np.nan)
 
 
-def _floats(column: pa.Array, name: str) -> Any:
+def _read_totals(column: pa.Array, name: str) -> Any:
     """Return a column of old totals; NaN where there is none."""
     try:
         totals = column.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise WrongType(f"the column {name!r} of {column.type} does not hold totals to compare with.") from None
-    return plain(totals.fill_null(float("nan")))
+    return to_numpy(totals.fill_null(float("nan")))
 
 
-def _classes(column: pa.Array) -> Classes:
+def _read_classes(column: pa.Array) -> Classes:
     """Return a column of decision classes as labels and positions."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     labels: Sequence[Any] = [*encoded.dictionary.to_pylist(), None]
-    codes = plain(encoded.indices.cast(pa.int64()).fill_null(len(labels) - 1))
+    codes = to_numpy(encoded.indices.cast(pa.int64()).fill_null(len(labels) - 1))
     return Classes(labels, codes)
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """Yield what `items` yields, which are made in another thread, one before it is asked for."""
+    end = object()
+    with ThreadPoolExecutor(1, "plaudit-reader") as reader:
+        coming: Future[Any] = reader.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = reader.submit(next, items, end)
+            yield item
+
+
+@contextmanager
+def write_behind(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
+    """Yield a function that does `work` in another thread; it waits for the call before the last, and raises for it."""
+    with ThreadPoolExecutor(1, "plaudit-writer") as writer:
+        pending: list[Future[None]] = []
+
+        def hand_over(*arguments: Any) -> None:
+            while len(pending) > 1:
+                pending.pop(0).result()
+            pending.append(writer.submit(work, *arguments))
+
+        yield hand_over
+        for last in pending:
+            last.result()

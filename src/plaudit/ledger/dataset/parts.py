@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from plaudit.drafts import Draft, unwritable
+from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError
-from plaudit.ledger.changes.changes import Changes
-from plaudit.ledger.dataset.block import reading
-from plaudit.ledger.dataset.job import NOTE, Job, Run, outcome
-from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.ledger.changes import Changes
+from plaudit.ledger.dataset.arrow import translate_read_errors
+from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.dataset.job import NOTE, Job, Run, build_outcome
 
 SUMMARY = "_plaudit.json"
 """Written when every part is there. Readers of Parquet folders pass over names that begin with an underscore."""
@@ -37,23 +37,23 @@ def rescore_parts(
     runs = [
         Run(job, str(part), changes, "parquet") for part in parts
     ]  # every part has every column, before one is read
-    _make(target)
-    done = {run.source.name: _finished(job, run, target) for run in runs}
+    _make_folder(target)
+    done = {run.source.name: _read_finished(job, run, target) for run in runs}
     _refuse_others(target, [name for name, note in done.items() if note is None], overwrite)
     (target / SUMMARY).unlink(missing_ok=True)
     tally = _Tally(sum(run.source.total for run in runs), progress)
     for run in runs:
         note = done[run.source.name]
         if note is None:
-            run.write(str(target / Path(run.source.name).name), tally.tell)
+            run.write(str(target / Path(run.source.name).name), tally.report)
             note = {"rows": run.rows, "bad": run.scoring.bad, "reasons": run.scoring.reasons}
         elif changes is not None:
-            run.compare(tally.tell)
+            run.compare(tally.report)
         tally.add(note, run.source.total)
     resumed = sum(note is not None for note in done.values())
     counts = {**tally.counts, "resumed": resumed}
-    found = outcome(job, source, str(target), runs[0].scoring.target, counts, changes)
-    with Draft(target / SUMMARY) as draft:
+    found = build_outcome(job, source, str(target), runs[0].scoring.target, counts, changes)
+    with AtomicFile(target / SUMMARY) as draft:
         draft.file.write(json.dumps(found.to_dict(), indent=2, default=str) + "\n")
         draft.commit()
     return found
@@ -70,7 +70,7 @@ class _Tally:
     bad: int = 0
     reasons: Any = None
 
-    def tell(self, done: int, total: int) -> None:
+    def report(self, done: int, total: int) -> None:
         """Pass on how far one part has come."""
         if self.progress is not None:
             self.progress(self.done + done, self.total)
@@ -81,37 +81,37 @@ class _Tally:
         self.rows += note["rows"]
         self.bad += note["bad"]
         self.reasons = Counter(self.reasons or {}) + Counter(note["reasons"])
-        self.tell(0, 0)
+        self.report(0, 0)
 
     @property
     def counts(self) -> dict[str, Any]:
         return {"rows": self.rows, "bad": self.bad, "reasons": self.reasons or {}}
 
 
-def _make(target: Path) -> None:
+def _make_folder(target: Path) -> None:
     try:
         target.mkdir(exist_ok=True)
     except FileExistsError:
         raise FileError(f"{target} is a file; parts are written to a folder.") from None
     except OSError as error:
-        raise unwritable(os.fspath(target), error.strerror or str(error)) from None
+        raise build_write_error(os.fspath(target), error.strerror or str(error)) from None
 
 
-def _finished(job: Job, run: Run, target: Path) -> dict[str, Any] | None:
+def _read_finished(job: Job, run: Run, target: Path) -> dict[str, Any] | None:
     """Return what a part that an earlier run wrote says of itself; None where it is to be written."""
     path = target / Path(run.source.name).name
     if not path.exists():
         return None
-    with reading(str(path)):
+    with translate_read_errors(str(path)):
         footer = pq.ParquetFile(path).metadata
     note = (footer.metadata or {}).get(NOTE.encode())
     if note is None:
         return None
-    told: dict[str, Any] = json.loads(note)
+    content: dict[str, Any] = json.loads(note)
     mine = json.loads(json.dumps(job.identity))
-    same = all(told.get(key) == value for key, value in mine.items()) and told["rows"] == run.source.rows
+    same = all(content.get(key) == value for key, value in mine.items()) and content["rows"] == run.source.rows
     fresh = path.stat().st_mtime >= Path(run.source.name).stat().st_mtime
-    return told if same and fresh else None
+    return content if same and fresh else None
 
 
 def _refuse_others(target: Path, to_write: Sequence[str], overwrite: bool) -> None:

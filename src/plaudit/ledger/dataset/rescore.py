@@ -1,13 +1,12 @@
 """Re-scoring a data set: one file, or a folder of Parquet parts, in memory that does not grow with it."""
 
-import glob
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from plaudit.errors import DefinitionError, FileError, MissingExtra
-from plaudit.ledger.dataset.outcome import FileRescoring
+from plaudit.ledger.dataset.files import FileRescoring, find_parts
 from plaudit.reward.reward import Reward
 
 Progress = Callable[[int, int], None]
@@ -70,36 +69,12 @@ def rescore_file(
         batch_rows=batch_rows,
     )
     from_, to = os.fspath(source), os.fspath(target)
-    parts = parts_of(from_)
+    parts = find_parts(from_)
     if parts is not None:
         return rescore_parts(job, from_, parts, Path(to), overwrite=overwrite, progress=progress)
     if os.path.exists(to) and not overwrite:
         _refuse_existing(from_, to)
     return job.run(from_, to, progress)
-
-
-def parts_of(source: str) -> list[Path] | None:
-    """Return the Parquet parts of a folder or a pattern in order; None where `source` is a single file."""
-    path = Path(source)
-    if path.is_dir():
-        found = [part for part in path.iterdir() if part.suffix == ".parquet" and not part.name.startswith((".", "_"))]
-        if any(part.parent != path for part in path.rglob("*.parquet")):
-            raise FileError(f"{source} has Parquet files in folders below it; re-score one folder at a time.")
-        if not found:
-            raise FileError(f"the folder {source} has no .parquet file.")
-        return sorted(found)
-    if glob.has_magic(source) and not path.exists():
-        matching = sorted(map(Path, glob.glob(source)))
-        names = [part.name for part in matching]
-        if not matching:
-            raise FileError(f"no file matches {source}.")
-        for part in matching:
-            if part.suffix not in (".parquet", ".pq"):
-                raise FileError(f"{part} is not Parquet; a pattern names Parquet files, and other files one at a time.")
-            if names.count(part.name) > 1:
-                raise FileError(f"two files that match {source} are called {part.name}; re-score one folder at a time.")
-        return matching
-    return None
 
 
 def _refuse_existing(source: str, target: str) -> None:

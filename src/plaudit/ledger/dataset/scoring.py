@@ -1,7 +1,7 @@
-"""A reward over Arrow batches: compiled once, bad rows masked and counted by reason."""
+"""A reward over Arrow batches: its columns found first, then bad rows masked and counted by reason."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -12,25 +12,177 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from plaudit.errors import InputError
+from plaudit.errors import FileError, InputError, MissingField, WrongType, did_you_mean
 from plaudit.language import nodes as n
+from plaudit.language.field import Kind
 from plaudit.language.program import Program
-from plaudit.ledger.dataset.cells import flag_cell, number_cell
-from plaudit.ledger.dataset.columns import Found, find
-from plaudit.ledger.dataset.values import Flags, Values, values
+from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
+from plaudit.ledger.dataset.cells import parse_bool, parse_number
 from plaudit.reward.reward import Reward
-from plaudit.targets.reasons import Reasons
-from plaudit.targets.rows import default_of, places
-from plaudit.targets.scores import Scores
+from plaudit.targets.compiled import Scores
+from plaudit.targets.inputs import InputSlot, find_default, list_slots, make_duplicate_error
+from plaudit.targets.numpy import ReasonCounter
+
+Path = tuple[str, ...]
+"""A column by its name, or a child of a struct by both names."""
 
 COMPILED_FROM = 30_000_000
 """Rows from which compiling to machine code, a second or two, pays."""
 
 _INEXACT = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
 """Operations that two libraries may round differently."""
+_KINDS = {"number": "number", "flag": "flag", "category": "text"}
 
 
-def target_for(program: Program, rows: int | None) -> str:
+@dataclass(frozen=True, slots=True)
+class FoundColumn:
+    """One column that a reward reads: under which name it is scored, where it lies, what it holds."""
+
+    name: str
+    """`distance`, `prev.tokens_used`, `torque` or `torque[3]`: what a compiled reward calls it."""
+    path: Path
+    place: InputSlot
+    type: pa.DataType
+
+    @property
+    def length(self) -> int | None:
+        """How many entries a vector has that lies in one column; None of a single value."""
+        return None if self.name == self.place.name else self.place.field.length
+
+    @property
+    def dotted(self) -> str:
+        """Where it lies, as Parquet names it."""
+        return ".".join(self.path)
+
+
+def find_columns(
+    program: Program, schema: pa.Schema, source: str, columns: Mapping[str, str] | None = None, *, texts: bool = False
+) -> list[FoundColumn]:
+    """Return where each input lies; MissingField names every one that lacks, WrongType one of another kind.
+
+    `columns` says where an input lies under another name. With `texts` every column is text, as in CSV.
+    """
+    refuse_duplicates(schema.names, source)
+    paths = _list_paths(schema)
+    renamed = _validate_names(program, columns or {}, paths, source)
+    found: dict[str, FoundColumn] = {}
+    lacking: list[str] = []
+    terminal: object = False if _find_path("terminal", renamed, paths) is None else _SomeRows()
+    for place in list_slots(program):
+        for name in dict.fromkeys((place.name, place.column)):
+            path = _find_path(name, renamed, paths)
+            if path is not None:
+                if place.column in found and name != place.column:
+                    raise make_duplicate_error(program, place.column)
+                found[name] = FoundColumn(name, path, place, paths[path])
+                break
+        else:
+            if find_default(program, place, terminal) is None:
+                apart = any(f"{place.column}[{i}]" in found for i in range(place.field.length or 0))
+                lacking.append(place.name if apart else place.column)
+    if lacking:
+        raise build_missing(program.name, list(dict.fromkeys(lacking)), source, [".".join(path) for path in paths])
+    for one in found.values():
+        _check_type(program.name, one, texts)
+    return list(found.values())
+
+
+class _SomeRows:
+    """Stands for a column of flags of which some may be true."""
+
+
+def _list_paths(schema: pa.Schema) -> dict[Path, pa.DataType]:
+    """Return every column, and the children of `prev` and `curr`."""
+    paths: dict[Path, pa.DataType] = {(column.name,): column.type for column in schema}
+    for record in ("prev", "curr"):
+        kind = paths.get((record,))
+        if kind is not None and pa.types.is_struct(kind):
+            paths |= {(record, child.name): child.type for child in kind}
+    return paths
+
+
+def _find_path(name: str, renamed: Mapping[str, Path], paths: Mapping[Path, pa.DataType]) -> Path | None:
+    """Return where a name lies: as given, under its own name, in its record, or after the step where it is plain."""
+    if name in renamed:
+        return renamed[name]
+    record, dot, key = name.rpartition(".")
+    ways: list[Path] = [(name,), (record, key)] if dot else [(name,), ("curr", name), (f"curr.{name}",)]
+    return next((path for path in ways if path in paths), None)
+
+
+def _validate_names(
+    program: Program, columns: Mapping[str, str], paths: Mapping[Path, pa.DataType], source: str
+) -> dict[str, Path]:
+    known = {name for place in list_slots(program) for name in (place.name, place.column)}
+    dotted = {".".join(path): path for path in reversed(list(paths))}
+    for name, column in columns.items():
+        if name not in known:
+            near = did_you_mean(name, known)
+            raise MissingField(f"columns= names {name!r}, which reward {program.name!r} does not read.{near}")
+        if column not in dotted:
+            raise build_missing(None, [column], source, list(dotted))
+    return {name: dotted[column] for name, column in columns.items()}
+
+
+def build_missing(reward: str | None, names: Sequence[str], source: str, known: Sequence[str]) -> MissingField:
+    """Return the error for columns that a data set does not have, and that a reward, or the caller, asked for."""
+    wanted = "asked for" if reward is None else f"which reward {reward!r} needs"
+    lines = [f"{source} lacks {_format_names(names)}, {wanted}."]
+    for name in names:
+        near = did_you_mean(name, known).strip()
+        lines += [f"  {name}: {near}"] if near else []
+    shown = ", ".join(known[:40]) + (", …" if len(known) > 40 else "")
+    return MissingField("\n".join([*lines, f"Its columns: {shown or 'none'}."]))
+
+
+def refuse_duplicates(names: Iterable[str], source: str) -> None:
+    """Refuse a table with two columns of one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise FileError(f"{source} has the column {name!r} twice; nobody can tell which one is meant.")
+        seen.add(name)
+
+
+def _format_names(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names)) if len(names) < 3 else f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
+
+
+def _check_type(reward: str, found: FoundColumn, texts: bool) -> None:
+    kind: Any = found.type
+    where = f"reward {reward!r}, field {found.name!r}"
+    if found.length is not None and not texts:
+        if not is_list(kind):
+            raise WrongType(f"{where}: a column of {kind} is no vector of {found.length}; a list is needed.")
+        if pa.types.is_fixed_size_list(kind) and kind.list_size != found.length:
+            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {found.length}.")
+        kind = kind.value_type
+    if texts and found.length is not None:
+        raise WrongType(f"{where}: CSV has no vectors; give {found.name}[0], {found.name}[1] … a column each.")
+    if not texts and not _holds(kind, found.place.field.kind):
+        needed = {"number": "a number", "flag": "a bool", "category": "a string"}[found.place.field.kind]
+        raise WrongType(f"{where}: a column of {kind} does not hold {needed}. Convert the column first.")
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a column holds a list in each row."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _holds(kind: pa.DataType, needed: Kind) -> bool:
+    if pa.types.is_null(kind):
+        return True
+    if pa.types.is_dictionary(kind):
+        return _holds(kind.value_type, needed)
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if needed == "flag":
+        return bool(number or pa.types.is_boolean(kind))
+    if needed == "number":
+        return bool(number or pa.types.is_decimal(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def choose_target(program: Program, rows: int | None) -> str:
     """Return `numba` where it is installed, pays, and gives the very bits that `numpy` gives; else `numpy`."""
     exact = not any(isinstance(node, _INEXACT) for node in program.nodes)
     pays = rows is not None and rows >= COMPILED_FROM  # reading text takes so long that nothing is gained
@@ -61,8 +213,8 @@ class Scoring:
     ) -> None:
         """Find the columns; a missing one, or one of another kind, is an error here, before any row is read."""
         self.reward = reward
-        self.found = find(reward.program, schema, source, columns, texts=texts)
-        self.target = target_for(reward.program, rows)
+        self.found = find_columns(reward.program, schema, source, columns, texts=texts)
+        self.target = choose_target(reward.program, rows)
         self.bad = 0
         self.reasons: Counter[str] = Counter()
 
@@ -72,15 +224,15 @@ class Scoring:
         return self.reward.compile(self.target, on_bad="mask", **options)
 
     @cached_property
-    def _why(self) -> Reasons:
-        return Reasons(self.reward.program)
+    def _why(self) -> ReasonCounter:
+        return ReasonCounter(self.reward.program)
 
     def __call__(self, batch: pa.RecordBatch, wrong: Mapping[str, Flags] | None = None) -> Scored:
         """Return the scores of a batch; `wrong` notes rows, by column, whose value the reader could not read."""
         columns: dict[str, NDArray[Any]] = {}
         refused: dict[str, Flags] = {}
         for one in self.found:
-            column = values(column_at(batch, one), one.place.field, one.length)
+            column = convert_column(pick_column(batch, one), one.place.field, one.length)
             columns[one.name] = column.array
             self._note(one, column, (wrong or {}).get(one.dotted), refused)
         self._excuse(columns, refused)
@@ -95,14 +247,14 @@ class Scoring:
             self._count(columns, refused, ok)
         return Scored(scores, ok, bad)
 
-    def _note(self, one: Found, column: Values, wrong: Flags | None, refused: dict[str, Flags]) -> None:
+    def _note(self, one: FoundColumn, column: Values, wrong: Flags | None, refused: dict[str, Flags]) -> None:
         """Note the rows whose value is absent or of another kind."""
         absent = column.absent
         if wrong is not None:
-            refused[f"{one.name} is not a {_KIND[one.place.field.kind]}"] = wrong
+            refused[f"{one.name} is not a {_KINDS[one.place.field.kind]}"] = wrong
             absent = None if absent is None else absent & ~wrong
         if column.wrong is not None and column.wrong.any():
-            what = f"not a {_KIND[one.place.field.kind]}" if one.length is None else f"no list of {one.length}"
+            what = f"not a {_KINDS[one.place.field.kind]}" if one.length is None else f"no list of {one.length}"
             refused[f"{one.name} is {what}"] = column.wrong
         if absent is not None and absent.any():
             refused[f"{one.name} is NULL"] = absent
@@ -127,20 +279,20 @@ class Scoring:
             rows_left = np.flatnonzero(left)
             self.reasons += self._why({name: array[rows_left] for name, array in columns.items()})
 
-    def refusal(self, batch: pa.RecordBatch, row: int) -> InputError:
+    def build_refusal(self, batch: pa.RecordBatch, row: int) -> InputError:
         """Return the error for one row of a batch that cannot be scored."""
         inputs: dict[str, Any] = {}
         for one in self.found:
-            value = column_at(batch, one)[row].as_py()
+            value = pick_column(batch, one)[row].as_py()
             if isinstance(value, str) and one.place.field.kind != "category":
-                value = _cell(value, one)
+                value = _parse_cell(value, one)
             if isinstance(value, bool | int | float) and one.place.field.kind == "number" and not one.length:
                 value = float(value) if not isinstance(value, bool | int) else value
-            _put(inputs, one, value)
-        for place in places(self.reward.program):
+            _put_input(inputs, one, value)
+        for place in list_slots(self.reward.program):
             if place.record and place.record not in inputs:
                 inputs[place.record] = {}
-            default = default_of(self.reward.program, place, False)
+            default = find_default(self.reward.program, place, False)
             if default is not None:
                 target = inputs[place.record] if place.record else inputs
                 target.setdefault(place.key, default)
@@ -151,23 +303,20 @@ class Scoring:
         return InputError(f"reward {self.reward.name!r}: the row cannot be scored.")
 
 
-_KIND = {"number": "number", "flag": "flag", "category": "text"}
-
-
-def column_at(batch: pa.RecordBatch, found: Found) -> pa.Array:
+def pick_column(batch: pa.RecordBatch, found: FoundColumn) -> pa.Array:
     """Return the column that an input lies in."""
     column = batch.column(batch.schema.get_field_index(found.path[0]))
     return column if len(found.path) == 1 else pc.struct_field(column, found.path[1:])
 
 
-def _cell(text: str, one: Found) -> Any:
+def _parse_cell(text: str, one: FoundColumn) -> Any:
     try:
-        return number_cell(text) if one.place.field.kind == "number" else flag_cell(text)
+        return parse_number(text) if one.place.field.kind == "number" else parse_bool(text)
     except ValueError:
         return text
 
 
-def _put(inputs: dict[str, Any], one: Found, value: Any) -> None:
+def _put_input(inputs: dict[str, Any], one: FoundColumn, value: Any) -> None:
     """Put a value where `reward.score` looks for it."""
     record = inputs.setdefault(one.place.record, {}) if one.place.record else inputs
     if one.place.entry is not None and one.length is None:

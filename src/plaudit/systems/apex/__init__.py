@@ -1,32 +1,38 @@
 """The step reward of a runtime of several agents that switches between topologies, and its controller."""
 
-from plaudit.systems.apex.chooser import Chooser
+from plaudit.systems.apex.budget import Denial, TokenBudget, TokenMeter, Usage
 from plaudit.systems.apex.controller import Controller
+from plaudit.systems.apex.decision import Chooser
+from plaudit.systems.apex.errors import MessageRefused, ProbeTimeout, SwitchInFlight, SwitchNotPrepared
 from plaudit.systems.apex.features import FEATURES, FeatureSource
-from plaudit.systems.apex.logs.artifacts import Artifacts, read_decisions, read_latencies, read_rewards
-from plaudit.systems.apex.logs.log_reward import logged
-from plaudit.systems.apex.logs.recorded import Imported, export_artifacts, import_artifacts
-from plaudit.systems.apex.logs.records import all_tests_pass, reward_rows, write_rewards
+from plaudit.systems.apex.logs.artifacts import (
+    Artifacts,
+    all_tests_pass,
+    build_reward_rows,
+    read_decisions,
+    read_latencies,
+    read_rewards,
+    write_rewards,
+)
+from plaudit.systems.apex.logs.exchange import ImportSummary, export_artifacts, import_artifacts
+from plaudit.systems.apex.logs.rewards import logged
 from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Switch
-from plaudit.systems.apex.logs.values import ACTIONS
 from plaudit.systems.apex.phases import (
     ALIASES,
     PHASES,
     ROLES,
     PhaseCounts,
+    PhaseGuess,
     count_phases,
     detect_phase_advance,
     detect_role_transition,
-    dominant_role,
-    furthest_phases,
+    find_dominant_role,
+    find_furthest_phases,
+    guess_phase,
 )
-from plaudit.systems.apex.probing.budget import Denial, TokenBudget, TokenMeter, Usage
-from plaudit.systems.apex.probing.junit import Failure, PytestRun
-from plaudit.systems.apex.probing.phase_guess import PhaseGuess, guess_phase
-from plaudit.systems.apex.probing.probes import PytestProbe
-from plaudit.systems.apex.reward import DETECTORS, VERSIONS, RewardAccumulator, reward, version
-from plaudit.systems.apex.scenario import episode, scenario
-from plaudit.systems.apex.switching import Coordinator, Message, Router, SwitchEngine, SwitchResult
+from plaudit.systems.apex.pytest_probe import Failure, PytestProbe, PytestRun
+from plaudit.systems.apex.reward import DETECTORS, VERSIONS, RewardAccumulator, episode, reward, scenario, version
+from plaudit.systems.apex.switching import ACTIONS, Coordinator, Message, Router, SwitchEngine, SwitchResult
 
 __all__ = [
     "ACTIONS",
@@ -44,11 +50,13 @@ __all__ = [
     "Denial",
     "Failure",
     "FeatureSource",
-    "Imported",
+    "ImportSummary",
     "LatencyRow",
     "Message",
+    "MessageRefused",
     "PhaseCounts",
     "PhaseGuess",
+    "ProbeTimeout",
     "PytestProbe",
     "PytestRun",
     "RewardAccumulator",
@@ -56,18 +64,21 @@ __all__ = [
     "Router",
     "Switch",
     "SwitchEngine",
+    "SwitchInFlight",
+    "SwitchNotPrepared",
     "SwitchResult",
     "TokenBudget",
     "TokenMeter",
     "Usage",
     "all_tests_pass",
+    "build_reward_rows",
     "count_phases",
     "detect_phase_advance",
     "detect_role_transition",
-    "dominant_role",
     "episode",
     "export_artifacts",
-    "furthest_phases",
+    "find_dominant_role",
+    "find_furthest_phases",
     "guess_phase",
     "import_artifacts",
     "logged",
@@ -75,7 +86,6 @@ __all__ = [
     "read_latencies",
     "read_rewards",
     "reward",
-    "reward_rows",
     "scenario",
     "version",
     "write_rewards",

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit import Signal
 from plaudit.errors import InputError, UnknownCategory
-from plaudit.systems.apex.chooser import Chooser
+from plaudit.systems.apex.decision import Choice, Chooser, Credit, Outcome, carry_out
 from plaudit.systems.apex.features import FeatureSource
-from plaudit.systems.apex.logs.artifacts import Artifacts
+from plaudit.systems.apex.logs.artifacts import Artifacts, all_tests_pass
 from plaudit.systems.apex.logs.logbook import Logbook
-from plaudit.systems.apex.logs.records import all_tests_pass
 from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
-from plaudit.systems.apex.logs.values import ACTIONS
-from plaudit.systems.apex.outcome import Choice, Credit, Outcome, carried_out
 from plaudit.systems.apex.reward import RewardAccumulator
 from plaudit.systems.apex.switching import Coordinator
+from plaudit.systems.apex.switching.topologies import ACTIONS
 
 if TYPE_CHECKING:
     from plaudit.learn.bandits import Learner
     from plaudit.learn.decision import Decision
-    from plaudit.ledger.store import Ledger
+    from plaudit.ledger.ledger import Ledger
 
 
-class Stats(NamedTuple):
+class ControllerStats(NamedTuple):
     """How an episode went so far, as its controller saw it."""
 
     decisions: int
@@ -54,7 +52,7 @@ class Stats(NamedTuple):
 class Controller:
     """Decides about the topology of one episode, step by step, and learns from what each step earned.
 
-    At each state of the task `tick` takes a decision and carries it out; when the agents have worked, `observe` is told
+    At each state of the task `tick` takes a decision and carries it out; when the agents have worked, `observe` takes
     the states before and after and credits that decision; `finish` ends the episode. Each returns the row it logged.
     The next episode has a controller of its own, which goes on with the same `Chooser` or with a saved one.
 
@@ -103,11 +101,11 @@ class Controller:
         self.step = 0
         """The number of the last tick."""
         self._clock = clock
-        self._by = credit
+        self._credit_to = credit
         self._terminal_credit = terminal_credit
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._rows: list[DecisionRow] = []
-        self._taken: Decision | None = None  # the last decision, as it is to be credited
+        self._decision: Decision | None = None  # the last decision, as it is to be credited
         self._pending = False  # whether it waits for its reward
         self._switched = False  # whether a switch was committed since the last state that was observed
         self._ended = False
@@ -124,19 +122,19 @@ class Controller:
         it had decided, and the cancellation goes on. So does an error of the logs: the decision has taken effect, and
         its step can be observed.
         """
-        async with self._turn:
+        async with self._lock:
             self._check_open()
             began = self._clock()
-            self._give_up()
+            self._record_unrewarded()
             self.coordinator.step()
-            choice = self._chosen()
+            choice = self._choose()
             engine = self.coordinator.engine
             before = engine.epoch
             try:
-                outcome = await carried_out(self.coordinator, choice.decision.action)
+                outcome = await carry_out(self.coordinator, choice.decision.action)
             except BaseException as error:
-                seen = Outcome.seen(engine, choice.decision.action, before, "cancelled", type(error).__name__)
-                self._conclude(choice, seen, began)
+                outcome = Outcome.from_engine(engine, choice.decision.action, before, "cancelled", type(error).__name__)
+                self._conclude(choice, outcome, began)
                 raise
             return self._conclude(choice, outcome, began)
 
@@ -170,7 +168,7 @@ class Controller:
         reached = self.step if self._pending else self.step + 1
         first = self._pending and self._terminal_credit
         if self._pending and not first:
-            self.logbook.unrewarded(self._rows[-1])
+            self.logbook.record_unrewarded(self._rows[-1])
         row = self._credit(reached + 1, signal, again=not first)
         self._pending, self._ended = False, True
         return row
@@ -180,81 +178,83 @@ class Controller:
 
         Where the episode has ended, nothing is left to do.
         """
-        self._give_up()
+        self._record_unrewarded()
         self._ended = True
 
     @property
-    def stats(self) -> Stats:
+    def stats(self) -> ControllerStats:
         """How the episode went so far."""
-        return Stats(
+        return ControllerStats(
             len(self._rows),
-            _counts(row.requested for row in self._rows),
-            _counts(row.executed for row in self._rows),
+            _count_actions(row.requested for row in self._rows),
+            _count_actions(row.executed for row in self._rows),
             dict(self._switches),
             self._credited,
             self._earned,
-            None if self._taken is None else self._taken.epsilon,
+            None if self._decision is None else self._decision.epsilon,
             tuple(row.ms for row in self._rows),
         )
 
-    def _chosen(self) -> Choice:
+    def _choose(self) -> Choice:
         """Return what the learner chooses in the state that the runtime is in."""
         coordinator = self.coordinator
         topology = coordinator.engine.topology
-        x = self.features.vector(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
-        asked = self._clock()
+        x = self.features.encode(topology, steps_since_switch=coordinator.steps_since_switch, dwell=coordinator.dwell)
+        began = self._clock()
         decision = self.chooser.choose(x)
-        ms = self._ms_since(asked)
-        return Choice(self.step + 1, topology, x, decision, self.chooser.learner.actions, coordinator.can_switch(), ms)
+        ms = self._measure_ms(began)
+        return Choice(
+            self.step + 1, topology, x, decision, self.chooser.learner.actions, coordinator.find_blocker(), ms
+        )
 
     def _conclude(self, choice: Choice, outcome: Outcome, began: float) -> DecisionRow:
         """Keep and log a decision, now that it is known what became of it."""
         self._switched |= outcome.committed
-        row = choice.row(outcome, self._by, self.logbook.episode)
-        decision, credited = choice.decision, choice.credited(outcome, self._by)
+        row = choice.build_row(outcome, self._credit_to, self.logbook.episode)
+        decision, credited = choice.decision, choice.find_credited(outcome, self._credit_to)
         if credited != decision.action:
-            decision = decision.credited_to(credited, row.executed_probability)
-        self.step, self._taken, self._pending = choice.step, decision, True
+            decision = decision.credit_to(credited, row.executed_probability)
+        self.step, self._decision, self._pending = choice.step, decision, True
         self._rows.append(row)
         if outcome.kind is not None:
             self._switches[outcome.kind] += 1
-        self.features.step()
+        self.features.end_step()
         try:
-            self._rows[-1] = replace(row, tick_ms=self._ms_since(began))
+            self._rows[-1] = replace(row, tick_ms=self._measure_ms(began))
         finally:  # whatever the clock does, what took effect is in the logs
-            self.logbook.decision(self._rows[-1])
+            self.logbook.record_decision(self._rows[-1])
         return self._rows[-1]
 
     def _credit(self, step: int, signal: Signal, *, again: bool = False) -> RewardRow:
         """Learn and log what the last decision earned: both, or, where one of them fails, neither."""
         row = RewardRow.from_signal(step, signal, detector=self.reward.reward.version, episode=self.logbook.episode)
-        taken = self._taken if not again or self._terminal_credit else None
-        again = again and taken is not None
-        learnt = None if taken is None else self.chooser.learnt(taken, signal.total, again=again)
-        self.logbook.reward(row, signal, None if taken is None else self._rows[-1], again=again)
-        if taken is not None:
-            self.chooser.keep(learnt, again=again)
+        decision = self._decision if not again or self._terminal_credit else None
+        again = again and decision is not None
+        state = None if decision is None else self.chooser.update(decision, signal.total, again=again)
+        self.logbook.record_reward(row, signal, None if decision is None else self._rows[-1], again=again)
+        if decision is not None:
+            self.chooser.keep(state, again=again)
             self._credited += not again
         self._earned += signal.total
         return row
 
-    def _give_up(self) -> None:
+    def _record_unrewarded(self) -> None:
         """Let a decision that was never credited be one without a reward."""
         if self._pending:
-            self.logbook.unrewarded(self._rows[-1])
+            self.logbook.record_unrewarded(self._rows[-1])
             self._pending = False
 
-    def _ms_since(self, began: float) -> float:
+    def _measure_ms(self, began: float) -> float:
         """Return the milliseconds that have passed; 0 where the clock was set back."""
         return max(0.0, 1e3 * (self._clock() - began))
 
     def _check_open(self, *, idle: bool = False) -> None:
         if self._ended:
             raise InputError("the episode has ended; the next one has a controller of its own.")
-        if idle and self._turn.locked():
+        if idle and self._lock.locked():
             raise InputError("a tick is under way; await it first.")
 
 
-def _counts(actions: Iterable[str | None]) -> dict[str, int]:
-    found = Counter(actions)
-    return {action: found[action] for action in ACTIONS if found[action]}
+def _count_actions(actions: Iterable[str | None]) -> dict[str, int]:
+    counts = Counter(actions)
+    return {action: counts[action] for action in ACTIONS if counts[action]}

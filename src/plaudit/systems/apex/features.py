@@ -2,10 +2,10 @@
 
 from collections import deque
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from plaudit.errors import DefinitionError, UnknownCategory, WrongType, did_you_mean
-from plaudit.systems.apex.probing.budget import TokenBudget
+from plaudit.systems.apex.budget import TokenBudget
+from plaudit.systems.apex.phases import SENDER_ALIASES, SENDERS
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 
 FEATURES = (
@@ -18,28 +18,20 @@ FEATURES = (
 )
 """What the eight numbers are, in order; each of them is from 0 to 1."""
 
-SENDERS = ("planner", "coder", "runner", "critic")
-"""The roles whose messages are counted."""
-
-SENDER_ALIASES: Mapping[str, str] = MappingProxyType(
-    {"plan": "planner", "code": "coder", "run": "runner", "critique": "critic", "review": "critic"}
-)
-"""Other names that a sender may go by."""
-
 WINDOW = 32
 """How many steps back messages are counted, besides the step that is under way."""
 
 
 class FeatureSource:
-    """Counts who speaks, step by step, and says what a decision is to be made on.
+    """Counts who speaks, step by step, and encodes what a decision is made on.
 
     Messages are counted over the last `window` steps and the one that is under way. The budget is the one that calls
     are charged to, so what a decision sees of it is what is left of it.
 
     >>> features = FeatureSource(budget=TokenBudget(1000))
     >>> for sender in ("planner", "Plan", "coder", "system"):
-    ...     features.message(sender)
-    >>> [round(share, 2) for share in features.vector("chain", steps_since_switch=1, dwell=2)]
+    ...     features.add_message(sender)
+    >>> [round(share, 2) for share in features.encode("chain", steps_since_switch=1, dwell=2)]
     [0.0, 1.0, 0.0, 0.5, 0.67, 0.33, 0.0, 1.0]
     """
 
@@ -61,16 +53,16 @@ class FeatureSource:
         self._now = dict.fromkeys(SENDERS, 0)
         self._sums = dict.fromkeys(SENDERS, 0)
 
-    def message(self, sender: str) -> None:
+    def add_message(self, sender: str) -> None:
         """Count a message of `sender`, in any case and by any of its names; one who has no role is left out."""
         if not isinstance(sender, str):
-            raise WrongType(f"sender {sender!r:.60} is not a text.")
+            raise WrongType(f"sender {sender!r:.60} is not a string.")
         role = self._names.get(sender.strip().lower())
         if role is not None:
             self._now[role] += 1
             self._sums[role] += 1
 
-    def step(self) -> None:
+    def end_step(self) -> None:
         """End the step: its messages join the window, and those of the oldest step leave it."""
         if self._past.maxlen == len(self._past):
             for role, number in (self._past[0] if self._past else self._now).items():
@@ -95,7 +87,7 @@ class FeatureSource:
         total = sum(parts.values())
         return {role: part / total if total else 0.0 for role, part in parts.items()}
 
-    def vector(self, topology: str, *, steps_since_switch: int, dwell: int = 2) -> tuple[float, ...]:
+    def encode(self, topology: str, *, steps_since_switch: int, dwell: int = 2) -> tuple[float, ...]:
         """Return the eight numbers, in the order of `FEATURES`.
 
         `steps_since_switch` counts as 1 from `dwell` on, the steps that a topology is kept at least.

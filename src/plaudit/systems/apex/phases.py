@@ -1,6 +1,7 @@
-"""Phases and roles: in which order they come, and when a task has advanced."""
+"""Phases and roles: in which order they come, when a task has advanced, and which phase it seems to be in."""
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, groupby, pairwise
 from numbers import Real
@@ -12,9 +13,6 @@ from plaudit.errors import NotFinite, OutOfRange, WrongType
 PHASES = ("planning", "coding", "testing", "critique", "done")
 """The phases of a task, in order."""
 
-ROLES = ("planner", "coder_runner", "critic")
-"""The roles whose share of the messages is watched; the order settles a tie."""
-
 ALIASES: Mapping[str, str] = MappingProxyType({"implementation": "coding", "debug": "critique"})
 """Other names of a phase: what the runtime's own guess at the phase calls it."""
 
@@ -22,21 +20,24 @@ NONE = "other"
 """What an unknown or absent phase or role is called inside the reward."""
 
 ORDER = (*PHASES, NONE)
-"""What is no phase stands behind every phase: leaving it is never a step forward."""
+"""Anything that is not a phase stands behind every phase, so that leaving it is never a step forward."""
 
+ROLES = ("planner", "coder_runner", "critic")
+"""The roles whose share of the messages is watched; the order settles a tie."""
 
-def moved_forward(before: str, after: str) -> bool:
-    """Return whether `after` is a later phase than `before`, and both are phases."""
-    return ORDER.index(before) < ORDER.index(after) < ORDER.index(NONE)
+SENDERS = ("planner", "coder", "runner", "critic")
+"""The roles whose messages are counted."""
 
+SENDER_ALIASES: Mapping[str, str] = MappingProxyType(
+    {"plan": "planner", "code": "coder", "run": "runner", "critique": "critic", "review": "critic"}
+)
+"""Other names that a sender may go by."""
 
-def handed_on(before: str, after: str) -> bool:
-    """Return whether the lead went from the planner to the coder, to the critic, or back to a new plan."""
-    if before == "planner":
-        return after == "coder_runner"
-    if before == "coder_runner":
-        return after == "critic"
-    return before == "critic" and after == "planner"
+GUESSES = ("planning", "implementation", "debug")
+"""What can be guessed; the reward takes the last two for coding and critique, see `ALIASES`."""
+
+RECENT_MESSAGES = 5
+"""How many messages back are looked at."""
 
 
 def detect_phase_advance(
@@ -49,7 +50,7 @@ def detect_phase_advance(
     >>> detect_phase_advance({"phase": "planning"}, {"phase": "lunch"})
     False
     """
-    return moved_forward(phase_of(prev, aliases), phase_of(curr, aliases))
+    return is_advance(read_phase(prev, aliases), read_phase(curr, aliases))
 
 
 def detect_role_transition(prev: Mapping[str, Any], curr: Mapping[str, Any]) -> bool:
@@ -58,18 +59,18 @@ def detect_role_transition(prev: Mapping[str, Any], curr: Mapping[str, Any]) -> 
     >>> detect_role_transition({"role_shares": {"planner": 0.8}}, {"role_shares": {"coder_runner": 0.6}})
     True
     """
-    before = role_of(prev)
-    return handed_on(before, role_of(curr, previous=before))
+    before = read_role(prev)
+    return is_handover(before, read_role(curr, previous=before))
 
 
-def dominant_role(shares: Mapping[str, Any], *, previous: str = NONE) -> str:
+def find_dominant_role(shares: Mapping[str, Any], *, previous: str = NONE) -> str:
     """Return the role with the largest share, or "other" where none of the three leads.
 
     Of equals the `previous` leader stays; failing that, the first in the order of `ROLES` leads.
 
-    >>> dominant_role({"critic": 0.4, "planner": 0.4})
+    >>> find_dominant_role({"critic": 0.4, "planner": 0.4})
     'planner'
-    >>> dominant_role({"critic": 0.4, "planner": 0.4}, previous="critic")
+    >>> find_dominant_role({"critic": 0.4, "planner": 0.4}, previous="critic")
     'critic'
     """
     for role, share in shares.items():
@@ -98,24 +99,102 @@ def count_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, s
     >>> count_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'coding', 'testing', 'done')])
     PhaseCounts(visits=6, changes=5, advances=4, repaid=1)
     """
-    visits = [phase for phase, _ in groupby(phase_of(state, aliases) for state in states)]
-    paid = [after for before, after in pairwise(visits) if moved_forward(before, after)]
+    visits = [phase for phase, _ in groupby(read_phase(state, aliases) for state in states)]
+    paid = [after for before, after in pairwise(visits) if is_advance(before, after)]
     return PhaseCounts(len(visits), max(len(visits) - 1, 0), len(paid), len(paid) - len(set(paid)))
 
 
-def furthest_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> list[int]:
+def find_furthest_phases(states: Iterable[Mapping[str, Any]], *, aliases: Mapping[str, str] = ALIASES) -> list[int]:
     """Return for each state of an episode how far the task had come by then, as a position in `PHASES`.
 
-    Going back does not lower it, and what is no phase leaves it as it was.
+    Going back does not lower it, and anything that is not a phase leaves it as it was.
 
-    >>> furthest_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'lunch', 'coding', 'done')])
+    >>> find_furthest_phases([{'phase': p} for p in ('planning', 'coding', 'testing', 'lunch', 'coding', 'done')])
     [0, 1, 2, 2, 2, 4]
     """
-    phases = (phase_of(state, aliases) for state in states)
+    phases = (read_phase(state, aliases) for state in states)
     return list(accumulate((0 if phase == NONE else PHASES.index(phase) for phase in phases), max))
 
 
-def phase_of(state: Mapping[str, Any], aliases: Mapping[str, str]) -> str:
+class PhaseGuess:
+    """Keeps what `guess_phase` needs as an episode goes on.
+
+    >>> guess = PhaseGuess()
+    >>> for sender in ("planner", "coder", "runner"):
+    ...     guess.add_message(sender)
+    >>> guess.add_edit(), guess.add_test_run(passed=2, total=5)
+    (None, None)
+    >>> guess.phase
+    'implementation'
+    """
+
+    def __init__(self) -> None:
+        """Begin in the phase of planning."""
+        self._senders: deque[str] = deque(maxlen=RECENT_MESSAGES)
+        self._edits = 0
+        self._tested = False
+        self._failing = False
+        self._phase = GUESSES[0]
+
+    def add_message(self, sender: str) -> None:
+        """Notice a message; one of a sender without a role says nothing about the phase."""
+        if _normalise_sender(sender) in SENDERS:
+            self._senders.append(sender)
+            self._update()
+
+    def add_edit(self) -> None:
+        """Notice that a file was edited."""
+        self._edits += 1
+        self._update()
+
+    def add_test_run(self, *, passed: int, total: int) -> None:
+        """Notice a run of the tests."""
+        self._tested, self._failing = True, passed < total
+        self._update()
+
+    @property
+    def phase(self) -> str:
+        """The phase, as guessed now."""
+        return self._phase
+
+    def _update(self) -> None:
+        self._phase = guess_phase(
+            self._senders, edits=self._edits, tests_run=self._tested, failing=self._failing, current=self._phase
+        )
+
+
+def guess_phase(
+    senders: Iterable[str], *, edits: int, tests_run: bool, failing: bool, current: str = "planning"
+) -> str:
+    """Return the phase that the last five messages and the state of the work speak for.
+
+    - planning: the planner sent at least 60 % of them, or no test was run yet;
+    - implementation: coder and runner sent at least half of them, and something was edited;
+    - debug: the critic sent at least 40 % of them, or tests fail.
+
+    Where several hold, the `current` phase stays if it is among them, else the first of them counts; where none does,
+    it stays too. A sender without a role is not counted.
+
+    >>> guess_phase(["planner", "coder", "coder", "runner"], edits=1, tests_run=True, failing=False)
+    'implementation'
+    >>> guess_phase(["coder", "runner"], edits=1, tests_run=False, failing=False)
+    'planning'
+    """
+    roles = [role for sender in senders if (role := _normalise_sender(sender)) in SENDERS][-RECENT_MESSAGES:]
+    count = len(roles) or 1
+    planner, coder_runner, critic = (
+        sum(role in named for role in roles) / count for named in (("planner",), ("coder", "runner"), ("critic",))
+    )
+    claims = (
+        planner >= 0.6 or not tests_run,
+        coder_runner >= 0.5 and edits > 0,
+        critic >= 0.4 or (tests_run and failing),
+    )
+    candidates = [phase for phase, claimed in zip(GUESSES, claims, strict=True) if claimed]
+    return current if current in candidates or not candidates else candidates[0]
+
+
+def read_phase(state: Mapping[str, Any], aliases: Mapping[str, str]) -> str:
     """Return the phase of `state` by its own name, or "other"."""
     phase = state.get("phase")
     if isinstance(phase, str):
@@ -123,6 +202,25 @@ def phase_of(state: Mapping[str, Any], aliases: Mapping[str, str]) -> str:
     return phase if phase in PHASES else NONE
 
 
-def role_of(state: Mapping[str, Any], *, previous: str = NONE) -> str:
+def read_role(state: Mapping[str, Any], *, previous: str = NONE) -> str:
     """Return the role that leads in `state`, or "other"."""
-    return dominant_role(state.get("role_shares") or {}, previous=previous)
+    return find_dominant_role(state.get("role_shares") or {}, previous=previous)
+
+
+def is_advance(before: str, after: str) -> bool:
+    """Return whether `after` is a later phase than `before`, and both are phases."""
+    return ORDER.index(before) < ORDER.index(after) < ORDER.index(NONE)
+
+
+def is_handover(before: str, after: str) -> bool:
+    """Return whether the lead went from the planner to the coder, to the critic, or back to a new plan."""
+    if before == "planner":
+        return after == "coder_runner"
+    if before == "coder_runner":
+        return after == "critic"
+    return before == "critic" and after == "planner"
+
+
+def _normalise_sender(sender: str) -> str:
+    name = sender.strip().lower()
+    return SENDER_ALIASES.get(name, name)

@@ -1,12 +1,23 @@
 """What one step of the runtime earned: phases reached, tests gained, tokens spent, switches made."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Protocol
 
 from plaudit import Field, Reward, Signal, term
 from plaudit.errors import DefinitionError, OutOfRange
-from plaudit.systems.apex.phases import ALIASES, NONE, ORDER, PHASES, ROLES, handed_on, moved_forward, phase_of, role_of
-from plaudit.systems.versions import checked_label
+from plaudit.systems.apex.phases import (
+    ALIASES,
+    NONE,
+    ORDER,
+    PHASES,
+    ROLES,
+    is_advance,
+    is_handover,
+    read_phase,
+    read_role,
+)
+from plaudit.systems.registry import validate_label
 
 
 class State(Protocol):
@@ -23,21 +34,21 @@ class State(Protocol):
 @term(weight=0.3, kind="shaping")
 def phase_advance(prev: State, curr: State) -> bool:
     """Reach a later phase; a jump over several counts once."""
-    return moved_forward(prev.phase, curr.phase)
+    return is_advance(prev.phase, curr.phase)
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
 def role_advance(prev: State, curr: State) -> bool:
     """Hand the lead on to the next role."""
-    return handed_on(prev.role, curr.role)
+    return is_handover(prev.role, curr.role)
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
 def phase_or_role_advance(prev: State, curr: State) -> bool:
     """Reach a later phase or, where a phase is unknown, hand the lead on to the next role."""
     if prev.phase == NONE or curr.phase == NONE:
-        return handed_on(prev.role, curr.role)
-    return moved_forward(prev.phase, curr.phase)
+        return is_handover(prev.role, curr.role)
+    return is_advance(prev.phase, curr.phase)
 
 
 @term(weight=0.3, kind="shaping", name="phase_advance")
@@ -106,7 +117,7 @@ _REWARDS = {
 DETECTORS = tuple(_DETECTORS)
 """The ways of noticing from two states that a task advanced; the default first."""
 VERSIONS = tuple(_REWARDS)
-"""The ways of noticing that a task advanced, the default first; the last one needs to be told how far it had come."""
+"""The ways of noticing that a task advanced, the default first; the last one needs to know how far it had come."""
 
 
 def version(label: str) -> Reward:
@@ -115,7 +126,7 @@ def version(label: str) -> Reward:
     >>> version("role_share").version
     'role_share'
     """
-    return _REWARDS[checked_label("apex", label, VERSIONS)]
+    return _REWARDS[validate_label("apex", label, VERSIONS)]
 
 
 reward = version("explicit")
@@ -137,7 +148,7 @@ class RewardAccumulator:
         if detector not in DETECTORS:
             raise DefinitionError(
                 f"an accumulator sees two states at a time, and {detector!r} needs the whole episode: score "
-                f"apex.version({detector!r}) with apex.furthest_phases(states)"
+                f"apex.version({detector!r}) with apex.find_furthest_phases(states)"
             )
         self._aliases = aliases
         self._phases = "phase" in self.reward.fields
@@ -153,8 +164,8 @@ class RewardAccumulator:
 
     def signal(self, prev: Mapping[str, Any], curr: Mapping[str, Any]) -> Signal:
         """Return what the step from `prev` to `curr` earned, term by term."""
-        before = self._state(prev)
-        after = self._state(curr, previous=before.get("role", NONE))
+        before = self._read_state(prev)
+        after = self._read_state(curr, previous=before.get("role", NONE))
         after["switch_committed"] = curr.get("switch_committed", False)
         signal = self.reward.score(prev=before, curr=after)
         if after["tokens_used"] < before["tokens_used"]:
@@ -163,12 +174,55 @@ class RewardAccumulator:
             raise OutOfRange(f"reward 'apex', field 'tokens_used': it fell from {change} in a step.")
         return signal
 
-    def _state(self, state: Mapping[str, Any], *, previous: str = NONE) -> dict[str, Any]:
+    def _read_state(self, state: Mapping[str, Any], *, previous: str = NONE) -> dict[str, Any]:
         """Return what the reward reads of `state` before and after a step, 0 where a number is missing."""
         rate, tokens = state.get("test_pass_rate", 0.0), state.get("tokens_used", 0)
         read = {"test_pass_rate": rate, "tokens_used": tokens}
         if self._phases:
-            read["phase"] = phase_of(state, self._aliases)
+            read["phase"] = read_phase(state, self._aliases)
         if self._roles:
-            read["role"] = role_of(state, previous=previous)
+            read["role"] = read_role(state, previous=previous)
         return read
+
+
+def scenario() -> list[dict[str, Any]]:
+    """Return the 25 states of a task that goes well: two switches, a round of critique, all tests passing."""
+    names = ("phase", "test_pass_rate", "tokens_used", "switch_committed")
+    states = [
+        ("planning", 0.0, 0, False),
+        ("planning", 0.0, 50, False),
+        ("planning", 0.0, 100, False),
+        ("planning", 0.0, 150, False),
+        ("coding", 0.0, 200, False),
+        ("coding", 0.1, 300, False),
+        ("coding", 0.2, 500, False),
+        ("coding", 0.3, 700, False),
+        ("coding", 0.3, 900, True),
+        ("coding", 0.4, 1100, False),
+        ("coding", 0.5, 1400, False),
+        ("testing", 0.5, 1500, False),
+        ("testing", 0.6, 1600, False),
+        ("testing", 0.7, 1750, False),
+        ("testing", 0.75, 1900, False),
+        ("testing", 0.8, 2100, True),
+        ("testing", 0.85, 2300, False),
+        ("critique", 0.85, 2400, False),
+        ("critique", 0.85, 2500, False),
+        ("critique", 0.87, 2650, False),
+        ("coding", 0.87, 2800, False),
+        ("coding", 0.9, 3000, False),
+        ("testing", 0.92, 3200, False),
+        ("testing", 0.95, 3400, False),
+        ("done", 1.0, 3500, False),
+    ]
+    return [dict(zip(names, state, strict=True)) for state in states]
+
+
+def episode() -> list[dict[str, Any]]:
+    """Return the steps of `scenario`, each as keyword arguments of `reward.score`; the last one ends it."""
+    steps: list[dict[str, Any]] = []
+    for before, after in pairwise(scenario()):
+        del before["switch_committed"]  # an event: the reward reads it of the state reached, and only there
+        steps.append({"prev": before, "curr": dict(after)})
+    steps[-1] |= {"terminal": True, "success": True}
+    return steps

@@ -1,16 +1,14 @@
 """The reward of one phase of a research agent, with everything that went into it, and the loop that learns from it."""
 
-from plaudit.systems.deepthinker.advisor import PhaseAdvice, advise, weighted_candidate, weighted_tier
+from plaudit.systems.deepthinker.advisor import DECISIONS, PhaseAdvice, advise, guess_candidate, guess_tier
 from plaudit.systems.deepthinker.config import RewardConfig
-from plaudit.systems.deepthinker.decisions import DECISIONS
 from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, DriftState, cosine, observe
 from plaudit.systems.deepthinker.features import CONTEXT, FEATURES
 from plaudit.systems.deepthinker.loop import Loop, Mission, Plan, Step
 from plaudit.systems.deepthinker.phase import Outcome, Phase
-from plaudit.systems.deepthinker.reward_signal import RewardSignal, episode, reward, tuned
+from plaudit.systems.deepthinker.reward_signal import VERSIONS, RewardSignal, episode, reward, tune_reward, version
 from plaudit.systems.deepthinker.reward_store import RewardRecord, RewardStore
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
-from plaudit.systems.deepthinker.versions import VERSIONS, version
 
 __all__ = [
     "CONTEXT",
@@ -35,10 +33,10 @@ __all__ = [
     "advise",
     "cosine",
     "episode",
+    "guess_candidate",
+    "guess_tier",
     "observe",
     "reward",
-    "tuned",
+    "tune_reward",
     "version",
-    "weighted_candidate",
-    "weighted_tier",
 ]

@@ -34,19 +34,19 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that no penalty can be computed with."""
-        check_number("max_tokens", self.max_tokens, low=1)
-        check_number("per_event", self.per_event)
-        check_number("latency_share", self.latency_share, high=1)
-        check_number("max_latency_ms", self.max_latency_ms, low=1)
+        validate_number("max_tokens", self.max_tokens, low=1)
+        validate_number("per_event", self.per_event)
+        validate_number("latency_share", self.latency_share, high=1)
+        validate_number("max_latency_ms", self.max_latency_ms, low=1)
         for name in ("MAX_COST_PENALTY", "MAX_ALIGNMENT_PENALTY", "MAX_TIME_PENALTY"):
-            check_number(name, getattr(self, name))
+            validate_number(name, getattr(self, name))
         if self.time_mode not in ("usage", "overrun"):
             raise DefinitionError(f"time_mode = {self.time_mode!r} must be 'usage' or 'overrun'.")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
         """Return the settings in the TOML file at `path`; those it leaves out keep their defaults."""
-        settings = overrides.from_toml(path)
+        settings = overrides.load_overrides(path)
         known = [field.name for field in fields(cls)]
         for name in settings:
             if name not in known:
@@ -56,7 +56,7 @@ class RewardConfig:
         return cls(**settings)
 
 
-def check_number(name: str, value: Any, *, low: float = 0.0, high: float = math.inf) -> None:
+def validate_number(name: str, value: Any, *, low: float = 0.0, high: float = math.inf) -> None:
     """Raise DefinitionError unless the setting `name` is a finite number from `low` to `high`."""
     number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not low <= value <= high:

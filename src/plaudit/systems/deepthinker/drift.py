@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from plaudit.errors import DefinitionError, OutOfRange, UnknownCategory
 from plaudit.learn.alignment import ACTIONS
-from plaudit.learn.decision import number, numbers
-from plaudit.systems.deepthinker.config import check_number
+from plaudit.learn.validate import parse_number, parse_numbers
+from plaudit.systems.deepthinker.config import validate_number
 
 SEVERITIES = ("low", "medium", "severe")
 OPINIONS = ("none", "severe")
@@ -37,12 +37,12 @@ class DriftConfig:
     def __post_init__(self) -> None:
         """Refuse thresholds that are none."""
         for name in ("warning", "low"):
-            check_number(name, getattr(self, name), low=-1, high=1)
+            validate_number(name, getattr(self, name), low=-1, high=1)
         for name in ("drop", "most", "slack", "recovery"):
-            check_number(name, getattr(self, name))
-        check_number("begin", self.begin)
+            validate_number(name, getattr(self, name))
+        validate_number("begin", self.begin)
         if self.begin % 1:
-            raise DefinitionError(f"begin = {self.begin!r} must be a whole number.")
+            raise DefinitionError(f"begin = {self.begin!r} must be an integer.")
 
 
 SENSITIVE = DriftConfig(warning=0.85, low=0.75, begin=1)
@@ -100,9 +100,9 @@ def observe(
     >>> point.reasons, point.severity
     (('similarity', 'drop', 'cusum'), 'medium')
     """
-    similarity = number(similarity, "similarity")
+    similarity = parse_number(similarity, "similarity")
     if not -1 <= similarity <= 1:
-        raise OutOfRange(f"similarity={similarity!r} is no cosine: it is not from -1 to 1.")
+        raise OutOfRange(f"similarity={similarity!r} is not a cosine: it is not from -1 to 1.")
     change = similarity - state.similarity
     fall = max(0.0, -change)
     cusum = max(0.0, state.cusum + fall - config.slack - config.recovery * max(0.0, change))
@@ -110,7 +110,7 @@ def observe(
     signs = {"similarity": similarity < config.low, "drop": change < -config.drop, "cusum": cusum > config.most}
     reasons = tuple(name for name, sign in signs.items() if sign and counts)
     consecutive = state.consecutive + 1 if reasons else 0
-    severity = _severity(similarity, cusum, config, opinion)
+    severity = _judge_severity(similarity, cusum, config, opinion)
     point = DriftPoint(
         state.phases, similarity, change, cusum, counts and similarity < config.warning, reasons, severity, consecutive
     )
@@ -120,7 +120,7 @@ def observe(
     return after, point
 
 
-def _severity(similarity: float, cusum: float, config: DriftConfig, opinion: str | None) -> str:
+def _judge_severity(similarity: float, cusum: float, config: DriftConfig, opinion: str | None) -> str:
     """Return how bad it is; an opinion overrules the rule unless the rule says that it is severe."""
     if opinion is not None and opinion not in OPINIONS:
         raise UnknownCategory(f"opinion={opinion!r:.60} is none of {', '.join(OPINIONS)}.")
@@ -131,10 +131,10 @@ def _severity(similarity: float, cusum: float, config: DriftConfig, opinion: str
     return "medium"
 
 
-def ladder(point: DriftPoint) -> str:
+def choose_correction(point: DriftPoint) -> str:
     """Return the correction for an event by rule: a rung further with every event in a row, and pruning if severe.
 
-    >>> ladder(DriftPoint(4, 0.5, -0.2, 0.1, True, ("drop",), "medium", 3))
+    >>> choose_correction(DriftPoint(4, 0.5, -0.2, 0.1, True, ("drop",), "medium", 3))
     'switch_deepen_mode_to_evidence'
     """
     rung = max(0, min(point.consecutive, len(ACTIONS)) - 1)
@@ -147,14 +147,14 @@ def cosine(one: Sequence[float] | Any, other: Sequence[float] | Any) -> float:
     >>> round(cosine([1, 0], [1, 1]), 6)
     0.707107
     """
-    first = _unit(one, "the first vector")
-    second = _unit(other, "the second vector", len(first))
+    first = _normalise(one, "the first vector")
+    second = _normalise(other, "the second vector", len(first))
     return max(-1.0, min(1.0, math.fsum(a * b for a, b in zip(first, second, strict=True))))
 
 
-def _unit(values: Sequence[float] | Any, name: str, length: int | None = None) -> list[float]:
+def _normalise(values: Sequence[float] | Any, name: str, length: int | None = None) -> list[float]:
     """Return a vector at length 1."""
-    vector = numbers(values, name, length)
+    vector = parse_numbers(values, name, length)
     largest = max(map(abs, vector), default=0.0)
     if not largest:
         raise OutOfRange(f"{name} has no direction: a cosine needs vectors that are longer than 0.")

@@ -17,13 +17,13 @@ TASKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "planning": ("plan", "roadmap", "schedule", "strategy", "milestone"),
     }
 )
-"""Kinds of task, and the words of an objective that tell them; the first kind with a word in it is the task's.
+"""Kinds of task, and the words of an objective that name them; the first kind with a word in it is the task's.
 
 A word may have an ending: plans, planned and planning are planning, and planets are not.
 """
 
 _ENDING = r"(?:s|d|rs?|[a-z]?(?:ed|ing|ers?)|ations?|ments?)?"
-_TELLS = {name: re.compile(rf"\b(?:{'|'.join(tells)}){_ENDING}\b") for name, tells in TASKS.items()}
+_PATTERNS = {name: re.compile(rf"\b(?:{'|'.join(words)}){_ENDING}\b") for name, words in TASKS.items()}
 
 PHASES = ("research", "plan", "code", "eval", "synth")
 """Parts of a phase's name that say what it does."""
@@ -71,19 +71,19 @@ CONTEXT = (
 )
 """The 16 features of a smaller bandit, in their order; they are not scaled."""
 
-_BUSY = {"low": 0.0, "medium": 0.5, "high": 1.0}
+_PRESSURES = {"low": 0.0, "medium": 0.5, "high": 1.0}
 
 
-def features(phase: Phase) -> tuple[float, ...]:
+def encode_features(phase: Phase) -> tuple[float, ...]:
     """Return the 30 features of a phase.
 
-    >>> dict(zip(FEATURES, features(Phase(name="planning", retries=2)), strict=True))["retries"]
+    >>> dict(zip(FEATURES, encode_features(Phase(name="planning", retries=2)), strict=True))["retries"]
     0.4
     """
     ratio = phase.ratio
     scores = phase.recent_scores or (0.5,)
     return (
-        *_task(phase.objective),
+        *_encode_task(phase.objective),
         *(float(part in phase.name.lower()) for part in PHASES),
         min(1.0, len(phase.text) / 10_000),
         math.log1p(len(phase.text)) / 10,
@@ -97,7 +97,7 @@ def features(phase: Phase) -> tuple[float, ...]:
         max(0.0, 1.0 - ratio),
         phase.drift_risk,
         min(1.0, phase.retries / 5),
-        difficulty(phase),
+        estimate_difficulty(phase),
         sum(scores) / len(scores),
         min(scores),
         max(scores),
@@ -107,10 +107,10 @@ def features(phase: Phase) -> tuple[float, ...]:
     )
 
 
-def contextual(phase: Phase) -> tuple[float, ...]:
+def encode_context(phase: Phase) -> tuple[float, ...]:
     """Return the 16 features of a phase.
 
-    >>> contextual(Phase(name="research"))[-6:]
+    >>> encode_context(Phase(name="research"))[-6:]
     (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
     """
     return (
@@ -123,15 +123,15 @@ def contextual(phase: Phase) -> tuple[float, ...]:
         phase.drift_risk,
         float(phase.corrections),
         phase.tokens_used / 1000,
-        _BUSY[phase.gpu_pressure],
+        _PRESSURES[phase.gpu_pressure],
         *(float(phase.name.lower() == name) for name in PHASE_TYPES),
     )
 
 
-def difficulty(phase: Phase) -> float:
+def estimate_difficulty(phase: Phase) -> float:
     """Return how hard a phase is, from 0 to 1: as it is said to be, or guessed from its size and what came before.
 
-    >>> difficulty(Phase(name="research", objective="x" * 600, retries=1))
+    >>> estimate_difficulty(Phase(name="research", objective="x" * 600, retries=1))
     0.5
     """
     if phase.difficulty is not None:
@@ -146,8 +146,8 @@ def difficulty(phase: Phase) -> float:
     return min(1.0, (3 + sum(signs) + min(phase.retries, 2)) / 10)
 
 
-def _task(objective: str) -> tuple[float, ...]:
-    """Return a flag for each kind of task, at most one of them set."""
+def _encode_task(objective: str) -> tuple[float, ...]:
+    """Return 1 for the kind of task that the objective names, and 0 for every other kind."""
     words = objective.lower()
-    found = next((name for name, tells in _TELLS.items() if tells.search(words)), None)
-    return tuple(float(name == found) for name in TASKS)
+    kind = next((name for name, pattern in _PATTERNS.items() if pattern.search(words)), None)
+    return tuple(float(name == kind) for name in TASKS)

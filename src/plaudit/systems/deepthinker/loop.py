@@ -1,24 +1,25 @@
 """The loop: a phase runs, what was measured becomes a reward, the reward is kept, and the learners learn from it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, Literal, NamedTuple
 
 from plaudit.errors import DefinitionError, InputError
-from plaudit.learn.alignment import ACTIONS, Parts, capped, correction
+from plaudit.learn.alignment import ACTIONS, Parts, apply_caps, correction
 from plaudit.learn.decision import Decision
-from plaudit.learn.replay import lesson
+from plaudit.learn.replay import read_lesson
 from plaudit.learn.shared import SharedLearner
 from plaudit.reward.reward import Reward
 from plaudit.systems.deepthinker.config import RewardConfig
-from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, ladder, observe
-from plaudit.systems.deepthinker.features import features
-from plaudit.systems.deepthinker.mission import MissionState, after, context_of, of_phase, parts
-from plaudit.systems.deepthinker.phase import Outcome, Phase, checked_name
-from plaudit.systems.deepthinker.reward_signal import RewardSignal, tuned
+from plaudit.systems.deepthinker.drift import DriftConfig, DriftPoint, DriftState, choose_correction, observe
+from plaudit.systems.deepthinker.features import encode_features
+from plaudit.systems.deepthinker.phase import Outcome, Phase, validate_name
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, tune_reward
 from plaudit.systems.deepthinker.reward_store import RewardStore
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 
-CORRECTIONS = "alignment_action"
+CORRECTION_CLASS = "alignment_action"
 """The decision class of corrections."""
 
 
@@ -47,12 +48,33 @@ class Step(NamedTuple):
     """Why nothing was learnt from it, where a rule said so."""
 
 
-class _Credit(NamedTuple):
-    """What is due for a correction: the phase that followed it, and what it changed, where that was measured."""
+class MissionState(NamedTuple):
+    """What is known of a mission after some phases."""
 
-    decision: Decision
-    parts: Parts | None
-    step: Step
+    steps: int = 0
+    """Phases that have run."""
+    drift: DriftState = DriftState()
+    point: DriftPoint | None = None
+    """What the last phase said about the course, where its similarity was measured."""
+    relevance: float = 1.0
+    """How much of the last phase bore on the question."""
+    correction: Decision | None = None
+    """The correction that the next phase begins with."""
+    corrections: tuple[str | None, ...] = ()
+    """The correction that each phase began with."""
+    gains: tuple[float, ...] = ()
+    """The change of the quality score in each phase."""
+    tokens: int = 0
+
+    @property
+    def begun_with(self) -> tuple[str | None, ...]:
+        """The correction that each phase began with, up to the one that is next."""
+        return (*self.corrections, self.correction.action if self.correction else None)
+
+    @property
+    def used(self) -> Mapping[str, int]:
+        """How often each correction was chosen so far, the one that is waiting included."""
+        return Counter(filter(None, self.begun_with))
 
 
 class Loop:
@@ -68,7 +90,7 @@ class Loop:
         router: SharedLearner,
         *,
         corrections: SharedLearner | None = None,
-        encode: Callable[[Phase], tuple[float, ...] | None] = features,
+        encode: Callable[[Phase], tuple[float, ...] | None] = encode_features,
         credit: Literal["following", "formula"] = "following",
         drift: DriftConfig = DriftConfig(),  # noqa: B008 - it cannot be changed
         weights: RewardWeights = RewardWeights(),  # noqa: B008 - it cannot be changed
@@ -83,16 +105,16 @@ class Loop:
             if learner.ledger is not store.ledger:
                 raise DefinitionError("a learner of the loop must share the ledger of its store: store.ledger.")
         if corrections is not None:
-            _check_corrections(corrections)
+            _validate_corrections(corrections)
         if credit not in ("following", "formula"):
             raise DefinitionError(f"credit={credit!r} must be 'following' or 'formula'.")
         self.store, self.router, self.corrections = store, router, corrections
         self.encode, self.credit = encode, credit
         self.drift, self.weights, self.config = drift, weights, config
-        formula = tuned(weights, config)
-        self._check_one_reward(router.decision_class, formula, "its weights and settings")
+        formula = tune_reward(weights, config)
+        self._validate_one_reward(router.decision_class, formula, "its weights and settings")
         credited = formula if credit == "following" else correction
-        self._check_one_reward(CORRECTIONS, credited, f"credit={credit!r}")
+        self._validate_one_reward(CORRECTION_CLASS, credited, f"credit={credit!r}")
 
     def mission(self, mission_id: str) -> "Mission":
         """Return a mission as far as it is on record, or a new one."""
@@ -102,28 +124,17 @@ class Loop:
         """Learn from what is on record and not learnt from yet, whoever recorded it; return how many rewards."""
         return sum(learner.catch_up() for learner in (self.router, self.corrections) if learner is not None)
 
-    def _check_one_reward(self, decision_class: str, formula: Reward, by: str) -> None:
-        """Refuse to go on learning from rewards that another formula made."""
+    def _validate_one_reward(self, decision_class: str, formula: Reward, by: str) -> None:
+        """Refuse to go on learning from rewards of another formula."""
         mine = (formula.name, formula.fingerprint)
         for each in self.store.ledger.rewards():
             if (each.name, each.fingerprint) != mine:
                 chosen = {"decision_class": decision_class, "reward": each.name, "version": each.version}
-                if any(lesson(record) for record in self.store.ledger.history(**chosen)):
+                if any(read_lesson(record) for record in self.store.ledger.history(**chosen)):
                     raise InputError(
                         f"the rewards of {decision_class!r} on record are of {each.name}@{each.version}, and the loop "
                         f"would add others that are not comparable, by {by}. Keep those in a store of their own."
                     )
-
-
-def _check_corrections(corrections: SharedLearner) -> None:
-    """Refuse a learner that cannot choose corrections, before a phase runs that would need one."""
-    actions, features = corrections.learner.actions, corrections.learner.features
-    if corrections.decision_class != CORRECTIONS:
-        raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTIONS!r}.")
-    if set(actions) != set(ACTIONS):
-        raise DefinitionError(f"the corrections are between {', '.join(actions)}, not between {', '.join(ACTIONS)}.")
-    if features:
-        raise DefinitionError(f"the corrections read {', '.join(features)}, and are chosen without features: use ucb1.")
 
 
 class Mission:
@@ -131,16 +142,16 @@ class Mission:
 
     def __init__(self, loop: Loop, mission_id: str) -> None:
         """Read what is on record of the mission; `state.steps` says which phase is next."""
-        self.id = checked_name("mission_id", mission_id)
+        self.id = validate_name("mission_id", mission_id)
         self.state = MissionState()
         self.steps: list[Step] = []
         self._loop = loop
         self._due: list[_Credit] = []
         for record in loop.store.iter_history(loop.router.decision_class, mission_id=mission_id, mixed=True):
-            if of_phase(record.context):
+            if is_phase_record(record.context):
                 self._advance(record.id, record.phase, record.context, record.signal)
-        made = {record.key for record in loop.store.ledger.history(decision_class=CORRECTIONS, run=mission_id)}
-        self._due = [credit for credit in self._due if credit.decision.id not in made]
+        credited = {record.key for record in loop.store.ledger.history(decision_class=CORRECTION_CLASS, run=mission_id)}
+        self._due = [credit for credit in self._due if credit.decision.id not in credited]
         self._settle()  # whoever recorded a phase may have been stopped before this
 
     def run(self, phase: Phase, execute: Callable[[Phase, Plan], Outcome]) -> Step:
@@ -152,21 +163,21 @@ class Mission:
         """Return how to run the next phase: for those who call `finish` in their own time, rather than `run`."""
         self._settle()
         if self._loop.corrections is not None:
-            self._loop.corrections.catch_up()  # what cannot be learnt from is told before the phase runs
-        decision = self._chosen(self._loop.router, self._loop.encode(phase))
+            self._loop.corrections.catch_up()  # a record that cannot be learnt from raises before the phase runs
+        decision = self._choose(self._loop.router, self._loop.encode(phase))
         return Plan(decision, self.state.begun_with[-1])
 
     def finish(self, phase: Phase, plan: Plan, outcome: Outcome) -> Step:
         """Record what a phase earned that was run by `plan`, and learn from it."""
-        loop, before, key = self._loop, self.state, self._key(self._loop.router)
+        loop, before, key = self._loop, self.state, self._build_key(self._loop.router)
         if plan.decision.id != key:
             raise InputError(f"the plan {plan.decision.id!r} is not for the next phase, {key!r}: each runs once.")
         point = None
         if outcome.similarity is not None:
             _, point = observe(before.drift, outcome.similarity, loop.drift)
-        signal = outcome.signal(int(point is not None and point.event), loop.weights, loop.config)
+        signal = outcome.build_signal(int(point is not None and point.event), loop.weights, loop.config)
         loop.router.learner.update(loop.router.state, plan.decision, signal.reward)  # a record stays: refuse it before
-        context = context_of(before.steps, plan.decision, outcome, self._correction(point), loop.drift)
+        context = build_context(before.steps, plan.decision, outcome, self._choose_correction(point), loop.drift)
         number = loop.store.add(
             mission_id=self.id,
             phase=phase.name,
@@ -182,23 +193,24 @@ class Mission:
     def _advance(self, number: int, phase: str, context: Mapping[str, Any], signal: RewardSignal) -> Step:
         """Take note of a phase that is on record, and of the credit that is due for the correction before it."""
         decision = Decision.from_dict(context["decision"], f"record {number}")
-        before, self.state = self.state, after(self.state, context, signal, self._loop.drift, f"record {number}")
+        before = self.state
+        self.state = advance_state(before, context, signal, self._loop.drift, f"record {number}")
         blocked = context.get("blocked")
         step = Step(number, phase, decision, signal, self.state.point, self.state.correction, blocked)
         self.steps.append(step)
         if before.correction is not None:
-            self._due.append(_Credit(before.correction, parts(before, self.state), step))
+            self._due.append(_Credit(before.correction, measure_correction(before, self.state), step))
         return step
 
-    def _correction(self, point: DriftPoint | None) -> Decision | None:
+    def _choose_correction(self, point: DriftPoint | None) -> Decision | None:
         """Return what to do about an event of drift: what the learner chooses or, without one, what the rule says."""
         if point is None or not point.event:
             return None
         if self._loop.corrections is not None:
-            chosen = self._chosen(self._loop.corrections)
-            return capped(chosen, self.state.used, actions=self._loop.corrections.learner.actions)
-        chosen = Decision(ladder(point), None, None, None, 0, id=f"{self.id}/{self.state.steps}/{CORRECTIONS}")
-        return capped(chosen, self.state.used)
+            chosen = self._choose(self._loop.corrections)
+            return apply_caps(chosen, self.state.used, actions=self._loop.corrections.learner.actions)
+        name = f"{self.id}/{self.state.steps}/{CORRECTION_CLASS}"
+        return apply_caps(Decision(choose_correction(point), None, None, None, 0, id=name), self.state.used)
 
     def _settle(self) -> None:
         """Record every credit that is due; one that fails stays due, and recording it again changes nothing."""
@@ -206,25 +218,109 @@ class Mission:
             self._credit(*self._due[0])
             del self._due[0]
 
-    def _credit(self, decision: Decision, found: Parts | None, step: Step) -> None:
+    def _credit(self, decision: Decision, parts: Parts | None, step: Step) -> None:
         """Record what a correction is credited with, now that a phase has followed it."""
         loop = self._loop
         context: dict[str, Any] = {"decision": decision.to_dict()}
-        if found is not None:
-            context["parts"] = found._asdict()
+        if parts is not None:
+            context["parts"] = parts._asdict()
         if step.blocked is not None:
             context["blocked"] = step.blocked
         about: dict[str, Any] = {"phase": step.phase, "key": decision.id}
         if loop.credit == "following":
-            decided = {"decision_class": CORRECTIONS, **context}
+            decided = {"decision_class": CORRECTION_CLASS, **context}
             loop.store.add(mission_id=self.id, decision_context=decided, signal=step.signal, **about)
-        elif found is not None:
-            loop.store.ledger.record(found.signal(), run=self.id, decision_class=CORRECTIONS, context=context, **about)
+        elif parts is not None:
+            loop.store.ledger.record(
+                parts.signal(), run=self.id, decision_class=CORRECTION_CLASS, context=context, **about
+            )
 
-    def _chosen(self, learner: SharedLearner, context: tuple[float, ...] | None = None) -> Decision:
+    def _choose(self, learner: SharedLearner, context: tuple[float, ...] | None = None) -> Decision:
         """Return a decision on all that is on record; a mission that is taken up again decides as it would have."""
-        return learner.choose(context, id=self._key(learner))
+        return learner.choose(context, id=self._build_key(learner))
 
-    def _key(self, learner: SharedLearner) -> str:
+    def _build_key(self, learner: SharedLearner) -> str:
         """Return what names a decision of this learner in the next phase."""
         return f"{self.id}/{self.state.steps}/{learner.decision_class}"
+
+
+class _Credit(NamedTuple):
+    """What is due for a correction: the phase that followed it, and what it changed, where that was measured."""
+
+    decision: Decision
+    parts: Parts | None
+    step: Step
+
+
+def build_context(
+    step: int, decision: Decision, outcome: Outcome, correction: Decision | None, config: DriftConfig
+) -> dict[str, Any]:
+    """Return what the record of a phase holds besides its signal: all that the mission's next state depends on."""
+    context: dict[str, Any] = {"step": step, "decision": decision.to_dict()}
+    if outcome.similarity is not None:
+        context |= {"similarity": outcome.similarity, "relevance": outcome.similarity, "drift": asdict(config)}
+    if outcome.relevance is not None:
+        context["relevance"] = outcome.relevance
+    if correction is not None:
+        context["correction"] = correction.to_dict()
+    if outcome.blocked is not None:
+        context["blocked"] = outcome.blocked
+    return context
+
+
+def is_phase_record(context: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a phase: others may share its mission and its decision class."""
+    return "step" in context and "decision" in context and not context.get("again")
+
+
+def advance_state(
+    state: MissionState, context: Mapping[str, Any], signal: RewardSignal, config: DriftConfig, where: str
+) -> MissionState:
+    """Return the state after a phase whose record is this; the same for one that just ran and for one read again."""
+    if context.get("step") != state.steps:
+        raise InputError(
+            f"{where} is phase {context.get('step')!r} of its mission, where phase {state.steps} should be."
+        )
+    drift, point = state.drift, None
+    if "similarity" in context:
+        drift, point = observe(state.drift, context["similarity"], _read_drift_config(context, config, where))
+        point = point._replace(phase=state.steps)
+    chosen = context.get("correction")
+    return MissionState(
+        state.steps + 1,
+        drift,
+        point,
+        context.get("relevance", state.relevance),
+        None if chosen is None else Decision.from_dict(chosen, f"{where}, its correction"),
+        state.begun_with,
+        (*state.gains, signal.score_delta),
+        state.tokens + int(signal.components_raw["cost_tokens"]),
+    )
+
+
+def measure_correction(before: MissionState, after: MissionState) -> Parts | None:
+    """Return what the correction between two phases changed; None where the course was not measured on both sides."""
+    if before.correction is None or before.point is None or after.point is None:
+        return None
+    return Parts(before.point.drift, after.point.drift, before.relevance, after.relevance)
+
+
+def _validate_corrections(corrections: SharedLearner) -> None:
+    """Refuse a learner that cannot choose corrections, before a phase runs that would need one."""
+    actions, features = corrections.learner.actions, corrections.learner.features
+    if corrections.decision_class != CORRECTION_CLASS:
+        raise DefinitionError(f"the corrections are of {corrections.decision_class!r}, not of {CORRECTION_CLASS!r}.")
+    if set(actions) != set(ACTIONS):
+        raise DefinitionError(f"the corrections are between {', '.join(actions)}, not between {', '.join(ACTIONS)}.")
+    if features:
+        raise DefinitionError(f"the corrections read {', '.join(features)}, and are chosen without features: use ucb1.")
+
+
+def _read_drift_config(context: Mapping[str, Any], otherwise: DriftConfig, where: str) -> DriftConfig:
+    """Return the thresholds that a phase was judged by: those on its record, whatever they are now."""
+    if "drift" not in context:
+        return otherwise
+    try:
+        return DriftConfig(**context["drift"])
+    except (TypeError, DefinitionError) as error:
+        raise InputError(f"{where}, its drift: {error}") from None

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plaudit.errors import OutOfRange, UnknownCategory, WrongType
-from plaudit.learn.decision import number, numbers
-from plaudit.ledger.record import text
+from plaudit.learn.validate import parse_number, parse_numbers
+from plaudit.ledger.context import validate_string
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_signal import RewardSignal
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
@@ -46,18 +46,18 @@ class Phase:
 
     def __post_init__(self) -> None:
         """Refuse what no phase can be."""
-        checked_name("a phase, name", self.name)
+        validate_name("a phase, name", self.name)
         for name in ("objective", "text"):
             if not isinstance(getattr(self, name), str):
-                raise WrongType(f"a phase, {name}={getattr(self, name)!r:.60}: it must be a text.")
+                raise WrongType(f"a phase, {name}={getattr(self, name)!r:.60}: it must be a string.")
         for name in ("minutes_remaining", "minutes_budget", "drift_risk"):
-            object.__setattr__(self, name, _from_0(name, getattr(self, name)))
+            object.__setattr__(self, name, _parse_nonnegative(name, getattr(self, name)))
         for name in ("corrections", "retries", "models_used", "councils_used", "tokens_used"):
-            object.__setattr__(self, name, _count(name, getattr(self, name)))
+            object.__setattr__(self, name, _parse_count(name, getattr(self, name)))
         if self.difficulty is not None:
-            object.__setattr__(self, "difficulty", _share("difficulty", self.difficulty))
-        _share("drift_risk", self.drift_risk)
-        object.__setattr__(self, "recent_scores", numbers(self.recent_scores, "a phase, recent_scores"))
+            object.__setattr__(self, "difficulty", _parse_share("difficulty", self.difficulty))
+        _parse_share("drift_risk", self.drift_risk)
+        object.__setattr__(self, "recent_scores", parse_numbers(self.recent_scores, "a phase, recent_scores"))
         if self.gpu_pressure not in PRESSURES:
             raise UnknownCategory(f"a phase, gpu_pressure={self.gpu_pressure!r:.60}: it is none of {PRESSURES}.")
 
@@ -93,12 +93,12 @@ class Outcome:
     def __post_init__(self) -> None:
         """Refuse what cannot be recorded; the measurements themselves are the reward's to check."""
         if self.similarity is not None:
-            object.__setattr__(self, "similarity", _similarity(self.similarity))
+            object.__setattr__(self, "similarity", _parse_similarity(self.similarity))
         if self.relevance is not None:
-            object.__setattr__(self, "relevance", _share("relevance", self.relevance))
-        _reason(self.blocked)
+            object.__setattr__(self, "relevance", _parse_share("relevance", self.relevance))
+        _validate_reason(self.blocked)
 
-    def measured(self, events: int) -> dict[str, float]:
+    def to_measurements(self, events: int) -> dict[str, float]:
         """Return what the reward is computed from, with so many alignment events."""
         return {
             "score_delta": self.score_delta,
@@ -110,47 +110,47 @@ class Outcome:
             "time_budget_used_pct": self.time_budget_used_pct,
         }
 
-    def signal(self, events: int, weights: RewardWeights, config: RewardConfig) -> RewardSignal:
+    def build_signal(self, events: int, weights: RewardWeights, config: RewardConfig) -> RewardSignal:
         """Return what the phase earned, with so many alignment events."""
-        return RewardSignal.from_phase_outcome(**self.measured(events), weights=weights, config=config)
+        return RewardSignal.from_phase_outcome(**self.to_measurements(events), weights=weights, config=config)
 
 
-def checked_name(what: str, value: Any) -> str:
+def validate_name(what: str, value: Any) -> str:
     """Return a name that a record can keep; it is checked before a phase runs, which may cost something."""
     if not isinstance(value, str) or not value:
-        raise WrongType(f"{what}={value!r:.60} must be a text that is not empty.")
-    text(what, value)
+        raise WrongType(f"{what}={value!r:.60} must be a string that is not empty.")
+    validate_string(what, value)
     return value
 
 
-def _reason(blocked: Any) -> None:
+def _validate_reason(blocked: Any) -> None:
     if blocked is not None and (not isinstance(blocked, str) or not blocked):
-        raise WrongType(f"blocked={blocked!r:.60} must be the reason, as a text.")
+        raise WrongType(f"blocked={blocked!r:.60} must be the reason, as a string.")
 
 
-def _from_0(name: str, value: Any) -> float:
-    found = number(value, f"a phase, {name}")
-    if found < 0:
-        raise OutOfRange(f"a phase, {name}={found!r}: it is below 0.")
-    return found
+def _parse_nonnegative(name: str, value: Any) -> float:
+    parsed = parse_number(value, f"a phase, {name}")
+    if parsed < 0:
+        raise OutOfRange(f"a phase, {name}={parsed!r}: it is below 0.")
+    return parsed
 
 
-def _count(name: str, value: Any) -> int:
-    found = _from_0(name, value)
-    if found % 1:
-        raise OutOfRange(f"a phase, {name}={found!r}: it is not a whole number.")
-    return int(found)
+def _parse_count(name: str, value: Any) -> int:
+    parsed = _parse_nonnegative(name, value)
+    if parsed % 1:
+        raise OutOfRange(f"a phase, {name}={parsed!r}: it is not an integer.")
+    return int(parsed)
 
 
-def _share(name: str, value: Any) -> float:
-    found = number(value, f"a phase, {name}")
-    if not 0 <= found <= 1:
-        raise OutOfRange(f"a phase, {name}={found!r}: it is not from 0 to 1.")
-    return found
+def _parse_share(name: str, value: Any) -> float:
+    parsed = parse_number(value, f"a phase, {name}")
+    if not 0 <= parsed <= 1:
+        raise OutOfRange(f"a phase, {name}={parsed!r}: it is not from 0 to 1.")
+    return parsed
 
 
-def _similarity(value: Any) -> float:
-    found = number(value, "a phase, similarity")
-    if not -1 - 1e-9 <= found <= 1 + 1e-9:
-        raise OutOfRange(f"a phase, similarity={found!r}: a cosine is from -1 to 1.")
-    return max(-1.0, min(1.0, found))
+def _parse_similarity(value: Any) -> float:
+    parsed = parse_number(value, "a phase, similarity")
+    if not -1 - 1e-9 <= parsed <= 1 + 1e-9:
+        raise OutOfRange(f"a phase, similarity={parsed!r}: a cosine is from -1 to 1.")
+    return max(-1.0, min(1.0, parsed))

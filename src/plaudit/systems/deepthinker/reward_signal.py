@@ -1,4 +1,4 @@
-"""The reward itself: six terms, and the record of what went into them and came out."""
+"""The reward itself in its versions: six terms, and the record of what went into them and came out."""
 
 import math
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from plaudit import Field, Reward, Signal, term
 from plaudit.errors import OutOfRange
 from plaudit.systems.deepthinker.config import RewardConfig
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
+from plaudit.systems.registry import validate_label
 
 Settings = TypeVar("Settings", RewardWeights, RewardConfig)
 
@@ -91,11 +92,84 @@ reward = Reward(
 )
 
 
+@term(weight=-RewardWeights.cost_weight, high=1.0, kind="penalty", name="cost")
+def cost_of_budget(
+    cost_tokens: float,
+    cost_latency_ms: float,
+    *,
+    max_tokens: float = RewardConfig.max_tokens,
+    latency_share: float = 0.2,
+    max_latency_ms: float = RewardConfig.max_latency_ms,
+) -> float:
+    """Spend tokens and the time the models take, in proportion: 1 is the whole budget."""
+    return (1 - latency_share) * (cost_tokens / max_tokens) + latency_share * (cost_latency_ms / max_latency_ms)
+
+
+@term(weight=-RewardWeights.alignment_weight, high=1.0, kind="penalty", name="alignment")
+def alignment_of_events(alignment_events: float, *, per_event: float = RewardConfig.per_event) -> float:
+    """Drift from what was asked: 1 is ten events."""
+    return per_event * alignment_events
+
+
+@term(weight=-RewardWeights.time_weight, high=1.0, kind="penalty", name="time")
+def time_of_budget(time_budget_used_pct: float) -> float:
+    """Use the time budget: 1 is all of it."""
+    return time_budget_used_pct
+
+
+def _build_field(name: str, high: float) -> Field:
+    """Return a measurement with the range that is meant; more counts as `high`, where its term has reached 1 anyway."""
+    seed = reward.fields[name]
+    return Field(name, low=0, high=high, outside="clip", unit=seed.unit, doc=seed.doc)
+
+
+rescaled = Reward(
+    reward.name,
+    version="rescaled",
+    terms=[score, consistency, grounding, cost_of_budget, alignment_of_events, time_of_budget],
+    fields=[
+        *(reward.fields[name] for name in ("score_delta", "consistency_delta", "grounding_delta")),
+        _build_field("cost_tokens", 1.5 * RewardConfig.max_tokens),
+        _build_field("cost_latency_ms", 1.5 * RewardConfig.max_latency_ms),
+        _build_field("alignment_events", 15),
+        _build_field("time_budget_used_pct", 1.5),
+    ],
+    doc="1.0.0 repaired: costs grow in proportion up to the whole budget, and no clamp stands out of reach.",
+)
+
+_REWARDS = {each.version: each for each in (reward, rescaled)}
+
+VERSIONS = tuple(_REWARDS)
+"""The versions of the formula, the default first."""
+
+
+def version(label: str) -> Reward:
+    """Return the reward of the version `label`.
+
+    >>> version("1.0.0").name
+    'deepthinker'
+    """
+    return _REWARDS[validate_label("deepthinker", label, VERSIONS)]
+
+
+def episode() -> list[dict[str, float]]:
+    """Return the phases of a small mission, each as keyword arguments of `reward.score`."""
+    names = tuple(reward.fields)
+    phases = [
+        (0.40, 0.10, 0.20, 1_800, 4_000, 0, 0.10),  # reconnaissance: a first draft out of nothing
+        (0.25, 0.05, 0.30, 12_000, 30_000, 0, 0.20),  # research: evidence comes in
+        (0.10, -0.15, 0.05, 9_000, 21_000, 2, 0.25),  # analysis: contradictions show, the monitor speaks up
+        (0.15, 0.30, 0.00, 6_500, 15_000, 0, 0.15),  # synthesis: they are settled
+        (-0.05, 0.00, 0.00, 150_000, 90_000, 5, 1.30),  # polishing: expensive, late and worse
+    ]
+    return [dict(zip(names, phase, strict=True)) for phase in phases]
+
+
 @lru_cache(maxsize=256)
-def tuned(weights: RewardWeights, config: RewardConfig) -> Reward:
+def tune_reward(weights: RewardWeights, config: RewardConfig) -> Reward:
     """Return the reward with these weights and settings.
 
-    >>> tuned(RewardWeights(), RewardConfig()).fingerprint == reward.fingerprint
+    >>> tune_reward(RewardWeights(), RewardConfig()).fingerprint == reward.fingerprint
     True
     """
     return reward.with_weights(
@@ -155,7 +229,7 @@ class RewardSignal:
     ) -> Self:
         """Return the signal of a phase from what was measured of it.
 
-        Deltas beyond ±1 count as ±1; a negative count or time, or what is no finite number, is an InputError.
+        Deltas beyond ±1 count as ±1. A negative count or time is an InputError, and so is NaN or an infinity.
 
         >>> RewardSignal.from_phase_outcome(score_delta=0.5, alignment_events=2).reward
         0.13
@@ -169,18 +243,18 @@ class RewardSignal:
             "alignment_events": alignment_events,
             "time_budget_used_pct": time_budget_used_pct,
         }
-        _check_counts(raw)
-        return cls.from_signal(tuned(weights, config).score(**raw), weights=weights, config=config)
+        _validate_counts(raw)
+        return cls.from_signal(tune_reward(weights, config).score(**raw), weights=weights, config=config)
 
     @classmethod
     def from_signal(cls, signal: Signal, *, weights: RewardWeights, config: RewardConfig) -> Self:
-        """Return a signal of `tuned(weights, config)` by the names that deepthinker has for its parts."""
+        """Return a signal of `tune_reward(weights, config)` by the names that deepthinker has for its parts."""
         parts = {part.name: part for part in signal.terms}
         raw = {name: float(value) for name, value in signal.inputs.items()}
         return cls(
             reward_version=reward.version,
             components_raw=raw,
-            normalization_meta=_settings(weights, config) | _time_hint(raw["time_budget_used_pct"]),
+            normalization_meta=_collect_settings(weights, config) | _build_time_hint(raw["time_budget_used_pct"]),
             score_delta=parts["score"].score,
             consistency_delta=parts["consistency"].score,
             grounding_delta=parts["grounding"].score,
@@ -204,46 +278,33 @@ class RewardSignal:
             return self.reward
         return self.from_phase_outcome(
             **self.components_raw,
-            weights=weights or self.used(RewardWeights),
-            config=config or self.used(RewardConfig),
+            weights=weights or self.get_settings(RewardWeights),
+            config=config or self.get_settings(RewardConfig),
         ).reward
 
-    def used(self, settings: type[Settings]) -> Settings:
-        """Return the settings that this signal was computed with: `used(RewardWeights)`, `used(RewardConfig)`."""
+    def get_settings(self, settings: type[Settings]) -> Settings:
+        """Return the settings that this signal was computed with: pass `RewardWeights` or `RewardConfig`."""
         names = {each.name for each in fields(settings)} & self.normalization_meta.keys()
         return settings(**{name: self.normalization_meta[name] for name in names})
 
 
-def _check_counts(raw: Mapping[str, Any]) -> None:
-    """Refuse what nothing could have counted; what is no finite number is left for the reward to refuse."""
+def _validate_counts(raw: Mapping[str, Any]) -> None:
+    """Refuse what nothing could have counted; anything that is not a finite number is left for the reward to refuse."""
     for name in ("cost_tokens", "alignment_events"):
         count = raw[name]
         if isinstance(count, Real) and math.isfinite(count) and (count < 0 or count % 1 != 0):
-            problem = f"{count!r} is not a whole number from 0 up"
+            problem = f"{count!r} is not an integer from 0 up"
             raise OutOfRange(f"reward 'deepthinker', field {name!r}: {problem}.")
 
 
 @lru_cache(maxsize=256)
-def _settings(weights: RewardWeights, config: RewardConfig) -> dict[str, Any]:
+def _collect_settings(weights: RewardWeights, config: RewardConfig) -> dict[str, Any]:
     """Return every number that the reward depends on beside the raw measurements."""
-    formula = tuned(weights, config)
+    formula = tune_reward(weights, config)
     limits = {"reward_low": formula.params["total.low"], "reward_high": formula.params["total.high"]}
     return {**asdict(weights), **asdict(config), **limits, "fingerprint": formula.fingerprint}
 
 
-def _time_hint(used: float) -> dict[str, str]:
+def _build_time_hint(used: float) -> dict[str, str]:
     """Return a remark on a fraction of the budget that looks like a percentage."""
     return {"time_hint": f"{used:g} times the budget: was {used:g} % meant?"} if used > 2 else {}
-
-
-def episode() -> list[dict[str, float]]:
-    """Return the phases of a small mission, each as keyword arguments of `reward.score`."""
-    names = tuple(reward.fields)
-    phases = [
-        (0.40, 0.10, 0.20, 1_800, 4_000, 0, 0.10),  # reconnaissance: a first draft out of nothing
-        (0.25, 0.05, 0.30, 12_000, 30_000, 0, 0.20),  # research: evidence comes in
-        (0.10, -0.15, 0.05, 9_000, 21_000, 2, 0.25),  # analysis: contradictions show, the monitor speaks up
-        (0.15, 0.30, 0.00, 6_500, 15_000, 0, 0.15),  # synthesis: they are settled
-        (-0.05, 0.00, 0.00, 150_000, 90_000, 5, 1.30),  # polishing: expensive, late and worse
-    ]
-    return [dict(zip(names, phase, strict=True)) for phase in phases]

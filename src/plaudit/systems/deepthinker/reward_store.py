@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 from plaudit import Reward
 from plaudit.errors import FileError, InputError, LedgerError, MissingField, WrongType
 from plaudit.systems.deepthinker.config import RewardConfig
-from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tuned
+from plaudit.systems.deepthinker.reward_signal import RewardSignal, reward, tune_reward
 from plaudit.systems.deepthinker.reward_weights import RewardWeights
 
 if TYPE_CHECKING:
     from plaudit.ledger.record import Record
 
-FILE = "rewards.db"
+LEDGER_FILE = "rewards.db"
 """What the ledger is called in the store's directory."""
 
 Settings = tuple[RewardWeights, RewardConfig]
@@ -62,13 +62,13 @@ class RewardStore:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         """Open the store in the directory `path`, which is made where it is not there, or at `postgresql://…`."""
-        from plaudit.ledger.store import Ledger
+        from plaudit.ledger.ledger import Ledger
 
         where: str | os.PathLike[str] = path
         if "://" not in os.fspath(path):
-            where = Path(path, FILE)
+            where = Path(path, LEDGER_FILE)
             if not read_only:
-                _make(Path(path))
+                _create_directory(Path(path))
         self.ledger: Ledger = Ledger(where, read_only=read_only, timeout=timeout, clock=clock)
         self._settings: dict[str, Settings] = {}
 
@@ -88,15 +88,15 @@ class RewardStore:
         unless given; without a time zone it is local time. With a `key` the same reward is stored once however often it
         is added.
         """
-        context = _checked_context(decision_context)
+        context = _validate_context(decision_context)
         decision_class = context.pop("decision_class")
-        for name, text in (("mission_id", mission_id), ("phase", phase), ("decision_class", decision_class)):
-            if not isinstance(text, str) or not text:
-                raise WrongType(f"{name}={text!r:.60} must be a text that is not empty.")
+        for name, value in (("mission_id", mission_id), ("phase", phase), ("decision_class", decision_class)):
+            if not isinstance(value, str) or not value:
+                raise WrongType(f"{name}={value!r:.60} must be a string that is not empty.")
         if not isinstance(signal, RewardSignal):
             raise WrongType(f"signal={signal!r:.60} must be a RewardSignal.")
-        weights, config = signal.used(RewardWeights), signal.used(RewardConfig)
-        formula = _labelled(weights, config)
+        weights, config = signal.get_settings(RewardWeights), signal.get_settings(RewardConfig)
+        formula = _label_formula(weights, config)
         if signal.components_raw.keys() != formula.fields.keys():
             raise InputError("the signal lacks its raw measurements: build it with RewardSignal.from_phase_outcome.")
         scored = formula.score(**signal.components_raw)
@@ -160,26 +160,26 @@ class RewardStore:
         mixed: bool = False,
     ) -> Iterator[RewardRecord]:
         """Return what `get_history` does, read as it is asked for: a history of any length fits into memory."""
-        choice = {
+        query = {
             "decision_class": decision_class,
             "since": min_date,
             "until": max_date,
             "run": mission_id,
             "phase": phase,
         }
-        chosen = {"reward": reward.name, **{name: value for name, value in choice.items() if value is not None}}
+        chosen = {"reward": reward.name, **{name: value for name, value in query.items() if value is not None}}
         if version is not None:
             chosen["version"] = version
         elif not mixed:
-            self._check_one_version(chosen)
-        return (self._record(record) for record in self.ledger.history(**chosen))
+            self._validate_one_version(chosen)
+        return (self._convert_record(record) for record in self.ledger.history(**chosen))
 
     def versions(self) -> list[str]:
         """Return the versions that are in the store, oldest first."""
         return list(dict.fromkeys(each.version for each in self.ledger.rewards() if each.name == reward.name))
 
     def close(self) -> None:
-        """Close the store; closing twice is no error."""
+        """Close the store; closing twice is not an error."""
         self.ledger.close()
 
     def __enter__(self) -> Self:
@@ -191,7 +191,7 @@ class RewardStore:
     def __repr__(self) -> str:
         return f"RewardStore({self.ledger!r})"
 
-    def _check_one_version(self, chosen: Mapping[str, Any]) -> None:
+    def _validate_one_version(self, chosen: Mapping[str, Any]) -> None:
         """Raise InputError where the records chosen are of several versions."""
         versions = self.versions()
         if len(versions) < 2:
@@ -203,9 +203,9 @@ class RewardStore:
                 f"Ask for one with version={found[-1]!r}, or for all of them with mixed=True."
             )
 
-    def _record(self, record: "Record") -> RewardRecord:
+    def _convert_record(self, record: "Record") -> RewardRecord:
         """Return a record of the ledger by the names that deepthinker has for its parts."""
-        weights, config = self._used(record)
+        weights, config = self._find_settings(record)
         return RewardRecord(
             id=record.id,
             mission_id=record.run or "",
@@ -218,16 +218,16 @@ class RewardStore:
             key=record.key,
         )
 
-    def _used(self, record: "Record") -> Settings:
+    def _find_settings(self, record: "Record") -> Settings:
         """Return the weights and settings of a record, from the formula that is stored with it."""
         version = record.signal.version
         if version not in self._settings:
             labels = {each.version: each.reward for each in self.ledger.rewards() if each.name == reward.name}
-            self._settings[version] = _settings_of(labels[version])
+            self._settings[version] = _read_settings(labels[version])
         return self._settings[version]
 
 
-def _checked_context(context: Mapping[str, Any] | str) -> dict[str, Any]:
+def _validate_context(context: Mapping[str, Any] | str) -> dict[str, Any]:
     if isinstance(context, str):
         return {"decision_class": context}
     if not isinstance(context, Mapping):
@@ -241,15 +241,15 @@ def _checked_context(context: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _labelled(weights: RewardWeights, config: RewardConfig) -> Reward:
+def _label_formula(weights: RewardWeights, config: RewardConfig) -> Reward:
     """Return the reward with these weights and settings, under a label of its own where they are not the defaults."""
-    formula = tuned(weights, config)
+    formula = tune_reward(weights, config)
     if formula.fingerprint == reward.fingerprint:
         return formula
     return formula.with_version(f"{reward.version}+{formula.fingerprint[:12]}")
 
 
-def _settings_of(formula: Reward) -> Settings:
+def _read_settings(formula: Reward) -> Settings:
     """Return the weights and settings that make this formula."""
     numbers = formula.params
     try:
@@ -278,7 +278,7 @@ def _settings_of(formula: Reward) -> Settings:
     return weights, config
 
 
-def _make(directory: Path) -> None:
+def _create_directory(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError:

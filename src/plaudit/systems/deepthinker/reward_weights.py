@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from plaudit.systems.deepthinker.config import check_number
+from plaudit.systems.deepthinker.config import validate_number
 
 
 @dataclass(frozen=True)
@@ -23,4 +23,4 @@ class RewardWeights:
     def __post_init__(self) -> None:
         """Refuse a weight that is negative or not a number."""
         for field in fields(self):
-            check_number(field.name, getattr(self, field.name))
+            validate_number(field.name, getattr(self, field.name))

@@ -7,8 +7,7 @@ import importlib
 import typing
 
 from plaudit.errors import MissingExtra
-from plaudit.systems.hackmatrix.playthrough import episode
-from plaudit.systems.hackmatrix.rewards import STAGE_COMPLETION_REWARDS, reward
+from plaudit.systems.hackmatrix.rewards import STAGE_COMPLETION_REWARDS, VERSIONS, episode, reward, version
 from plaudit.systems.hackmatrix.rules import (
     ACTION_NAMES,
     ACTION_PROGRAM_START,
@@ -18,7 +17,6 @@ from plaudit.systems.hackmatrix.rules import (
     Rules,
     action_of,
 )
-from plaudit.systems.hackmatrix.versions import VERSIONS, version
 
 if typing.TYPE_CHECKING:
     from plaudit.systems.hackmatrix.calculate import calculate_reward, remember

@@ -9,15 +9,21 @@ import jax.numpy as jnp
 from plaudit.errors import OutOfRange
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix import rewards
-from plaudit.systems.hackmatrix.arguments import checked_action, checked_key, checked_state
-from plaudit.systems.hackmatrix.boards.generation import new_game, renewed
+from plaudit.systems.hackmatrix.board_generation import new_game, renew
 from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
 from plaudit.systems.hackmatrix.observation import Observation, observe
 from plaudit.systems.hackmatrix.rules import ACTIONS, MAX_HP, STAGES, Rules, interval_of
 from plaudit.systems.hackmatrix.state import EnvState
 from plaudit.systems.hackmatrix.turns.actions import NOTHING, act
-from plaudit.systems.hackmatrix.turns.enemy_turn import enemy_turn
+from plaudit.systems.hackmatrix.turns.enemy_turn import take_enemy_turn
 from plaudit.systems.hackmatrix.turns.legality import action_mask
+from plaudit.systems.hackmatrix.validation import (
+    validate_action,
+    validate_key,
+    validate_reward,
+    validate_rules,
+    validate_state,
+)
 
 __all__ = ["Info", "action_mask", "auto_reset_step", "observe", "reset", "step"]
 
@@ -37,7 +43,7 @@ def reset(key: Array) -> tuple[Observation, EnvState]:
     >>> observation.flat().shape, state.stage.item()
     ((1545,), 1)
     """
-    state = new_game(checked_key(key))
+    state = new_game(validate_key(key))
     return observe(state), state
 
 
@@ -52,15 +58,11 @@ def step(
     """Return what a step leads to: the observation, the state, the reward, `terminated`, `truncated` and the `Info`.
 
     The game ends when it is won or lost, or by an illegal action, which changes nothing and earns 0; it is never
-    `truncated` here.
-
-    >>> _, state, earned, *_ = step(jax.random.key(0), EnvState(), 0)
-    >>> state.player.row.item(), round(earned.item(), 2)
-    (1, 0.04)
+    `truncated` here. Put it under `jax.jit`: operation by operation it takes seconds.
     """
-    turn_key, board_key = jax.random.split(checked_key(key))
-    played = _played(turn_key, checked_state(state), checked_action(action), rules, reward)
-    after = renewed(board_key, played.state, stage_over=played.goes_on, game_over=False)
+    turn_key, board_key = jax.random.split(validate_key(key))
+    played = _play(turn_key, validate_state(state), validate_action(action), rules, reward)
+    after = renew(board_key, played.state, stage_over=played.goes_on, game_over=False)
     return observe(after), after, played.reward, played.over, jnp.bool_(False), played.info
 
 
@@ -80,16 +82,16 @@ def auto_reset_step(
     """
     if max_steps is not None and max_steps < 1:
         raise OutOfRange(f"max_steps is {max_steps}; a game has at least one step.")
-    turn_key, board_key = jax.random.split(checked_key(key))
-    played = _played(turn_key, checked_state(state), checked_action(action), rules, reward)
+    turn_key, board_key = jax.random.split(validate_key(key))
+    played = _play(turn_key, validate_state(state), validate_action(action), rules, reward)
     late = jnp.bool_(False) if max_steps is None else played.state.steps >= max_steps
     truncated = late & ~played.over
     over = played.over | truncated
-    after = renewed(board_key, played.state, stage_over=played.goes_on & ~over, game_over=over)
+    after = renew(board_key, played.state, stage_over=played.goes_on & ~over, game_over=over)
     return observe(after), after, played.reward, played.over, truncated, played.info
 
 
-class _Played(NamedTuple):
+class _StepResult(NamedTuple):
     """A step, but for the board of the next stage."""
 
     state: EnvState
@@ -100,14 +102,16 @@ class _Played(NamedTuple):
     info: Info
 
 
-def _played(key: Array, state: EnvState, action: Array, rules: Rules, reward: Reward) -> _Played:
+def _play(key: Array, state: EnvState, action: Array, rules: Rules, reward: Reward) -> _StepResult:
+    validate_rules(rules)
+    validate_reward(reward)
     known = (action >= 0) & (action < ACTIONS)
     legal = known & (action_mask(state) & (jnp.arange(ACTIONS) == action)).any()
     chosen = jnp.where(legal, action, NOTHING)
     seeds = jax.random.bits(key, (3, 2), jnp.uint32)
     remembered = remember(state, jnp.clip(action, 0, ACTIONS - 1), rules=rules)
     acted = act(seeds[0], remembered, chosen)
-    turned = enemy_turn(seeds[1:], acted.state, acted.ends_turn & ~acted.at_exit)
+    turned = take_enemy_turn(seeds[1:], acted.state, acted.ends_turn & ~acted.at_exit)
 
     completed = acted.at_exit
     won = completed & (state.stage == STAGES)
@@ -131,4 +135,4 @@ def _played(key: Array, state: EnvState, action: Array, rules: Rules, reward: Re
         "died": died & legal,
         "illegal": ~legal,
     }
-    return _Played(after, jnp.where(legal, total, 0.0), ~legal | won | died, completed & ~won, info)
+    return _StepResult(after, jnp.where(legal, total, 0.0), ~legal | won | died, completed & ~won, info)

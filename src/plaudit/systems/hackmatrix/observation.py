@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from plaudit.systems.hackmatrix.arguments import checked_state
-from plaudit.systems.hackmatrix.lists import in_use
+from plaudit.systems.hackmatrix.entity_lists import is_in_use
 from plaudit.systems.hackmatrix.rules import (
     CELLS,
     CRYPTOG,
@@ -25,6 +24,7 @@ from plaudit.systems.hackmatrix.rules import (
     STAGES,
 )
 from plaudit.systems.hackmatrix.state import EnvState
+from plaudit.systems.hackmatrix.validation import validate_state
 
 Array = jax.Array
 Values = TypeVar("Values")
@@ -95,20 +95,20 @@ def observe(state: EnvState) -> Observation:
     >>> observe(EnvState()).flat().shape
     (1545,)
     """
-    seen: Observation = _observe(checked_state(state))
+    seen: Observation = _observe(validate_state(state))
     return seen
 
 
 @jax.jit
 def _observe(state: EnvState) -> Observation:
-    first, second = _once(_words(state))
+    first, second = _compute_once(_pack_cells(state))
     # A part is read where it lies in its word: the mask leaves it there, and `_SCALE` takes the place into account.
     part = (first[:, None] & _MASKS[0]) | (second[:, None] & _MASKS[1])
     grid = jnp.where(part == _MATCH, jnp.float32(1), part.astype(jnp.float32) * _SCALE)
-    return Observation(_player(state), state.owned.astype(jnp.int32), grid.reshape(SIZE, SIZE, len(_FEATURES)))
+    return Observation(_collect_player(state), state.owned.astype(jnp.int32), grid.reshape(SIZE, SIZE, len(_FEATURES)))
 
 
-def _player(state: EnvState) -> Array:
+def _collect_player(state: EnvState) -> Array:
     player = state.player
     numbers = (
         player.row / (SIZE - 1),
@@ -125,7 +125,7 @@ def _player(state: EnvState) -> Array:
     return jnp.stack([jnp.asarray(number, jnp.float32) for number in numbers])
 
 
-def _words(state: EnvState) -> tuple[Array, Array]:
+def _pack_cells(state: EnvState) -> tuple[Array, Array]:
     """Return what is seen on the cells, row by row, as two words each."""
     grid = state.grid
     kind = grid.block_kind
@@ -133,7 +133,7 @@ def _words(state: EnvState) -> tuple[Array, Array]:
     known = (kind != QUESTION) | grid.siphoned  # what a question block holds shows once it is siphoned
     data = jnp.where(kind == QUESTION, grid.block_is_data, kind == DATA)
     lying = ~block | grid.siphoned
-    first = _packed(
+    first = _pack(
         block=kind,
         siphoned=grid.siphoned & block,
         program=jnp.where(block & known & ~data, grid.block_program + 1, 0),
@@ -141,48 +141,48 @@ def _words(state: EnvState) -> tuple[Array, Array]:
         exit=grid.exit,
         siphon_center=grid.siphon_center,
     )
-    second = _packed(
+    second = _pack(
         points=jnp.where(block & known & data, grid.block_points, 0),
         spawn=jnp.where(block & (kind != QUESTION) & ~grid.siphoned, grid.block_spawn, 0),
         credits=jnp.where(lying, grid.credits, 0),
         energy=jnp.where(lying, grid.energy, 0),
     )
-    return first.reshape(CELLS) | _enemies(state) | _transmissions(state), second.reshape(CELLS)
+    return first.reshape(CELLS) | _pack_enemies(state) | _pack_transmissions(state), second.reshape(CELLS)
 
 
-def _enemies(state: EnvState) -> Array:
+def _pack_enemies(state: EnvState) -> Array:
     """Return the first living enemy of each cell; a cryptog that is hidden also hides who stands with it."""
     enemies, player = state.enemies, state.player
     seen = (enemies.type != CRYPTOG) | state.show | (enemies.row == player.row) | (enemies.col == player.col)
     kind = enemies.type + 1
-    word = _packed(enemy=kind, hp=enemies.hp, stunned=enemies.stunned, from_siphon=enemies.from_siphon)
-    living = in_use(enemies) & (enemies.hp > 0)
-    return _first(jnp.where(seen, word, 0), enemies.row, enemies.col, living)
+    word = _pack(enemy=kind, hp=enemies.hp, stunned=enemies.stunned, from_siphon=enemies.from_siphon)
+    living = is_in_use(enemies) & (enemies.hp > 0)
+    return _find_first(jnp.where(seen, word, 0), enemies.row, enemies.col, living)
 
 
-def _transmissions(state: EnvState) -> Array:
+def _pack_transmissions(state: EnvState) -> Array:
     """Return the first transmission of each cell."""
     entries = state.transmissions
-    return _first(_packed(turns=jnp.clip(entries.turns, 0, 4)), entries.row, entries.col, in_use(entries))
+    return _find_first(_pack(turns=jnp.clip(entries.turns, 0, 4)), entries.row, entries.col, is_in_use(entries))
 
 
-def _first(word: Array, row: Array, col: Array, there: Array) -> Array:
+def _find_first(word: Array, row: Array, col: Array, there: Array) -> Array:
     """Return, for each cell, the word of the first slot that is there, 0 where none is."""
     cell = jnp.where(there, row.astype(jnp.int32) * SIZE + col, CELLS).astype(jnp.uint32)
     slot = jnp.arange(SLOTS, dtype=jnp.uint32)
-    slots = _once((cell << _CELL_BIT) | (slot << _LIST_BITS) | word)
-    found: Array = jax.lax.platform_dependent(slots, cuda=_first_in_turn, default=_first_at_once)
+    slots = _compute_once((cell << _CELL_BIT) | (slot << _LIST_BITS) | word)
+    found: Array = jax.lax.platform_dependent(slots, cuda=_find_first_in_turn, default=_find_first_at_once)
     return found & ((1 << _LIST_BITS) - 1)
 
 
-def _first_at_once(slots: Array) -> Array:
+def _find_first_at_once(slots: Array) -> Array:
     """Return the first slot of each cell, which is the smallest, or `_NO_SLOT`."""
     here = slots >> _CELL_BIT == _CELL_NUMBERS[:, None]
     return jnp.where(here, slots, _NO_SLOT).min(axis=-1)
 
 
-def _first_in_turn(slots: Array) -> Array:
-    """Return what `_first_at_once` does, slot by slot: a GPU is slow at reducing rows this short.
+def _find_first_in_turn(slots: Array) -> Array:
+    """Return what `_find_first_at_once` does, slot by slot: a GPU is slow at reducing rows this short.
 
     Not for CPUs: they would go through the slots again for each feature of a cell.
     """
@@ -193,7 +193,7 @@ def _first_in_turn(slots: Array) -> Array:
     return found
 
 
-def _once(values: Values) -> Values:
+def _compute_once(values: Values) -> Values:
     """Return values that a GPU computes once, and not again for each number that is made of them."""
     kept: Values = jax.lax.optimization_barrier(values)  # type: ignore[no-untyped-call]
     return kept
@@ -223,6 +223,6 @@ _SCALE = np.where(_EQUALS != 0, 0, 1 / (_DIVISOR << _SHIFT)).astype(np.float32)
 """What a part, read in its place, is multiplied by; 0 where only the match counts."""
 
 
-def _packed(**parts: Array) -> Array:
+def _pack(**parts: Array) -> Array:
     """Return parts as one word, each at its place."""
     return reduce(or_, (value.astype(jnp.uint32) << _PLACES[name][1] for name, value in parts.items()))

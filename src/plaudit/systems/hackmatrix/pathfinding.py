@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 
 from plaudit.errors import ShapeMismatch
-from plaudit.systems.hackmatrix.arguments import checked_cell
 from plaudit.systems.hackmatrix.arrays.bitboard import MOVES, Board, around
-from plaudit.systems.hackmatrix.arrays.one_kernel import any_lane, one_kernel
+from plaudit.systems.hackmatrix.arrays.fused import any_environment, fused
 from plaudit.systems.hackmatrix.rules import SIZE, Rules
+from plaudit.systems.hackmatrix.validation import validate_cell
 
 Array = jax.Array
 
@@ -22,20 +22,20 @@ def bfs_distance(blocks: Array, row: Array, col: Array, target_row: Array, targe
     """
     if jnp.shape(blocks) != (SIZE, SIZE):
         raise ShapeMismatch(f"blocks has the shape {jnp.shape(blocks)}; a board of {(SIZE, SIZE)} is needed.")
-    here, target = checked_cell(row, col), checked_cell(target_row, target_col)
-    return distance(Board.of(jnp.asarray(blocks) != 0), Board.at(*here), Board.at(*target))
+    here, target = validate_cell(row, col), validate_cell(target_row, target_col)
+    return find_distance(Board.of(jnp.asarray(blocks) != 0), Board.at(*here), Board.at(*target))
 
 
-@one_kernel
-def _steps(walls_start_target: tuple[Board, Board, Board]) -> Array:
+@fused
+def _count_steps(walls_start_target: tuple[Board, Board, Board]) -> Array:
     walls, start, target = walls_start_target
     reached, steps = flood(start, ~walls | target, target)
     return jnp.where((reached & target).any(), steps, -1)
 
 
-def distance(walls: Board, start: Board, target: Board) -> Array:
+def find_distance(walls: Board, start: Board, target: Board) -> Array:
     """Return how many steps lead from one cell to another, -1 when none do."""
-    steps: Array = _steps((walls, start, target))
+    steps: Array = _count_steps((walls, start, target))
     return steps
 
 
@@ -46,7 +46,7 @@ def flood(start: Board, allowed: Board, goal: Board) -> tuple[Board, Array]:
     """
 
     def goes_on(carried: tuple[Board, Array, Array]) -> Array:
-        return any_lane(carried[2])
+        return any_environment(carried[2])
 
     def step(carried: tuple[Board, Array, Array]) -> tuple[Board, Array, Array]:
         reached, steps, goes = carried
@@ -60,24 +60,26 @@ def flood(start: Board, allowed: Board, goal: Board) -> tuple[Board, Array]:
     return reached, steps
 
 
-def exit_distance(walls: Board, row: Array, col: Array, exit_row: Array, exit_col: Array, *, rules: Rules) -> Array:
+def find_exit_distance(
+    walls: Board, row: Array, col: Array, exit_row: Array, exit_col: Array, *, rules: Rules
+) -> Array:
     """Return how far the exit is for the reward, which has a number also where no way leads to it."""
-    steps = distance(walls, Board.at(row, col), Board.at(exit_row, exit_col))
+    steps = find_distance(walls, Board.at(row, col), Board.at(exit_row, exit_col))
     direct = jnp.abs(row - exit_row) + jnp.abs(col - exit_col) if rules.no_path == "manhattan" else 0
     return jnp.where(steps < 0, direct, steps).astype(jnp.int32)
 
 
-def step_towards(goal: Board, start: Board, allowed: Board) -> Board:
+def find_step_towards(goal: Board, start: Board, allowed: Board) -> Board:
     """Return the first cell of the first shortest way over `allowed` cells, the empty set when there is none.
 
     Ways are in the order of the directions. The goal is grown until it touches a neighbour of the start.
     """
     near = around(start)
     reached, _ = flood(goal & allowed, allowed, near)
-    return first_of(reached & near, start)
+    return find_first_neighbour(reached & near, start)
 
 
-def first_of(cells: Board, start: Board) -> Board:
+def find_first_neighbour(cells: Board, start: Board) -> Board:
     """Return the first neighbour of `start`, in the order of the directions, that is in a set of cells."""
     found = MOVES[0](start) & cells
     for move in MOVES[1:]:
@@ -85,7 +87,7 @@ def first_of(cells: Board, start: Board) -> Board:
     return found
 
 
-def manhattan(number: Array, other: Array) -> Array:
+def manhattan_distance(number: Array, other: Array) -> Array:
     """Return the direct distance between two cells, given by number."""
     rows = jnp.abs(number // SIZE - other // SIZE)
     return rows + jnp.abs(number % SIZE - other % SIZE)

@@ -1,10 +1,11 @@
-"""What one step of the game earns: fifteen components, in the order in which they are summed."""
+"""What one step of the game earns: fifteen components in the order of their sum, as specified and repaired."""
 
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 from plaudit import Field, Reward, term
 from plaudit.systems.hackmatrix.rules import ACTION_PROGRAM_START, ACTION_SIPHON, ACTIONS, MAX_HP, PROGRAM_RESET, STAGES
+from plaudit.systems.registry import validate_label
 
 __all__ = [
     "ACTION_PROGRAM_START",
@@ -12,8 +13,12 @@ __all__ = [
     "EARNED_BEFORE_STAGE",
     "PROGRAM_RESET",
     "STAGE_COMPLETION_REWARDS",
+    "VERSIONS",
     "Player",
+    "episode",
+    "potential",
     "reward",
+    "version",
 ]
 
 STAGE_COMPLETION_REWARDS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0)
@@ -187,6 +192,71 @@ reward = Reward(
         Field("missed_energy", low=0, high=15, rest=0, role="event", doc="Energy a better cell would have given."),
     ],
     action="action",
-    params={"credit_value": 0.05, "energy_value": 0.05},
+    shared={"credit_value": 0.05, "energy_value": 0.05},
     doc="Eight stages on a 6 × 6 board: reach the exit alive, with points and resources.",
 )
+
+
+@term(weight=0.05, kind="shaping", name="distance_shaping")
+def distance_both_ways(prev: Player, curr: Player, stage_completed: bool) -> float:
+    """Come closer to the exit, in cells; going away costs as much."""
+    left = 0.0 if stage_completed else curr.exit_distance  # the exit was reached: `curr` is on the next board already
+    return prev.exit_distance - left
+
+
+potential = Reward(
+    reward.name,
+    version="potential",
+    terms=[distance_both_ways if each.name == distance_both_ways.name else each for each in reward.terms],
+    fields=reward.fields.values(),
+    action=reward.action,
+    shared=reward.shared,
+    facts=reward.facts,
+    doc="1.0.0 repaired: on a board, the distance to the exit pays what it fell by, so no walk in a circle pays.",
+)
+
+_REWARDS = {each.version: each for each in (reward, potential)}
+
+VERSIONS = tuple(_REWARDS)
+"""The labels of all versions, the default first."""
+
+
+def version(label: str) -> Reward:
+    """Return the reward of the game in the version called `label`.
+
+    >>> version("1.0.0").name
+    'hackmatrix'
+    """
+    return _REWARDS[validate_label("hackmatrix", label, VERSIONS)]
+
+
+_EPISODE_START = {"score": 0, "hp": 3, "credits": 0, "energy": 0, "exit_distance": 4}
+_EPISODE_STEPS: tuple[tuple[int, int, dict[str, int], dict[str, int | bool]], ...] = (
+    # stage, action, what changed of the player, what happened
+    (1, 3, {"exit_distance": 3}, {}),
+    (1, 3, {}, {"kills": 1}),
+    (1, 0, {"exit_distance": 2}, {"picked_up": True}),
+    (1, 4, {"score": 5, "credits": 2, "energy": 5}, {"missed_credits": 3}),
+    (1, 1, {"exit_distance": 3}, {}),  # a step back is free
+    (1, 10, {"energy": 4, "hp": 2}, {}),  # WAIT, and an enemy strikes
+    (1, 19, {"energy": 0, "hp": 3}, {}),  # RESET for one hit point
+    (1, 0, {"exit_distance": 2}, {}),
+    (1, 3, {"exit_distance": 1}, {}),
+    (1, 3, {"exit_distance": 7}, {"stage_completed": True}),  # 7: on the next board
+    (2, 0, {"exit_distance": 6, "hp": 1}, {}),
+    (2, 0, {"exit_distance": 5, "hp": 0}, {"died": True, "siphon_death": True}),
+)
+
+
+def episode() -> list[dict[str, Any]]:
+    """Return a short game, one stage completed and a death on the next: each row is keyword arguments for `score`.
+
+    >>> len(episode()), episode()[0]["curr"]
+    (12, {'score': 0, 'hp': 3, 'credits': 0, 'energy': 0, 'exit_distance': 3})
+    """
+    nothing = {name: field.at_rest for name, field in reward.fields.items() if field.role == "event"}
+    rows, player = [], dict(_EPISODE_START)
+    for stage, action, changed, happened in _EPISODE_STEPS:
+        before, player = player, {**player, **changed}
+        rows.append({"prev": before, "curr": player, "stage": stage, "action": action, **nothing, **happened})
+    return rows

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from plaudit.systems.hackmatrix.arguments import checked_cell, checked_state
 from plaudit.systems.hackmatrix.rules import DATA, NO_BLOCK, PROGRAMS, QUESTION, SIZE, Rules
 from plaudit.systems.hackmatrix.state import EnvState
+from plaudit.systems.hackmatrix.validation import validate_cell, validate_state
 
 Array = jax.Array
 
@@ -54,7 +54,7 @@ def compute_siphon_yield(state: EnvState, row: Array | int, col: Array | int, *,
     >>> found.credits.item(), found.points.tolist()
     (2, [7, 5, 0, 0, 0])
     """
-    found: SiphonYield = _yield_on(checked_state(state), *checked_cell(row, col), rules=rules)
+    found: SiphonYield = _compute_yield_on(validate_state(state), *validate_cell(row, col), rules=rules)
     return found
 
 
@@ -67,7 +67,7 @@ def check_siphon_optimality(state: EnvState, *, rules: Rules = _SEED) -> Optimal
     >>> check_siphon_optimality(EnvState(grid=Grid.of({(3, 3): {"credits": 3}}))).missed_credits.item()
     3
     """
-    found: Optimality = _optimality(checked_state(state), rules=rules)
+    found: Optimality = _check_optimality(validate_state(state), rules=rules)
     return found
 
 
@@ -82,7 +82,7 @@ class _Yields(NamedTuple):
     """Credits, and energy above them."""
 
 
-def _yields(state: EnvState, rules: Rules) -> _Yields:
+def _compute_yields(state: EnvState, rules: Rules) -> _Yields:
     grid = state.grid
     block = grid.block_kind != NO_BLOCK
     question = grid.block_kind == QUESTION
@@ -98,51 +98,51 @@ def _yields(state: EnvState, rules: Rules) -> _Yields:
     owned = jnp.where(state.owned, one << jnp.arange(len(PROGRAMS), dtype=jnp.uint32), 0).sum(dtype=jnp.uint32)
     resources = grid.credits.astype(jnp.uint32) | (grid.energy.astype(jnp.uint32) << _RESOURCE_BITS)
     yields = _Yields(
-        _reached(jnp.where(closed & data, one << (_COUNT_BITS * points), 0), add),
-        _reached(jnp.where(closed & ~data, (one << program) & ~owned, 0), or_),
-        _reached(jnp.where(lying, resources, 0), add),
+        _join_reached(jnp.where(closed & data, one << (_COUNT_BITS * points), 0), add),
+        _join_reached(jnp.where(closed & ~data, (one << program) & ~owned, 0), or_),
+        _join_reached(jnp.where(lying, resources, 0), add),
     )
     return _Yields(*(jnp.where(block, 0, words) for words in yields))
 
 
-def _reached(cells: Array, join: Callable[[Array, Array], Array]) -> Array:
+def _join_reached(cells: Array, join: Callable[[Array, Array], Array]) -> Array:
     """Return what lies on each cell and on its four neighbours, joined; beyond the board is 0."""
     framed = jnp.pad(cells, 1)
     return reduce(join, (cells, framed[2:, 1:-1], framed[:-2, 1:-1], framed[1:-1, 2:], framed[1:-1, :-2]))
 
 
-def _at(yields: _Yields, row: Array, col: Array) -> _Yields:
+def _pick_cell(yields: _Yields, row: Array, col: Array) -> _Yields:
     here = (jnp.arange(SIZE)[:, None] == row) & (jnp.arange(SIZE) == col)
     return _Yields(*(jnp.where(here, words, 0).sum(dtype=jnp.uint32) for words in yields))
 
 
-def _credits(resources: Array) -> Array:
+def _unpack_credits(resources: Array) -> Array:
     return (resources & ((1 << _RESOURCE_BITS) - 1)).astype(jnp.int32)
 
 
-def _energy(resources: Array) -> Array:
+def _unpack_energy(resources: Array) -> Array:
     return (resources >> _RESOURCE_BITS).astype(jnp.int32)
 
 
 @partial(jax.jit, static_argnames="rules")
-def _yield_on(state: EnvState, row: Array, col: Array, rules: Rules) -> SiphonYield:
-    found = _at(_yields(state, rules), row, col)
+def _compute_yield_on(state: EnvState, row: Array, col: Array, rules: Rules) -> SiphonYield:
+    found = _pick_cell(_compute_yields(state, rules), row, col)
     counts = (found.points >> (_COUNT_BITS * jnp.arange(_POINTS, dtype=jnp.uint32))) & ((1 << _COUNT_BITS) - 1)
     blocks = jnp.cumsum(counts[::-1])  # how many of 9 points, of 8 or more, …
     points = (blocks > jnp.arange(_REACH)[:, None]).sum(axis=1, dtype=jnp.int32)
     programs = (found.programs >> jnp.arange(len(PROGRAMS), dtype=jnp.uint32)) & 1 != 0
-    return SiphonYield(_credits(found.resources), _energy(found.resources), points, programs)
+    return SiphonYield(_unpack_credits(found.resources), _unpack_energy(found.resources), points, programs)
 
 
 @partial(jax.jit, static_argnames="rules")
-def _optimality(state: EnvState, rules: Rules) -> Optimality:
-    yields = _yields(state, rules)
-    own = _at(yields, state.player.row, state.player.col)
-    credits, energy = _credits(yields.resources), _energy(yields.resources)
-    own_credits, own_energy = _credits(own.resources), _energy(own.resources)
+def _check_optimality(state: EnvState, rules: Rules) -> Optimality:
+    yields = _compute_yields(state, rules)
+    own = _pick_cell(yields, state.player.row, state.player.col)
+    credits, energy = _unpack_credits(yields.resources), _unpack_energy(yields.resources)
+    own_credits, own_energy = _unpack_credits(own.resources), _unpack_energy(own.resources)
     same = (yields.points == own.points) & (yields.programs == own.programs)
     if rules.siphon_candidates == "same_blocks":
-        same &= _same_blocks(state) | ((own.points == 0) & (own.programs == 0))
+        same &= _find_same_blocks(state) | ((own.points == 0) & (own.programs == 0))
     # Where a block is the yield is nothing, so such a cell never has more.
     better = same & (credits >= own_credits) & (energy >= own_energy) & (yields.resources != own.resources)
     return Optimality(
@@ -152,9 +152,9 @@ def _optimality(state: EnvState, rules: Rules) -> Optimality:
     )
 
 
-def _same_blocks(state: EnvState) -> Array:
+def _find_same_blocks(state: EnvState) -> Array:
     """Return the cells from which every block that the player could siphon is in reach."""
     grid, player = state.grid, state.player
     away = jnp.abs(jnp.arange(SIZE)[:, None] - player.row) + jnp.abs(jnp.arange(SIZE) - player.col)
     blocks = ((away <= 1) & (grid.block_kind != NO_BLOCK) & ~grid.siphoned).astype(jnp.int32)
-    return _reached(blocks, add) == blocks.sum()
+    return _join_reached(blocks, add) == blocks.sum()

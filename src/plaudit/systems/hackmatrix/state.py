@@ -9,9 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from plaudit.errors import OutOfRange, WrongType
-from plaudit.systems.hackmatrix.history import History, Snapshot
-from plaudit.systems.hackmatrix.leaves import Leaf, Tree, leaf, tree
-from plaudit.systems.hackmatrix.parts import (
+from plaudit.systems.hackmatrix.pytree_fields import (
+    ArrayField,
+    StatePart,
+    array_field,
+    pack_fields,
+    register_pytree,
+    unpack_fields,
+)
+from plaudit.systems.hackmatrix.rules import CELLS, PROGRAMS, SIZE, SLOTS, SNAPSHOTS, interval_of
+from plaudit.systems.hackmatrix.state_parts import (
     Before,
     Enemies,
     Enemy,
@@ -22,7 +29,6 @@ from plaudit.systems.hackmatrix.parts import (
     data_block,
     program_block,
 )
-from plaudit.systems.hackmatrix.rules import PROGRAMS, SIZE, interval_of
 
 __all__ = [
     "Before",
@@ -32,18 +38,71 @@ __all__ = [
     "Grid",
     "History",
     "Player",
+    "Snapshot",
     "Transmission",
     "Transmissions",
     "data_block",
     "program_block",
 ]
 
+Array = jax.Array
+
 _LAST = SIZE - 1
+_PLAYER_FIELDS = [each.name for each in dataclasses.fields(Player)]
+_LIST_WORDS = CELLS + 2 * SLOTS
+_SNAPSHOT_WORDS = _LIST_WORDS + len(_PLAYER_FIELDS) + 5
 
 
-@tree
+@register_pytree
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class EnvState(Tree):
+class Snapshot(StatePart):
+    """What UNDO restores."""
+
+    player: Player
+    turn: Array
+    owned: Array
+    enemies: Enemies
+    transmissions: Transmissions
+    grid: Grid
+    show: Array
+    calm: Array
+    atk_uses: Array
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class History(StatePart):
+    """The newest snapshots, in a ring: the oldest is lost when there are more than `SNAPSHOTS`."""
+
+    count: ArrayField = array_field(0, np.int32)
+    newest: ArrayField = array_field(0, np.int32)
+    ring: ArrayField = array_field(0, np.uint32, (SNAPSHOTS, _SNAPSHOT_WORDS))
+
+    def push(self, snapshot: Snapshot, when: Array) -> "History":
+        """Return the history with one more snapshot, where `when` holds."""
+        newest = jnp.where(when, (self.newest + 1) % SNAPSHOTS, self.newest)
+        where = jnp.where(when, newest, SNAPSHOTS)  # out of the ring: nothing is written
+        return History(
+            count=jnp.where(when, jnp.minimum(self.count + 1, SNAPSHOTS), self.count),
+            newest=newest,
+            ring=self.ring.at[where].set(_pack_snapshot(snapshot), mode="drop"),
+        )
+
+    def pop(self, when: Array) -> "History":
+        """Return the history without the newest snapshot, where `when` holds."""
+        return self.replace(
+            count=jnp.where(when, jnp.maximum(self.count - 1, 0), self.count),
+            newest=jnp.where(when, (self.newest - 1) % SNAPSHOTS, self.newest),
+        )
+
+    def latest(self) -> Snapshot:
+        """Return the newest snapshot; what it holds means nothing while `count` is 0."""
+        return _unpack_snapshot(self.ring[self.newest])
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EnvState(StatePart):
     """A game between two steps. What is not given is an empty board in the bottom left corner, exit at the top right.
 
     >>> EnvState(player=Player(hp=2), enemies=Enemies.of(Enemy("virus", 0, 3))).enemies.count.item()
@@ -55,22 +114,22 @@ class EnvState(Tree):
     """By default an empty board with its exit at `exit_row`, `exit_col`."""
     enemies: Enemies = dataclasses.field(default_factory=Enemies)
     transmissions: Transmissions = dataclasses.field(default_factory=Transmissions)
-    stage: Leaf = leaf(1, np.int32)
+    stage: ArrayField = array_field(1, np.int32)
     """From 1 to 8. A state in which the game is won may also say 9."""
-    turn: Leaf = leaf(0, np.int32)
-    owned: Leaf = leaf(False, np.bool_, (len(PROGRAMS),))
-    show: Leaf = leaf(False, np.bool_)
-    calm: Leaf = leaf(False, np.bool_)
-    step_active: Leaf = leaf(False, np.bool_)
-    atk_uses: Leaf = leaf(0, np.int32)
-    exit_row: Leaf = leaf(None, np.int32, high=_LAST)
-    exit_col: Leaf = leaf(None, np.int32, high=_LAST)
+    turn: ArrayField = array_field(0, np.int32)
+    owned: ArrayField = array_field(False, np.bool_, (len(PROGRAMS),))
+    show: ArrayField = array_field(False, np.bool_)
+    calm: ArrayField = array_field(False, np.bool_)
+    step_active: ArrayField = array_field(False, np.bool_)
+    atk_uses: ArrayField = array_field(0, np.int32)
+    exit_row: ArrayField = array_field(None, np.int32, high=_LAST)
+    exit_col: ArrayField = array_field(None, np.int32, high=_LAST)
     """By default where the board has its exit."""
-    interval: Leaf = leaf(interval_of(1), np.int32)
-    next_task: Leaf = leaf(interval_of(1), np.int32)
+    interval: ArrayField = array_field(interval_of(1), np.int32)
+    next_task: ArrayField = array_field(interval_of(1), np.int32)
     """The first stage's, whatever `stage` is."""
-    pending: Leaf = leaf(0, np.int32)
-    steps: Leaf = leaf(0, np.int32)
+    pending: ArrayField = array_field(0, np.int32)
+    steps: ArrayField = array_field(0, np.int32)
     """Steps of this game so far."""
     history: History = dataclasses.field(default_factory=History)
     before: Before = None  # type: ignore[assignment]
@@ -81,7 +140,7 @@ class EnvState(Tree):
         for name, kind in _PARTS.items():
             if given[name] is not None and not isinstance(given[name], kind):
                 raise WrongType(f"EnvState({name}=…) is a {type(given[name]).__name__}; a {kind.__name__} is needed.")
-        row, col = _exit(given["grid"], given["exit_row"], given["exit_col"])
+        row, col = _find_exit(given["grid"], given["exit_row"], given["exit_col"])
         object.__setattr__(self, "exit_row", row)
         object.__setattr__(self, "exit_col", col)
         super().__post_init__()
@@ -108,7 +167,7 @@ _PARTS = {
 }
 
 
-def _exit(grid: Grid | None, row: Any, col: Any) -> tuple[Any, Any]:
+def _find_exit(grid: Grid | None, row: Any, col: Any) -> tuple[Any, Any]:
     """Return where the exit is: where it is said to be, else where the board has it, else at the top right."""
     if grid is None:
         return _LAST if row is None else row, _LAST if col is None else col
@@ -119,3 +178,30 @@ def _exit(grid: Grid | None, row: Any, col: Any) -> tuple[Any, Any]:
     if plain and 0 <= row < SIZE and 0 <= col < SIZE and not bool(grid.exit[..., row, col].all()):
         raise OutOfRange(f"exit_row={row}, exit_col={col}: the board that was given has its exit elsewhere.")
     return row, col
+
+
+def _pack_snapshot(snapshot: Snapshot) -> Array:
+    """Return a snapshot as words, so that keeping it is one write."""
+    programs = (snapshot.owned.astype(jnp.uint32) << jnp.arange(len(PROGRAMS), dtype=jnp.uint32)).sum(dtype=jnp.uint32)
+    numbers = [*(getattr(snapshot.player, name) for name in _PLAYER_FIELDS), snapshot.turn, programs]
+    numbers += [snapshot.enemies.count, snapshot.transmissions.count]
+    numbers += [snapshot.atk_uses << 2 | snapshot.show << 1 | snapshot.calm]
+    lists = [pack_fields(part).reshape(-1) for part in (snapshot.grid, snapshot.enemies, snapshot.transmissions)]
+    return jnp.concatenate([*lists, jnp.stack([number.astype(jnp.uint32) for number in numbers])])
+
+
+def _unpack_snapshot(words: Array) -> Snapshot:
+    grid, enemies, transmissions = words[:CELLS], words[CELLS : CELLS + SLOTS], words[CELLS + SLOTS : _LIST_WORDS]
+    numbers = [words[place].astype(jnp.int32) for place in range(_LIST_WORDS, _SNAPSHOT_WORDS)]
+    *player, turn, programs, enemy_count, transmission_count, rest = numbers
+    return Snapshot(
+        player=Player(**dict(zip(_PLAYER_FIELDS, player, strict=True))),
+        turn=turn,
+        owned=programs >> jnp.arange(len(PROGRAMS)) & 1 != 0,
+        enemies=unpack_fields(Enemies, enemies, count=enemy_count),
+        transmissions=unpack_fields(Transmissions, transmissions, count=transmission_count),
+        grid=unpack_fields(Grid, grid.reshape((SIZE, SIZE))),
+        show=rest & 2 != 0,
+        calm=rest & 1 != 0,
+        atk_uses=rest >> 2,
+    )

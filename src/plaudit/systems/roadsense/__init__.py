@@ -7,15 +7,15 @@ import typing
 
 from plaudit.errors import MissingExtra
 from plaudit.systems.roadsense.action_applicator import ActionApplicator
-from plaudit.systems.roadsense.drive import episode
+from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.hazard import HAZARDS, Hazard
-from plaudit.systems.roadsense.measured import Measured
+from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.observation_builder import ObservationBuilder
 from plaudit.systems.roadsense.radio import PARAMETERS as RADIOS
 from plaudit.systems.roadsense.radio import RadioParameters
 from plaudit.systems.roadsense.reward_calculator import RewardCalculator
 from plaudit.systems.roadsense.scenario import SCENARIOS, Scenario
-from plaudit.systems.roadsense.versions import VERSIONS, reward, version
+from plaudit.systems.roadsense.versions import VERSIONS, episode, reward, version
 from plaudit.systems.roadsense.world import CarModel, CarState
 
 if typing.TYPE_CHECKING:
@@ -30,12 +30,13 @@ __all__ = [
     "CarModel",
     "CarState",
     "Hazard",
-    "Measured",
+    "Measurement",
     "ObservationBuilder",
     "RadioParameters",
     "RewardCalculator",
     "RoadSenseEnv",
     "Scenario",
+    "SimulatorError",
     "episode",
     "reward",
     "version",

@@ -4,7 +4,7 @@ import math
 from typing import Any, Literal, Protocol, get_args
 
 from plaudit.errors import DefinitionError, NotFinite, OutOfRange, WrongType
-from plaudit.systems.roadsense.facts import BRAKE
+from plaudit.systems.roadsense.fields import BRAKE
 from plaudit.systems.roadsense.world import STEP
 
 Actions = Literal["discrete", "continuous"]
@@ -33,7 +33,7 @@ class Vehicle(Protocol):
 
 
 class ActionApplicator:
-    """Drives a car by actions and tells how hard it really braked, in m/s².
+    """Drives a car by actions and returns how hard it really braked, in m/s².
 
     The actions Maintain, Caution, Brake and Emergency command 0, 0.5, 2.0 and 4.5 m/s²; a continuous one, from 0 to 1,
     commands up to 8 m/s², and next to 0 lets the car follow by itself.
@@ -61,8 +61,8 @@ class ActionApplicator:
     def apply(self, action: Any) -> float:
         """Drive one step and return how hard the car braked: 0 where it was let follow by itself."""
         if self._discrete:
-            return self._brake(self._drops[self.checked(action)])
-        level = self.checked(action)
+            return self._brake(self._drops[self.validate(action)])
+        level = self.validate(action)
         if level > RELEASE:
             return self._brake(HARDEST * level * STEP)
         if self.holding:
@@ -70,9 +70,9 @@ class ActionApplicator:
         self._vehicle.drive(RELEASED)
         return 0.0
 
-    def checked(self, action: Any) -> Any:
+    def validate(self, action: Any) -> Any:
         """Return an action as a plain number; an error where it is none, or out of range."""
-        return _choice(action) if self._discrete else _level(action)
+        return _parse_choice(action) if self._discrete else _parse_level(action)
 
     def _brake(self, drop: float) -> float:
         before = self._vehicle.speed
@@ -82,8 +82,8 @@ class ActionApplicator:
         return round(braked, DIGITS)
 
 
-def _choice(action: Any) -> int:
-    """Return one of the four actions as a whole number."""
+def _parse_choice(action: Any) -> int:
+    """Return one of the four actions as an integer."""
     if type(action) is int and 0 <= action < len(BRAKE):
         return action
     try:
@@ -91,13 +91,13 @@ def _choice(action: Any) -> int:
     except ValueError:
         whole = action
     if isinstance(whole, bool) or not isinstance(whole, int | float) or whole != whole // 1:
-        raise WrongType(f"action {action!r:.60}: one of the whole numbers 0 to {len(BRAKE) - 1} is needed.")
+        raise WrongType(f"action {action!r:.60}: one of the integers 0 to {len(BRAKE) - 1} is needed.")
     if not 0 <= whole < len(BRAKE):
         raise OutOfRange(f"action {whole!r:.60}: it is 0 (Maintain), 1 (Caution), 2 (Brake) or 3 (Emergency).")
     return int(whole)
 
 
-def _level(action: Any) -> float:
+def _parse_level(action: Any) -> float:
     """Return how hard a continuous action brakes, from 0 to 1."""
     try:
         level = action.item() if hasattr(action, "item") else action
@@ -106,7 +106,7 @@ def _level(action: Any) -> float:
         if isinstance(level, bool | str | bytes):
             raise TypeError
         level = float(level)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer that no float can hold
         level = math.inf
     except (TypeError, ValueError):
         raise WrongType(f"action {action!r:.60}: one number from 0 to 1 is needed.") from None

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from plaudit.errors import SimulatorError
 from plaudit.systems.roadsense.action_applicator import RELEASED
-from plaudit.systems.roadsense.hazard import Hazard, HazardInjector
-from plaudit.systems.roadsense.observation_builder import NOBODY, sighted
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.hazard import Hazard
+from plaudit.systems.roadsense.hazard_injector import HazardInjector
+from plaudit.systems.roadsense.observation_builder import NOBODY, build_sighting
 from plaudit.systems.roadsense.sumo import Command, Simulation, speed_mode
 from plaudit.systems.roadsense.world import EGO, CarState, World
 
@@ -57,10 +58,10 @@ class Convoy:
 
     def is_settling(self, rolled: int) -> bool:
         """Return whether it is worth waiting for more room ahead, after `rolled` steps before the episode."""
-        return self.rolled < rolled + SETTLING and self.distance() <= CLOSE
+        return self.rolled < rolled + SETTLING and self.measure_distance() <= CLOSE
 
-    def endanger(self, hazard: Hazard, rng: np.random.Generator) -> None:
-        """Say which hazard the episode will have."""
+    def set_hazard(self, hazard: Hazard, rng: np.random.Generator) -> None:
+        """Choose the hazard of the episode."""
         self.hazard = HazardInjector()
         self.hazard.reset(hazard, rng, EGO)
 
@@ -73,14 +74,14 @@ class Convoy:
         """Command a speed to the driven car for one step, or nothing if it is negative; return its speed after it."""
         assert self.ego is not None  # the environment ends an episode without one
         before = self.ego
-        commands = self.hazard.commands(self.step, self.cars, before)
+        commands = self.hazard.next_commands(self.step, self.cars, before)
         if speed != self._commanded:  # a command holds until another one comes
             commands += self._command(speed)
         after = self._advance(commands)
         return before.speed if after is None else after.speed
 
     def _command(self, speed: float) -> list[Command]:
-        """Return what tells the driven car its speed; one that follows by itself checks all, as the others do."""
+        """Return the commands that set the driven car's speed; one that follows by itself checks everything."""
         commands: list[Command] = [("speed", EGO, speed)]
         if (speed < 0) != (self._commanded < 0):
             commands.append(("speed_mode", EGO, speed_mode.ORIGIN if speed < 0 else self._mode))
@@ -96,8 +97,8 @@ class Convoy:
         self.time += 100.0
         return self.ego
 
-    def distance(self) -> float:
+    def measure_distance(self) -> float:
         """Return how far it is to the nearest car ahead in truth, whatever the radio says; inf where there is none."""
         others = self.cars.copy()
         ego = others.pop(EGO, None)
-        return NOBODY.distance if ego is None else sighted(ego, others).distance
+        return NOBODY.distance if ego is None else build_sighting(ego, others).distance

@@ -1,7 +1,7 @@
 """The convoy as a Gymnasium environment on SUMO. Importing this registers `plaudit/RoadSense-v0`."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -10,26 +10,30 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils import EzPickle
 
-from plaudit.adapters.samples import components
-from plaudit.errors import DefinitionError, SimulatorError
+from plaudit.adapters.components import list_components
+from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.reward.reward import Reward
-from plaudit.systems.roadsense import asked
 from plaudit.systems.roadsense.action_applicator import ActionApplicator, Actions, Charge, Scale
 from plaudit.systems.roadsense.convoy import Convoy
-from plaudit.systems.roadsense.ears import Ears
-from plaudit.systems.roadsense.hazard import Hazard, HazardInjector, hazard_named, told
-from plaudit.systems.roadsense.measured import Measured, action_of, scorer_of
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.hazard import Hazard, find_hazard
+from plaudit.systems.roadsense.hazard_injector import HazardInjector, describe_hazard
+from plaudit.systems.roadsense.measurement import Measurement, build_scorer, find_nearest_action
 from plaudit.systems.roadsense.observation_builder import Kind, ObservationBuilder
-from plaudit.systems.roadsense.radio import RadioParameters, Transport
-from plaudit.systems.roadsense.radio import radio as radio_named
-from plaudit.systems.roadsense.scenario import SEEDS, Scenario, scenario_named
-from plaudit.systems.roadsense.sumo import Binding, road, simulation
+from plaudit.systems.roadsense.radio import RadioParameters, Transport, build_radio
+from plaudit.systems.roadsense.receiver import Receiver
+from plaudit.systems.roadsense.scenario import SEEDS, Scenario, find_scenario
+from plaudit.systems.roadsense.sumo import Binding, build_simulation, find_road, speed_mode
+from plaudit.systems.roadsense.validate import validate_count
+from plaudit.systems.roadsense.versions import version
 from plaudit.systems.roadsense.world import COLLISION, CarState
 
 if TYPE_CHECKING:
     from plaudit.systems.roadsense.pictures.frame import Frame
 
 ID = "plaudit/RoadSense-v0"
+RESET_OPTIONS = ("scenario", "hazard")
+"""What `reset` takes as options, for one episode."""
 
 Outcome = tuple[Any, float, bool, bool, dict[str, Any]]
 
@@ -48,7 +52,7 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 10}  # noqa: RUF012 - Gymnasium's own way
 
-    measured: Measured
+    measured: Measurement
     """What the reward could read in the last step."""
 
     def __init__(
@@ -73,20 +77,20 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
     ) -> None:
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         EzPickle.__init__(self, **given)  # a copy is made anew, and begins an episode of its own
-        self.render_mode = asked.render_mode(render_mode, self.metadata["render_modes"])
-        self.reward = asked.reward_for(reward, actions)
-        self._score = scorer_of(self.reward)
-        self._scenario, self._hazard = scenario_named(scenario), hazard_named(hazard)
+        self.render_mode = _validate_render_mode(render_mode, self.metadata["render_modes"])
+        self.reward = _find_reward(reward, actions)
+        self._score = build_scorer(self.reward)
+        self._scenario, self._hazard = find_scenario(scenario), find_hazard(hazard)
         self._randomise = randomise
-        self._limit, self._warmup = asked.count("limit", limit, 1), asked.count("warmup", warmup, 0)
-        self._hold_after = None if hold_after is None else asked.count("hold_after", hold_after, 0)
-        air = radio_named(radio, transport=transport, randomised=randomise)
+        self._limit, self._warmup = validate_count("limit", limit, 1), validate_count("warmup", warmup, 0)
+        self._hold_after = None if hold_after is None else validate_count("hold_after", hold_after, 0)
+        air = build_radio(radio, transport=transport, randomised=randomise)
         kind = observation if observation is not None else "vector" if actions == "discrete" else "dict"
         self._builder = ObservationBuilder(kind, peers=self._scenario.ids[1:])
         window = self.render_mode == "human"
-        self._simulation = simulation("traci" if window else binding, gui=window)
-        self._convoy = Convoy(self._simulation, mode=asked.mode_for(scale, assist))
-        self._ears = Ears(self._convoy, air)
+        self._simulation = build_simulation("traci" if window else binding, gui=window)
+        self._convoy = Convoy(self._simulation, mode=_choose_speed_mode(scale, assist))
+        self._receiver = Receiver(self._convoy, air)
         self._applicator = ActionApplicator(self._convoy, actions=actions, scale=scale, charge=charge)
         self._discrete = actions == "discrete"
         self.observation_space = self._builder.space
@@ -95,9 +99,9 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         self._running = False
         self._total, self._terms = 0.0, dict[str, float]()
         self._sums: dict[str, float] = {}
-        self._keys = {name: f"reward_{name}" for name in components(self.reward)}
+        self._keys = {name: f"reward_{name}" for name in list_components(self.reward)}
         self._news: tuple[object, ...] = ()
-        self._hazard_told: dict[str, Any] = {}
+        self._hazard_info: dict[str, Any] = {}
 
     # -- Gymnasium ------------------------------------------------------------------------------------------------
 
@@ -105,24 +109,24 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         """Begin an episode, with the same seed the same one; `options` may have a `scenario` and a `hazard` for it."""
         super().reset(seed=seed)
         self._running = False
-        convoy, ears, hazard = self._convoy, self._ears, self._begin(asked.options(options))
-        ears.listen()
+        convoy, receiver, hazard = self._convoy, self._receiver, self._begin(_validate_options(options))
+        receiver.listen()
         while self._warmup and (convoy.rolled < self._warmup or convoy.is_settling(self._warmup)):
             convoy.roll()
-            ears.listen()
-        convoy.endanger(hazard, self._chance())
+            receiver.listen()
+        convoy.set_hazard(hazard, self._spawn_generator())
         self._applicator.holding = False
         self._total, self._terms, self._sums = 0.0, {}, dict.fromkeys(self._keys, 0.0)
         assert convoy.ego is not None
         self._running = True
-        self.measured = ears.measured(0, 0.0)
-        return self._observe(convoy.ego), self._told()
+        self.measured = receiver.measure(0, 0.0)
+        return self._observe(convoy.ego), self._build_info()
 
     def step(self, action: Any) -> Outcome:
         """Drive for 0.1 s."""
         if not self._running:
             raise ResetNeeded("the episode is over, or none has begun: call reset().")
-        convoy, ears, given = self._convoy, self._ears, self._applicator.checked(action)
+        convoy, receiver, given = self._convoy, self._receiver, self._applicator.validate(action)
         before = convoy.ego
         assert before is not None
         if self._hold_after is not None:
@@ -136,13 +140,13 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         ego = convoy.ego
         if ego is None:
             return self._cut_off(before, "ego route ended")
-        ears.listen()
-        self.measured = ears.measured(given if self._discrete else action_of(deceleration), deceleration)
+        receiver.listen()
+        self.measured = receiver.measure(given if self._discrete else find_nearest_action(deceleration), deceleration)
         self._total, self._terms = total, terms = self._score(self.measured)
-        terminated = ears.true_distance < COLLISION
+        terminated = receiver.true_distance < COLLISION
         truncated = not terminated and convoy.step >= self._limit
-        info = self._told()
-        self._account(terms, info)
+        info = self._build_info()
+        self._add_rewards(terms, info)
         info["reward_total"] = total
         info["collision"] = terminated
         if truncated:
@@ -156,9 +160,9 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         """Return a picture of the convoy from above; None in no mode, and where SUMO's own window shows it."""
         if self.render_mode != "rgb_array":
             return None
-        from plaudit.systems.roadsense.pictures import top_view, zones_of
+        from plaudit.systems.roadsense.pictures import draw_top_view, find_zones
 
-        return top_view(self.frame, road=road(self._network).shape, zones=zones_of(self.reward))
+        return draw_top_view(self.frame, road=find_road(self._network).shape, zones=find_zones(self.reward))
 
     def close(self) -> None:
         """End the simulator; a second call does nothing."""
@@ -175,14 +179,14 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
     @property
     def true_distance(self) -> float:
         """Metres to the nearest car ahead in truth, whatever the radio says."""
-        return self._ears.true_distance
+        return self._receiver.true_distance
 
     @property
     def frame(self) -> "Frame":
         """The last step, for a picture; of an episode that was cut off, the last one that was measured."""
         from plaudit.systems.roadsense.pictures.frame import Frame
 
-        convoy, heard = self._convoy, frozenset(self._ears.heard)
+        convoy, heard = self._convoy, frozenset(self._receiver.heard)
         if not convoy.seen:
             raise ResetNeeded("there is nothing to see yet: call reset().")
         return Frame(convoy.step, convoy.seen, self.measured, self._terms, self._total, convoy.hazard.source, heard)
@@ -191,47 +195,47 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
 
     def _begin(self, options: Mapping[str, Any]) -> Hazard:
         """Put the cars of an episode on the road and return its hazard."""
-        hazard = hazard_named(options.get("hazard", self._hazard))
-        convoy = scenario_named(options.get("scenario", self._scenario))
+        hazard = find_hazard(options.get("hazard", self._hazard))
+        convoy = find_scenario(options.get("scenario", self._scenario))
         if self._randomise and "scenario" not in options:
-            convoy = convoy.drawn(self.np_random)
+            convoy = convoy.sample(self.np_random)
         if self._builder.kind == "vector" and convoy.peers > len(self._builder.peers):
             raise DefinitionError(
                 f"a scenario with {convoy.peers} peers does not fit an observation of {len(self._builder.peers)}; "
                 f"make the environment with it, or with observation='dict'."
             )
         self._network = convoy.network
-        self._ears.reset(self._chance())
-        self._convoy.begin(convoy.world(int(self.np_random.integers(SEEDS))))
+        self._receiver.reset(self._spawn_generator())
+        self._convoy.begin(convoy.build_world(int(self.np_random.integers(SEEDS))))
         return hazard
 
-    def _chance(self) -> np.random.Generator:
+    def _spawn_generator(self) -> np.random.Generator:
         """Return a generator of its own, so that what one part draws does not change what another one does."""
         return np.random.default_rng(int(self.np_random.integers(2**63)))
 
     def _observe(self, ego: CarState) -> Any:
-        return self._builder.build(ego, self._ears.heard, braking=self._ears.warned.fading)
+        return self._builder.build(ego, self._receiver.heard, braking=self._receiver.warnings.fading)
 
-    def _told(self) -> dict[str, Any]:
-        """Return what is told of a step, whatever it earned."""
+    def _build_info(self) -> dict[str, Any]:
+        """Return the `info` of a step, but for what it earned."""
         convoy = self._convoy
         return {
             "step": convoy.step,
             "simulation_time": convoy.time / 1000.0,
             "ego_speed": self.measured.ego_speed,
-            **self._ears.told(),
-            **self._told_of_hazard(convoy.hazard),
+            **self._receiver.describe(),
+            **self._describe_hazard(convoy.hazard),
         }
 
-    def _told_of_hazard(self, hazard: HazardInjector) -> dict[str, Any]:
-        """Return what is told of the hazard, made anew only when there is news of it."""
+    def _describe_hazard(self, hazard: HazardInjector) -> dict[str, Any]:
+        """Return what `info` has of the hazard, built anew only when there is news of it."""
         news = (hazard, hazard.trigger_result, hazard.resolved)
         if news != self._news:
-            self._news, self._hazard_told = news, told(hazard)
-        return self._hazard_told
+            self._news, self._hazard_info = news, describe_hazard(hazard)
+        return self._hazard_info
 
-    def _account(self, terms: dict[str, float], info: dict[str, Any]) -> None:
-        """Add what a step earned to the sums of the episode and to what is told of it."""
+    def _add_rewards(self, terms: dict[str, float], info: dict[str, Any]) -> None:
+        """Add what a step earned to the sums of the episode and to `info`."""
         sums, keys = self._sums, self._keys
         for name, value in terms.items():
             sums[name] += value
@@ -241,14 +245,52 @@ class RoadSenseEnv(gymnasium.Env[Any, Any], EzPickle):
         info["deceleration"] = self.measured.deceleration
 
     def _cut_off(self, ego: CarState, reason: str) -> Outcome:
-        """End an episode in a step that nothing was measured in: it earns nothing, and tells what the last one told."""
+        """End an episode in a step without a measurement: it earns nothing, and `info` is that of the last step."""
         self._running = False
         self._total, self._terms = 0.0, {}
-        info = self._told()
-        self._account({}, info)
+        info = self._build_info()
+        self._add_rewards({}, info)
         info |= {"reward_total": 0.0, "collision": False, "truncated_reason": reason}
         info["episode_reward_components"] = dict(self._sums)
         return self._observe(ego), 0.0, False, True, info
+
+
+def _find_reward(given: Any, actions: Actions) -> Reward:
+    """Return a reward, or the version that goes by a name; where neither is given, the first that fits the actions."""
+    if isinstance(given, Reward):
+        return given
+    if given is None:
+        return version("R0" if actions == "discrete" else "R8")
+    if not isinstance(given, str):
+        raise DefinitionError(f"reward={given!r:.60}: give the name of a version, or a Reward.")
+    return version(given)
+
+
+def _choose_speed_mode(scale: Scale, assist: bool | None) -> int:
+    """Return the speed mode: what SUMO is to check of a command."""
+    if scale == "per_step":
+        if assist is False:
+            raise DefinitionError("scale='per_step' asks for 45 m/s² and lives by what SUMO allows: leave assist on.")
+        return speed_mode.ORIGIN
+    return speed_mode.ASSISTED if assist else speed_mode.EXACT
+
+
+def _validate_options(given: Any) -> Mapping[str, Any]:
+    """Return the options of `reset`; an error where there is no such option."""
+    if given is not None and not isinstance(given, Mapping):
+        raise DefinitionError(f"reset(options={given!r:.60}): options are a mapping, such as {{'hazard': 'certain'}}.")
+    for name in given or {}:
+        if name not in RESET_OPTIONS:
+            near = did_you_mean(str(name), RESET_OPTIONS)
+            raise DefinitionError(f"reset(options=…) has no option {name!r}, only {' and '.join(RESET_OPTIONS)}.{near}")
+    return given or {}
+
+
+def _validate_render_mode(given: str | None, known: Sequence[str]) -> str | None:
+    """Return a way to render, or None."""
+    if given is not None and given not in known:
+        raise DefinitionError(f"render_mode={given!r}: it is {' or '.join(map(repr, known))}, or None.")
+    return given
 
 
 if ID not in gymnasium.registry:

@@ -1,6 +1,9 @@
-"""What the versions of the convoy reward read."""
+"""What the versions of the convoy reward read, and what is true of every step, whatever the policy does."""
 
-from plaudit import Field
+from plaudit import Field, fact
+
+BRAKE = (0.0, 0.5, 2.0, 4.5)
+"""How hard each action brakes, in m/s²: Maintain, Caution, Brake, Emergency."""
 
 DISTANCE = Field(
     "distance",
@@ -39,3 +42,9 @@ PEER_WARNED_EVER = Field(
 WARNED_FADING = Field(
     "braking_received", low=0, high=1, role="state", doc="1 when a peer in front warns, then × 0.95 in every step."
 )
+
+
+@fact
+def brakes(action: int, deceleration: float) -> bool:
+    """Each action brakes at its own rate: 0, 0.5, 2 or 4.5 m/s²."""
+    return deceleration == BRAKE[action]

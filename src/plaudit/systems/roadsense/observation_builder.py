@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from plaudit.errors import DefinitionError, MissingExtra, NotFinite, did_you_mean
-from plaudit.systems.roadsense.radio.message import STALE
-from plaudit.systems.roadsense.world import CarState
+from plaudit.systems.roadsense.world import STALE, CarState
 
 if TYPE_CHECKING:
     from gymnasium import spaces
@@ -30,11 +29,12 @@ ROOM = 8
 _NEAR = 1e-6
 
 
-def forward(ego: CarState, car: CarState) -> float:
+def measure_forward(ego: CarState, car: CarState) -> float:
     """Return how far ahead of `ego` a car is along its heading, in metres; negative behind it, 0 right beside it.
 
     >>> ego = CarState(0.0, 0.0, 15.0, 0.0, 90.0)  # bound east
-    >>> forward(ego, CarState(30.0, 4.0, 15.0, 0.0, 90.0)), forward(ego, CarState(0.0, 50.0, 15.0, 0.0, 90.0))
+    >>> beside, ahead = CarState(0.0, 50.0, 15.0, 0.0, 90.0), CarState(30.0, 4.0, 15.0, 0.0, 90.0)
+    >>> measure_forward(ego, ahead), measure_forward(ego, beside)
     (30.0, 0.0)
     """
     angle = radians(ego.heading)
@@ -64,11 +64,11 @@ NOBODY = Sighting(inf, 0.0, None, False, False, False, 0)
 """What is sighted where nobody is heard."""
 
 
-def sighted(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
+def build_sighting(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
     """Return what `ego` makes of its messages. Ahead is where the heading points, heading 0 is north, clockwise.
 
     >>> ego = CarState(0.0, 0.0, 15.0, 0.0, 0.0)
-    >>> sighted(ego, {"V002": CarState(0.0, 30.0, 12.0, -3.0, 0.0, age=4.0)})
+    >>> build_sighting(ego, {"V002": CarState(0.0, 30.0, 12.0, -3.0, 0.0, age=4.0)})
     Sighting(distance=30.0, closing_rate=3.0, nearest='V002', peer_braking=True, braking_peer=True,
         fresh_braking=True, hearing=1)
     """
@@ -85,7 +85,7 @@ def sighted(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
         dx, dy = px - x, py - y
         along, across = dx * east + dy * north, dx * north - dy * east
         if not isfinite(along + across + peer_speed + acceleration):
-            raise _not_finite(ego, source, messages[source])
+            raise _not_finite_error(ego, source, messages[source])
         if along > _NEAR:
             away = hypot(dx, dy)
             if away < closest:
@@ -99,7 +99,7 @@ def sighted(ego: CarState, messages: Mapping[str, CarState]) -> Sighting:
     return tuple.__new__(Sighting, (closest, closing, nearest, peer_braking, braking_peer, fresh_braking, hearing))
 
 
-def _not_finite(ego: CarState, source: str, message: CarState) -> NotFinite:
+def _not_finite_error(ego: CarState, source: str, message: CarState) -> NotFinite:
     return NotFinite(
         f"the message of {source!r} cannot be placed: {message}\nfor a car that is at {ego}.\n"
         "All numbers of both must be finite."
@@ -133,17 +133,17 @@ class ObservationBuilder:
         self.peers = tuple(peers)
         self._low, self._high = np.array(_OWN + _PEER * len(self.peers), np.float32).T.copy()
         self._pack = Struct(f"{len(self._low)}f").pack
-        self._build = self._vector if kind == "vector" else self._dict
+        self._build = self._build_vector if kind == "vector" else self._build_dict
 
     def distance(self, ego: CarState, messages: Mapping[str, CarState]) -> float:
         """Return the metres to the nearest car ahead that is heard; inf where there is none."""
-        return sighted(ego, messages).distance
+        return build_sighting(ego, messages).distance
 
     def build(self, ego: CarState, messages: Mapping[str, CarState], *, braking: float = 0.0) -> Any:
         """Return what the policy sees; `braking` is the fading signal of a warning."""
         return self._build(ego, messages, braking)
 
-    def _vector(self, ego: CarState, messages: Mapping[str, CarState], braking: float) -> Array:
+    def _build_vector(self, ego: CarState, messages: Mapping[str, CarState], braking: float) -> Array:
         x, y, speed, _, _, _, _ = ego
         seen, odd = [speed / 30.0], speed > _FASTEST
         for name in self.peers:
@@ -161,8 +161,8 @@ class ObservationBuilder:
             return np.array(seen).clip(self._low, self._high).astype(np.float32)
         return np.frombuffer(bytearray(self._pack(*seen)), _FLOAT)
 
-    def _dict(self, ego: CarState, messages: Mapping[str, CarState], braking: float) -> dict[str, Array]:
-        rows = _rows(ego, messages)
+    def _build_dict(self, ego: CarState, messages: Mapping[str, CarState], braking: float) -> dict[str, Array]:
+        rows = _build_rows(ego, messages)
         speed, own, count = ego.speed, ego.acceleration, len(rows)
         seen = [speed / 30.0, own / 10.0, count / ROOM, 0.0, braking, 0.0]
         odd, lowest, slowest = speed > _FASTEST or abs(own) > _HARDEST, 0.0, 0.0
@@ -216,7 +216,7 @@ _EMPTY = [np.array([0.0] * _MASK + [1.0] * n + [0.0] * (ROOM - n), _FLOAT).tobyt
 _PACK = [Struct(f"{6 + 6 * n}f").pack_into for n in range(ROOM + 1)]
 
 
-def _rows(ego: CarState, messages: Mapping[str, CarState]) -> list[tuple[float, tuple[float, ...]]]:
+def _build_rows(ego: CarState, messages: Mapping[str, CarState]) -> list[tuple[float, tuple[float, ...]]]:
     """Return the rows of the peers in front whose messages count, the nearest first, each after its distance."""
     x, y, speed, _, heading, _, _ = ego
     angle = radians(heading)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from plaudit.systems.roadsense.action_applicator import HARDEST
-from plaudit.systems.roadsense.facts import BRAKE
-from plaudit.systems.roadsense.measured import Measured
+from plaudit.systems.roadsense.fields import BRAKE
+from plaudit.systems.roadsense.measurement import Measurement
 
 MAINTAIN, CAUTION, BRAKES, EMERGENCY = range(len(BRAKE))
 """The four actions."""
@@ -22,31 +22,31 @@ FIRM = 4.0
 """How hard a car brakes that was warned, in m/s²."""
 
 
-class Seen(NamedTuple):
+class PolicyInput(NamedTuple):
     """What a policy decides by: the step before as it was measured, how many steps were made, and chance."""
 
-    measured: Measured
+    measured: Measurement
     step: int
     rng: np.random.Generator
 
 
-Policy = Callable[[Seen], float]
+Policy = Callable[[PolicyInput], float]
 """From what is seen to one of the four actions, or to a continuous one from 0 to 1."""
 
 
-def always(action: float) -> Policy:
+def do_always(action: float) -> Policy:
     """Return the policy that looks at nothing and always does the same.
 
-    >>> always(1)(None)
+    >>> do_always(1)(None)
     1
     """
     return lambda seen: action
 
 
-def by_distance(too_close: float, close: float, otherwise: float) -> Policy:
+def brake_by_distance(too_close: float, close: float, otherwise: float) -> Policy:
     """Return the policy that brakes by how near the next car is: the closer, the harder."""
 
-    def policy(seen: Seen) -> float:
+    def policy(seen: PolicyInput) -> float:
         distance = seen.measured.distance
         if distance < TOO_CLOSE:
             return too_close
@@ -55,10 +55,10 @@ def by_distance(too_close: float, close: float, otherwise: float) -> Policy:
     return policy
 
 
-def when_warned(braking: float, otherwise: float) -> Policy:
+def brake_when_warned(braking: float, otherwise: float) -> Policy:
     """Return the policy that brakes while a peer ahead warns and, once warned, whenever the gap closes."""
 
-    def policy(seen: Seen) -> float:
+    def policy(seen: PolicyInput) -> float:
         measured = seen.measured
         closes = measured.peer_warned_ever > 0 and measured.closing_rate > 0
         return braking if measured.fresh_braking or closes else otherwise
@@ -66,28 +66,28 @@ def when_warned(braking: float, otherwise: float) -> Policy:
     return policy
 
 
-def when_late(braking: float, otherwise: float) -> Policy:
+def brake_when_late(braking: float, otherwise: float) -> Policy:
     """Return the policy that brakes when the next car is too close already and comes closer."""
 
-    def policy(seen: Seen) -> float:
+    def policy(seen: PolicyInput) -> float:
         measured = seen.measured
         return braking if measured.distance < TOO_CLOSE and measured.closing_rate > 0 else otherwise
 
     return policy
 
 
-def _any_action(seen: Seen) -> float:
+def _draw_action(seen: PolicyInput) -> float:
     return int(seen.rng.integers(len(BRAKE)))
 
 
-def _any_level(seen: Seen) -> float:
+def _draw_level(seen: PolicyInput) -> float:
     return float(seen.rng.random())
 
 
-def level(deceleration: float) -> float:
+def to_level(deceleration: float) -> float:
     """Return the continuous action that brakes at a deceleration in m/s².
 
-    >>> level(4.0)
+    >>> to_level(4.0)
     0.5
     """
     return deceleration / HARDEST
@@ -95,27 +95,27 @@ def level(deceleration: float) -> float:
 
 DISCRETE: Mapping[str, Policy] = MappingProxyType(
     {
-        "maintain": always(MAINTAIN),
-        "caution": always(CAUTION),
-        "brake": always(BRAKES),
-        "emergency": always(EMERGENCY),
-        "random": _any_action,
-        "sensible": by_distance(EMERGENCY, BRAKES, MAINTAIN),
-        "warned": when_warned(BRAKES, MAINTAIN),
-        "late": when_late(EMERGENCY, MAINTAIN),
+        "maintain": do_always(MAINTAIN),
+        "caution": do_always(CAUTION),
+        "brake": do_always(BRAKES),
+        "emergency": do_always(EMERGENCY),
+        "random": _draw_action,
+        "sensible": brake_by_distance(EMERGENCY, BRAKES, MAINTAIN),
+        "warned": brake_when_warned(BRAKES, MAINTAIN),
+        "late": brake_when_late(EMERGENCY, MAINTAIN),
     }
 )
 """Policies of the four actions. The first four look at nothing."""
 
 CONTINUOUS: Mapping[str, Policy] = MappingProxyType(
     {
-        "nothing": always(RELEASED),
-        "park": always(level(PARKING)),
-        "full": always(1.0),
-        "random": _any_level,
-        "sensible": by_distance(level(BRAKE[EMERGENCY]), level(BRAKE[BRAKES]), RELEASED),
-        "warned": when_warned(level(FIRM), RELEASED),
-        "late": when_late(1.0, RELEASED),
+        "nothing": do_always(RELEASED),
+        "park": do_always(to_level(PARKING)),
+        "full": do_always(1.0),
+        "random": _draw_level,
+        "sensible": brake_by_distance(to_level(BRAKE[EMERGENCY]), to_level(BRAKE[BRAKES]), RELEASED),
+        "warned": brake_when_warned(to_level(FIRM), RELEASED),
+        "late": brake_when_late(1.0, RELEASED),
     }
 )
 """Policies of the continuous action. The first three look at nothing."""

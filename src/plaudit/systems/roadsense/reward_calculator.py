@@ -50,24 +50,24 @@ class RewardCalculator:
     def __init__(self) -> None:
         """Take the constants as they are now."""
         constants = tuple(getattr(self, knob.rpartition(".")[2].upper()) for knob in KNOBS)
-        self.reward, self._whole, self._safety, self._comfort, self._appropriateness = _compiled(constants)
+        self.reward, self._whole, self._safety, self._comfort, self._appropriateness = _compile(constants)
         self._function = self._whole.function
         self._components = itemgetter(self._whole.layout.total, *self._whole.layout.values)
 
     @final
     def _safety_reward(self, distance: float) -> float:
         """Return the safety of a distance in metres."""
-        return _outputs(self._safety, distance=distance)[0]
+        return _run(self._safety, distance=distance)[0]
 
     @final
     def _comfort_penalty(self, deceleration: float) -> float:
         """Return the price of braking at `deceleration` m/s²: negative or zero."""
-        return _outputs(self._comfort, deceleration=deceleration)[0]
+        return _run(self._comfort, deceleration=deceleration)[0]
 
     @final
     def _appropriateness_reward(self, distance: float, action: int) -> float:
         """Return the price of an action that does not fit the distance: negative or zero."""
-        return _outputs(self._appropriateness, distance=distance, action=action)[0]
+        return _run(self._appropriateness, distance=distance, action=action)[0]
 
     @final
     def calculate(self, distance: float, action: int, deceleration: float) -> tuple[float, dict[str, Any]]:
@@ -75,7 +75,7 @@ class RewardCalculator:
         if type(distance) is float and type(deceleration) is float and type(action) is int and distance >= 0.0:
             parts = self._function(distance, deceleration, action)  # the usual types need no conversion
         else:
-            parts = self._components(_outputs(self._whole, distance=distance, action=action, deceleration=deceleration))
+            parts = self._components(_run(self._whole, distance=distance, action=action, deceleration=deceleration))
         total, safety, comfort, appropriateness = parts
         return total, {
             "reward_safety": safety,
@@ -89,14 +89,14 @@ class RewardCalculator:
 
 
 @cache
-def _compiled(constants: tuple[float, ...]) -> tuple[Any, ...]:
+def _compile(constants: tuple[float, ...]) -> tuple[Any, ...]:
     """Return the reward with these constants, then its compiled form and that of each term alone."""
-    made = reward.with_params(dict(zip(KNOBS, constants, strict=True)))
-    parts = [made, *(made.only(term.name) for term in made.terms)]
-    return made, *(part.compile("python") for part in parts)
+    adjusted = reward.with_params(dict(zip(KNOBS, constants, strict=True)))
+    parts = [adjusted, *(adjusted.only(term.name) for term in adjusted.terms)]
+    return adjusted, *(part.compile("python") for part in parts)
 
 
-def _outputs(compiled: PythonReward, **inputs: Any) -> tuple[float, ...]:
+def _run(compiled: PythonReward, **inputs: Any) -> tuple[float, ...]:
     """Return the outputs for a step, the total first; cars that overlap (a distance below 0) count as touching."""
     try:
         return compiled.run(inputs)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.roadsense.numbers import is_number, is_whole
+from plaudit.errors import DefinitionError
+from plaudit.systems.roadsense.validate import find_named, is_integer, is_number
 from plaudit.systems.roadsense.world import CarModel, Departure, World
 
 MOST_PEERS = 8
@@ -21,7 +21,7 @@ SEEDS = 2**31 - 1
 class Scenario:
     """A convoy at its start: the driven car behind, its peers before it at equal distances.
 
-    >>> [car.id for car in Scenario(peers=2).world(seed=1).cars]
+    >>> [car.id for car in Scenario(peers=2).build_world(seed=1).cars]
     ['V001', 'V002', 'V003']
     """
 
@@ -36,9 +36,9 @@ class Scenario:
         if not isinstance(self.model, CarModel):
             raise DefinitionError(f"model={self.model!r:.60}: it is a CarModel.")
         if not isinstance(self.network, str):
-            raise DefinitionError(f"network={self.network!r:.60}: it is a name, or the path of a network as a text.")
-        if not is_whole(self.peers) or not 1 <= self.peers <= MOST_PEERS:
-            raise DefinitionError(f"peers={self.peers!r}: it is a whole number from 1 to {MOST_PEERS}.")
+            raise DefinitionError(f"network={self.network!r:.60}: it is a name, or the path of a network as a string.")
+        if not is_integer(self.peers) or not 1 <= self.peers <= MOST_PEERS:
+            raise DefinitionError(f"peers={self.peers!r}: it is an integer from 1 to {MOST_PEERS}.")
         if not is_number(self.spacing) or not self.model.length < self.spacing < float("inf"):
             raise DefinitionError(f"spacing={self.spacing!r}: cars are {self.model.length:g} m long; put them apart.")
         if not is_number(self.speed) or not 0 <= self.speed <= self.model.max_speed:
@@ -49,13 +49,13 @@ class Scenario:
         """The names of all cars, the driven one first and then from the nearest to the farthest."""
         return tuple(f"V{number:03}" for number in range(1, self.peers + 2))
 
-    def world(self, seed: int) -> World:
+    def build_world(self, seed: int) -> World:
         """Return the simulation that begins so."""
         cars = (Departure(name, at * self.spacing, self.speed) for at, name in enumerate(self.ids))
         return World(self.network, tuple(cars), self.model, seed)
 
-    def drawn(self, rng: np.random.Generator, *, peers: int | None = None, drop: float = 0.4) -> "Scenario":
-        """Return a convoy drawn at random around this one: how its drivers drive, and how many peers there are.
+    def sample(self, rng: np.random.Generator, *, peers: int | None = None, drop: float = 0.4) -> "Scenario":
+        """Draw a convoy at random around this one: how its drivers drive, and how many peers there are.
 
         Each peer stays away with the probability `drop`, one at least is there; `peers` fixes their number. Fewer peers
         drive farther apart, from 25 m for five to 50 m for one.
@@ -63,17 +63,17 @@ class Scenario:
         factor, sigma, decel, tau = (float(rng.uniform(*each)) for each in _DRIVERS)
         there = max(1, int((rng.random(self.peers) >= drop).sum())) if peers is None else peers
         model = replace(self.model, speed_factor=factor, sigma=sigma, decel=decel, tau=tau)
-        return replace(self, peers=there, spacing=apart(there), model=model)
+        return replace(self, peers=there, spacing=choose_spacing(there), model=model)
 
 
 _DRIVERS = ((0.8, 1.2), (0.0, 0.5), (3.5, 5.5), (0.5, 1.5))
 """From where to where speed factor, sigma, decel and tau are drawn."""
 
 
-def apart(peers: int) -> float:
-    """Return how far apart so many peers drive: 50 m for one, 25 m for five or more, in steps of 5 m.
+def choose_spacing(peers: int) -> float:
+    """Return the metres between so many peers: 50 m for one, 25 m for five or more, in steps of 5 m.
 
-    >>> [apart(peers) for peers in (1, 2, 3, 4, 5)]
+    >>> [choose_spacing(peers) for peers in (1, 2, 3, 4, 5)]
     [50.0, 40.0, 35.0, 30.0, 25.0]
     """
     between = 50.0 - 25.0 * (min(peers, 5) - 1) / 4
@@ -89,11 +89,6 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
 """The convoy that R0 was made for, and that of the later versions."""
 
 
-def scenario_named(given: Any) -> Scenario:
+def find_scenario(given: Any) -> Scenario:
     """Return a scenario, or the one that goes by a name."""
-    if isinstance(given, Scenario):
-        return given
-    if isinstance(given, str) and given in SCENARIOS:
-        return SCENARIOS[given]
-    near = did_you_mean(str(given), SCENARIOS)
-    raise DefinitionError(f"scenario={given!r}: give a Scenario, or one of {', '.join(SCENARIOS)}.{near}")
+    return find_named("scenario", given, Scenario, SCENARIOS)

@@ -1,11 +1,15 @@
-"""The convoy reward through time: R0 as first specified, what each later version changed, and R0 repaired."""
+"""The convoy reward through time: R0 as first specified, what each later version changed, and R0 repaired.
+
+`episode` is a small drive that visits every zone.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 from plaudit import Fact, Field, Reward, Term
-from plaudit.systems.roadsense.facts import brakes
+from plaudit.systems.registry import validate_label
+from plaudit.systems.roadsense import terms
 from plaudit.systems.roadsense.fields import (
     ACTION,
     CLOSING_RATE,
@@ -18,9 +22,8 @@ from plaudit.systems.roadsense.fields import (
     WARNED_EVER,
     WARNED_FADING,
     WARNED_NOW,
+    brakes,
 )
-from plaudit.systems.roadsense.terms import appropriateness, comfort, reaction, safety
-from plaudit.systems.versions import checked_label
 
 Knobs = dict[str, float | bool]
 
@@ -30,8 +33,8 @@ NARROW: Knobs = {"unsafe_dist": 10.0, "safe_dist_max": 35.0, **BRAKING}
 RAMP: Knobs = {"collision_dist": 5.0, "safe_dist_min": 20.0, **NARROW}
 
 GAP = (DISTANCE, DECELERATION, CLOSING_RATE)
-FROM_R2 = (safety.zones, comfort.slope, appropriateness.when_closing)
-FROM_R7 = (safety.ramp, comfort.by_distance, appropriateness.when_closing)
+FROM_R2 = (terms.safety_zones, terms.comfort_slope, terms.appropriateness_when_closing)
+FROM_R7 = (terms.safety_ramp, terms.comfort_by_distance, terms.appropriateness_when_closing)
 SOONER: Knobs = {"safe_dist_min": 15.0}
 
 
@@ -51,7 +54,7 @@ class Recipe:
 RECIPES = {
     "R0": Recipe(
         "Follow a convoy: keep a safe distance, brake gently, and act as the distance asks.",
-        [safety.zones, comfort.steps, appropriateness.of_action],
+        [terms.safety_zones, terms.comfort_steps, terms.appropriateness_of_action],
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
         action="action",
@@ -59,7 +62,7 @@ RECIPES = {
     ),
     "R1": Recipe(
         "R0 for braking by degrees: comfort along straight lines, appropriateness told from the braking.",
-        [safety.zones, comfort.slope, appropriateness.of_braking],
+        [terms.safety_zones, terms.comfort_slope, terms.appropriateness_of_braking],
         [DISTANCE, DECELERATION],
         {**WIDE, **BRAKING},
     ),
@@ -72,7 +75,7 @@ RECIPES = {
     ),
     "R3": Recipe(
         "R2 and a bonus for braking early while a peer brakes.",
-        [*FROM_R2, reaction.early_when_peer_brakes],
+        [*FROM_R2, terms.early_when_peer_brakes],
         [*GAP, PEER_BRAKING],
         NARROW,
         {"safety": SOONER},
@@ -80,11 +83,11 @@ RECIPES = {
     "R4": Recipe(
         "R3 and a penalty for doing nothing while a peer brakes; braking is free then.",
         [
-            safety.zones,
-            comfort.unless_peer_brakes,
-            appropriateness.when_closing,
-            reaction.early_when_peer_brakes,
-            reaction.ignored_peer,
+            terms.safety_zones,
+            terms.comfort_unless_peer_brakes,
+            terms.appropriateness_when_closing,
+            terms.early_when_peer_brakes,
+            terms.ignored_peer,
         ],
         [*GAP, PEER_BRAKING],
         NARROW,
@@ -99,7 +102,7 @@ RECIPES = {
     ),
     "R6": Recipe(
         "R5 with more for safety and less for harsh braking, which is free at an unsafe distance.",
-        [safety.zones, comfort.unless_close, appropriateness.when_closing],
+        [terms.safety_zones, terms.comfort_unless_close, terms.appropriateness_when_closing],
         GAP,
         NARROW,
         {"safety": {**SOONER, "reward_safe": 3.0}},
@@ -119,50 +122,50 @@ RECIPES = {
     ),
     "R9": Recipe(
         "R8 with a bonus and a penalty for the reaction to the hazard's warning, in the step it arrives.",
-        [*FROM_R7, reaction.early_when_warned, reaction.ignored],
+        [*FROM_R7, terms.early_when_warned, terms.ignored],
         [*GAP, WARNED_NOW],
         RAMP,
     ),
     "R9L": Recipe(
         "R9 with the warning latched until the episode ends.",
-        [*FROM_R7, reaction.early_when_warned, reaction.ignored],
+        [*FROM_R7, terms.early_when_warned, terms.ignored],
         [*GAP, WARNED_EVER],
         RAMP,
     ),
     "R10": Recipe(
         "R9L with the latch that the driver sees too, set by any peer; a standing car ignores nothing.",
-        [*FROM_R7, reaction.early_when_warned, reaction.ignored_while_moving],
+        [*FROM_R7, terms.early_when_warned, terms.ignored_while_moving],
         [*GAP, PEER_WARNED_EVER, EGO_SPEED],
         RAMP,
     ),
     "R11": Recipe(
         "R10 with a warning that fades instead of a latch.",
-        [*FROM_R7, reaction.early_when_warned, reaction.ignored_while_moving],
+        [*FROM_R7, terms.early_when_warned, terms.ignored_while_moving],
         [*GAP, WARNED_FADING, EGO_SPEED],
         RAMP,
     ),
     "R12": Recipe(
         "R11 with a threshold of its own for the penalty.",
-        [*FROM_R7, reaction.early_when_warned, reaction.ignored_from_strength],
+        [*FROM_R7, terms.early_when_warned, terms.ignored_from_strength],
         [*GAP, WARNED_FADING, EGO_SPEED],
         RAMP,
     ),
     "R12a": Recipe(
         "R12 with a high threshold, a peer braking now at full strength, and the penalty only in danger.",
-        [*FROM_R7, reaction.early_when_warned_afresh, reaction.ignored_in_danger],
+        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
         {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
     ),
     "R12b": Recipe(
         "R12a with a lower threshold, in danger or not.",
-        [*FROM_R7, reaction.early_when_warned_afresh, reaction.ignored_in_danger],
+        [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
     ),
     "graded": Recipe(
         "R0 repaired: each action is the best one at some distance, and falling far behind pays nothing.",
-        [safety.zones, comfort.steps, appropriateness.by_degrees],
+        [terms.safety_zones, terms.comfort_steps, terms.appropriateness_by_degrees],
         [DISTANCE, DECELERATION, ACTION],
         WIDE,
         {
@@ -190,14 +193,14 @@ def version(label: str) -> Reward:
     >>> version("R8").score(distance=30.0, deceleration=1.0, closing_rate=0.0).total
     3.6
     """
-    recipe = RECIPES[checked_label("roadsense", label, VERSIONS)]
+    recipe = RECIPES[validate_label("roadsense", label, VERSIONS)]
     made = Reward(
         "roadsense",
         version=label,
         terms=recipe.terms,
         fields=recipe.fields,
         action=recipe.action,
-        params=recipe.shared,
+        shared=recipe.shared,
         facts=recipe.facts,
         doc=recipe.change,
     )
@@ -205,3 +208,32 @@ def version(label: str) -> Reward:
 
 
 reward = version("R0")
+
+
+_DRIVE = (
+    # distance (m), deceleration (m/s²), action
+    (float("inf"), 0.0, 0),  # nobody ahead
+    (48.0, 2.0, 2),  # far away: braking for nothing
+    (41.0, 0.5, 1),
+    (32.0, 0.0, 0),  # following
+    (24.0, 0.0, 0),
+    (18.0, 0.5, 1),  # the car ahead slows down
+    (14.0, 0.0, 0),  # too close, and nothing done about it
+    (9.0, 3.5, 2),
+    (6.0, 5.0, 3),  # harsh
+    (4.0, 4.5, 3),  # contact
+    (12.0, 1.0, 1),
+    (26.0, 0.0, 0),  # following again
+)
+
+
+def episode() -> list[dict[str, float]]:
+    """Return the rows of a drive, each as keyword arguments for `reward.score`.
+
+    >>> len(episode()), episode()[3]
+    (12, {'distance': 32.0, 'deceleration': 0.0, 'action': 0})
+    """
+    return [
+        {"distance": distance, "deceleration": deceleration, "action": action}
+        for distance, deceleration, action in _DRIVE
+    ]

@@ -1,4 +1,4 @@
-"""What a simulator is asked for, and what it says: a road, the cars that set out on it, and each car after a step."""
+"""What goes into a simulator and what comes out: a road, the cars that set out on it, and each car after a step."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -9,6 +9,8 @@ STEP = 0.1
 """Seconds of a step."""
 COLLISION = 5.0
 """Nearer to the car ahead than this, front bumper to front bumper, is a collision: cars are 5 m long."""
+STALE = 500.0
+"""From this age on, in milliseconds, a message counts for nothing."""
 
 
 class CarState(NamedTuple):
@@ -26,6 +28,15 @@ class CarState(NamedTuple):
     """Milliseconds since it was so."""
     hops: int = 0
     """By how many transmissions it is known: 1 where the car itself was heard."""
+
+
+def is_fresh(message: CarState) -> bool:
+    """Return whether a message is fresh enough to count: younger than half a second.
+
+    >>> [is_fresh(CarState(0.0, 30.0, 15.0, 0.0, 0.0, age=age)) for age in (499.9, 500.0)]
+    [True, False]
+    """
+    return message.age < STALE
 
 
 class Departure(NamedTuple):

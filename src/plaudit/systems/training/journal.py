@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from plaudit.adapters.tensorboard import Scalars
-from plaudit.drafts import Draft, unwritable
+from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import FileError, MissingExtra
-from plaudit.systems.training.folder import LOG
+from plaudit.systems.training.run import LOG
 
 Row = Mapping[str, Any]
 """What there is to know of an update: the keys are the same for each."""
@@ -31,7 +31,7 @@ class Journal(Protocol):
         """Write down an update."""
 
 
-class Lines:
+class JsonLines:
     """A file with a line of JSON for each update; what is no number is null there."""
 
     def __init__(self, path: Path) -> None:
@@ -39,16 +39,16 @@ class Lines:
         try:
             self._file = path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
-            raise unwritable(str(path), error.strerror or str(error)) from None
+            raise build_write_error(str(path), error.strerror or str(error)) from None
         self._path = path
 
     def write(self, row: Row) -> None:
         """Write down an update."""
         try:
-            self._file.write(json.dumps(numbers(row)) + "\n")
+            self._file.write(json.dumps(replace_non_finite(row)) + "\n")
             self._file.flush()
         except OSError as error:
-            raise unwritable(str(self._path), error.strerror or str(error)) from None
+            raise build_write_error(str(self._path), error.strerror or str(error)) from None
 
     def close(self) -> None:
         """Finish writing."""
@@ -67,23 +67,23 @@ class Curves:
 
     def write(self, row: Row) -> None:
         """Write down an update."""
-        self._scalars.write({tag: row[name] for name in row if (tag := _tag(name))}, row["steps"])
+        self._scalars.write({tag: row[name] for name in row if (tag := _find_tag(name))}, row["steps"])
 
     def close(self) -> None:
         """Finish writing."""
         self._scalars.close()
 
 
-def _tag(name: str) -> str | None:
+def _find_tag(name: str) -> str | None:
     """Return what a figure is called in TensorBoard: terms name their group themselves, some figures are not drawn."""
     return name if "/" in name else _GROUP.get(name)
 
 
 @contextmanager
-def journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[list[Journal]]:
+def open_journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[list[Journal]]:
     """Yield what the updates of a run are written to; `extra` is what of plaudit brings TensorBoard."""
     curves = Curves(out / "tensorboard", after=after, extra=extra) if tensorboard else None
-    lines = Lines(out / LOG)
+    lines = JsonLines(out / LOG)
     try:
         yield [lines] if curves is None else [lines, curves]
     finally:
@@ -92,27 +92,27 @@ def journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") 
             curves.close()
 
 
-def numbers(row: Row) -> dict[str, Any]:
+def replace_non_finite(row: Row) -> dict[str, Any]:
     """Return a row as JSON has it: NaN and infinities are null."""
     return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in row.items()}
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a run; a last line that was cut off by a crash is left out."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return [json.loads(line) for line in lines[:-1]] + [json.loads(line) for line in lines[-1:] if _whole(line)]
+        return [json.loads(line) for line in lines[:-1]] + [json.loads(line) for line in lines[-1:] if _is_whole(line)]
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {error}") from None
 
 
-def _whole(line: str) -> bool:
+def _is_whole(line: str) -> bool:
     return line.startswith("{") and line.endswith("}")
 
 
-def cut(path: Path, update: int) -> None:
+def drop_rows_after(path: Path, update: int) -> None:
     """Leave out the rows after an update: a run that goes on from there will write them again."""
-    kept = [row for row in read_lines(path) if row["update"] <= update]
-    with Draft(path) as draft:
+    kept = [row for row in read_rows(path) if row["update"] <= update]
+    with AtomicFile(path) as draft:
         draft.file.writelines(json.dumps(row) + "\n" for row in kept)
         draft.commit()

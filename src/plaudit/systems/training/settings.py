@@ -1,7 +1,7 @@
 """Settings of a run: checked when they are made, and read back from what was kept of them."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, did_you_mean
 
@@ -13,13 +13,39 @@ else:
     Kind = TypeVar("Kind")
 
 
-def need(holds: bool, name: str, value: object, wanted: str) -> None:
+class Settings(Protocol):
+    """The settings of a run."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of the whole run."""
+
+    @property
+    def batch(self) -> int:
+        """Steps of one update."""
+
+    @property
+    def updates(self) -> int:
+        """Updates of the whole run."""
+
+    @property
+    def anneals(self) -> bool:
+        """Whether something changes along the run, so that its length matters from the start."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON has them."""
+
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+def require_setting(holds: bool, name: str, value: object, wanted: str) -> None:
     """Raise where a setting is not what is wanted."""
     if not holds:
         raise DefinitionError(f"{name}={value!r}: it is {wanted}.")
 
 
-def settings_from(kind: type[Kind], given: dict[str, Any]) -> Kind:
+def build_settings(kind: type[Kind], given: dict[str, Any]) -> Kind:
     """Return settings of a kind from their names and values; DefinitionError where there is no such setting."""
     known = {each.name for each in dataclasses.fields(kind)}
     for name in given:

@@ -1,4 +1,4 @@
-"""The four dialects: how each spells names, texts, numbers and functions, and what means something else there."""
+"""The four dialects: how each spells names, strings, numbers and functions, and what means something else there."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ import sqlglot.expressions as exp
 
 from plaudit.errors import TargetError, UnsupportedNode, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import LARGEST_WHOLE
+from plaudit.language.field import LARGEST_INTEGER
 
 CANNOT = {
     ("sqlite", "struct"): "SQLite has no struct columns; give `prev` and `curr` as columns named 'prev.x' and 'curr.x'",
@@ -54,18 +54,18 @@ class Dialect:
     typed: str = ""
     """The test that {0} is a number at all, where a column may hold anything."""
     texts: str = ""
-    """The test that {0} is a text, where a column may hold anything."""
+    """The test that {0} is a string, where a column may hold anything."""
     binary: str = ""
-    """A column of texts, compared by its bytes."""
+    """A column of strings, compared by its bytes."""
     record: str = ""
-    """Part {1}, as a text {2}, of a struct column {0}."""
+    """Part {1}, as a string {2}, of a struct column {0}."""
     fence: str = ""
     """What keeps an engine from merging a subquery into its reader, which would write shared values out again."""
     cte: str = "AS"
     quote: str = ""
     """The character around names, where the standard one is not safe."""
 
-    def literal(self, value: float | bool) -> str:
+    def format_literal(self, value: float | bool) -> str:
         """Return a constant, exact to the bit."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
@@ -74,19 +74,19 @@ class Dialect:
         text = self.number(abs(value))
         return f"(-{text})" if math.copysign(1.0, value) < 0 else text
 
-    def quoted(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """Return a name as an identifier, whatever it holds."""
-        self._written(name)
+        self._validate_text(name)
         if self.quote:
             return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
         return exp.to_identifier(name, quoted=True).sql(dialect=self.name)
 
-    def string(self, text: str) -> str:
-        """Return a text as a literal, whatever it holds."""
-        self._written(text)
+    def quote_string(self, text: str) -> str:
+        """Return a string as a literal, whatever it holds."""
+        self._validate_text(text)
         return exp.Literal.string(text).sql(dialect=self.name)
 
-    def _written(self, text: str) -> None:
+    def _validate_text(self, text: str) -> None:
         """Refuse what no statement can hold."""
         try:
             text.encode()
@@ -96,22 +96,22 @@ class Dialect:
             raise UnsupportedNode(f"{text!r} holds a NUL, which the text of an SQL statement cannot hold")
 
 
-def _with_exponent(value: float) -> str:
+def _format_with_exponent(value: float) -> str:
     """Return a number that is a float to DuckDB: without an exponent it would be a decimal."""
     text = repr(value)
     return text if "e" in text else f"{text}e0"
 
 
-def _sqlite_number(value: float) -> str:
+def _format_sqlite_number(value: float) -> str:
     """Return a number as SQLite reads it exactly: its reader of decimals is off by a bit now and then.
 
-    Three decimals are safe, whole numbers and powers of two are, and a quotient of whole numbers is rounded correctly.
+    Three decimals are safe, integers and powers of two are, and a quotient of integers is rounded correctly.
     """
     shown = Fraction(repr(value))
     if shown.denominator in (1, 2, 4, 5, 8, 10, 20, 25, 40, 50, 100, 125, 200, 250, 500, 1000) and value < 1e12:
         return repr(value)
     places = next((p for p in range(23) if (shown * 10**p).denominator == 1), None)
-    if places is not None and shown * 10**places < LARGEST_WHOLE:
+    if places is not None and shown * 10**places < LARGEST_INTEGER:
         return f"({shown * 10**places} / 1{'0' * places}.0)"
     mantissa, exponent = math.frexp(value)
     whole, power = int(mantissa * 2**53), exponent - 53
@@ -122,7 +122,7 @@ def _sqlite_number(value: float) -> str:
 
 
 _ALL = frozenset({n.Expm1, n.Log1p, n.Round, n.Floor, n.Ceil})
-_WHOLE = f"BETWEEN -{LARGEST_WHOLE} AND {LARGEST_WHOLE}"
+_WHOLE = f"BETWEEN -{LARGEST_INTEGER} AND {LARGEST_INTEGER}"
 
 DIALECTS = {
     dialect.name: dialect
@@ -130,7 +130,7 @@ DIALECTS = {
         Dialect(
             "duckdb",
             double="DOUBLE",
-            number=_with_exponent,
+            number=_format_with_exponent,
             infinity="CAST('inf' AS DOUBLE)",
             flag=_AS_NUMBERS,
             native=frozenset({n.Floor, n.Ceil, n.Round}),
@@ -143,7 +143,7 @@ DIALECTS = {
         Dialect(
             "sqlite",
             double="REAL",
-            number=_sqlite_number,
+            number=_format_sqlite_number,
             infinity="9e999",
             native=frozenset({n.Floor, n.Ceil}),
             nan="",
@@ -154,7 +154,7 @@ DIALECTS = {
             flag=FlagForm("{0}", "typeof({0}) IN ('integer', 'real') AND {0} IN (0, 1)", "{0} = 1", "1", "0"),
             binary="{0} COLLATE BINARY",
             fence="LIMIT -1 OFFSET 0",
-            quote="`",  # a name in double quotes that is no column would be a text
+            quote="`",  # a name in double quotes that is no column would be a string
         ),
         Dialect(
             "postgres",
@@ -181,7 +181,7 @@ DIALECTS = {
             number=lambda value: f"{value!r}D",
             infinity="CAST('Infinity' AS DOUBLE)",
             flag=_AS_NUMBERS,
-            native=frozenset({n.Round, n.Expm1, n.Log1p}),  # its floor and ceil give whole numbers of 64 bits
+            native=frozenset({n.Round, n.Expm1, n.Log1p}),  # its floor and ceil give integers of 64 bits
             functions={n.Round: "rint({0})"},
             exact=f"(typeof({{0}}) IN ('double', 'float') OR {{0}} {_WHOLE})",
             binary="CAST({0} AS STRING) COLLATE UTF8_BINARY",
@@ -191,8 +191,8 @@ DIALECTS = {
 }
 
 
-def dialect_named(name: str) -> Dialect:
-    """Return a dialect; TargetError for a name that is none."""
+def find_dialect(name: str) -> Dialect:
+    """Return a dialect; TargetError for an unknown name."""
     if name not in DIALECTS:
         known = ", ".join(DIALECTS)
         raise TargetError(f"there is no SQL dialect {name!r}.{did_you_mean(str(name), DIALECTS)} Dialects: {known}.")

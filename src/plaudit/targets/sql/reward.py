@@ -1,20 +1,28 @@
 """A reward as SQL: expressions for each output, and a whole statement that scores a table."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import TargetError
+from plaudit.errors import TargetError, UnsupportedNode
+from plaudit.language import nodes as n
+from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.intervals import ANYTHING, bound_field
 from plaudit.language.program import Program
 from plaudit.targets.compiled import Compiled
-from plaudit.targets.rows import places
-from plaudit.targets.sql.dialects import dialect_named
-from plaudit.targets.sql.door import Columns, both, enter
-from plaudit.targets.sql.lowering import box_of, lowered
-from plaudit.targets.sql.sheet import LONGEST, Cell, Sheet, TooLong
-from plaudit.targets.sql.spelling import Speller
-from plaudit.targets.sql.writing import write
+from plaudit.targets.inputs import InputSlot, list_slots
+from plaudit.targets.sql.dialects import CANNOT, Dialect, find_dialect
+from plaudit.targets.sql.lower import bound_inputs, lower
+from plaudit.targets.sql.writing import (
+    LONGEST,
+    Expression,
+    ExpressionTooLong,
+    QueryBuilder,
+    TemplateChooser,
+    write_expressions,
+)
 
 NO_PREDECESSOR = "no predecessor"
 READABLE = 20_000
@@ -22,7 +30,7 @@ READABLE = 20_000
 
 
 class SqlReward(Compiled):
-    """A reward compiled to SQL; it is text, and never runs anything itself.
+    """A reward compiled to SQL; it is text, and runs nothing itself.
 
     `total`, `values[term]`, `scores[term]` and `ok` are each one expression over the columns of a row; `select(table)`
     is a statement with all of them, in which every shared value is computed once. Where `ok` is false the numbers are
@@ -54,12 +62,12 @@ class SqlReward(Compiled):
         )
         self.dialect = dialect
         self.keys = names
-        self._dialect = dialect_named(dialect)
+        self._dialect = find_dialect(dialect)
         self._columns = Columns(self._dialect, names, order_step, struct)
         if struct and names:
             raise TargetError("with keys= `prev` is the row before; struct=True is for tables that hold it in a column")
-        self.columns = self._columns.names(program)
-        self._bound = program.bound()
+        self.columns = self._columns.list_names(program)
+        self._bound = program.bind()
 
     @property
     def total(self) -> str:
@@ -90,60 +98,65 @@ class SqlReward(Compiled):
         """
         parts = (table,) if isinstance(table, str) else tuple(table)
         kept = self.keys if keep is None else ((keep,) if isinstance(keep, str) else tuple(keep))
-        sheet = Sheet(inline=False)
-        held = {name: sheet.named(f"k{i}", Cell(self._dialect.quoted(name))) for i, name in enumerate(kept)}
-        outputs = self._outputs(sheet)
+        query = QueryBuilder(inline=False)
+        held = {
+            name: query.add_name(f"k{i}", Expression(self._dialect.quote_name(name))) for i, name in enumerate(kept)
+        }
+        outputs = self._write_outputs(query)
         for name in kept:
             if name in outputs or kept.count(name) > 1:
                 raise TargetError(f"keep={kept!r}: the result would have two columns {name!r}")
         prefix = "plaudit"
         while any(part.lower().startswith(prefix) for part in parts):
             prefix += "_"
-        return sheet.statement(self._dialect, ".".join(map(self._dialect.quoted, parts)), prefix, {**held, **outputs})
+        return query.format_statement(
+            self._dialect, ".".join(map(self._dialect.quote_name, parts)), prefix, {**held, **outputs}
+        )
 
     @cached_property
     def _expressions(self) -> Mapping[str, str]:
         nests = not self.keys  # a window would see the one row of the subquery
         try:
-            sheet = Sheet(inline=True, longest=READABLE if nests else LONGEST)
-            return {name: cell.text for name, cell in self._outputs(sheet).items()}
-        except TooLong:
+            query = QueryBuilder(inline=True, longest=READABLE if nests else LONGEST)
+            return {name: each.text for name, each in self._write_outputs(query).items()}
+        except ExpressionTooLong:
             if not nests:
                 raise
-        sheet = Sheet(inline=False)
-        return {name: sheet.nested(self._dialect, cell) for name, cell in self._outputs(sheet).items()}
+        query = QueryBuilder(inline=False)
+        return {name: query.format_nested(self._dialect, each) for name, each in self._write_outputs(query).items()}
 
-    def _outputs(self, sheet: Sheet) -> dict[str, Cell]:
-        """Return every output as an expression on `sheet`."""
+    def _write_outputs(self, query: QueryBuilder) -> dict[str, Expression]:
+        """Return every output as an expression on `query`."""
         bound = self._bound
-        entered = enter(bound, self._columns, sheet, guard=self.guard)
+        entered = check_inputs(bound, self._columns, query, guard=self.guard)
         names = [f"{term}.{part}" for term in bound.terms for part in ("score", "value")] + ["total"]
-        guards = [guard.node for guard in bound.domain]
-        box = box_of(bound, guard=self.guard)
+        guards = [guard.node for guard in bound.value_guards]
+        box = bound_inputs(bound, guard=self.guard)
         roots = [bound.outputs[name] for name in names] + guards
-        plain = lowered(bound, roots, box, native=self._dialect.native, guard=self.guard)
-        texts = write(plain, Speller(plain, self._dialect), entered.values, sheet)
+        plain = lower(bound, roots, box, native=self._dialect.native, guard=self.guard)
+        texts = write_expressions(plain, TemplateChooser(plain, self._dialect), entered.values, query)
         found = [texts[at] for at in plain.roots]
-        follows = self._follows(sheet, entered.values)
+        follows = self._write_follows(query, entered.values)
         conditions = [*follows, *entered.conditions, *found[len(names) :]]
-        conditions = [each for each in dict.fromkeys(conditions) if each.text != "TRUE"] or [Cell("TRUE")]
-        ok = sheet.named("ok", sheet.cell("({0} IS TRUE)", [both(sheet, conditions)]))
+        conditions = [each for each in dict.fromkeys(conditions) if each.text != "TRUE"] or [Expression("TRUE")]
+        ok = query.add_name("ok", query.build("({0} IS TRUE)", [join_tests(query, conditions)]))
         outputs = {
-            name: sheet.cell("CASE WHEN {0} THEN {1} END", [ok, cell]) for name, cell in zip(names, found, strict=False)
+            name: query.build("CASE WHEN {0} THEN {1} END", [ok, each])
+            for name, each in zip(names, found, strict=False)
         }
         outputs["ok"] = ok
         if self.keys:
-            outputs[NO_PREDECESSOR] = sheet.cell("(NOT {0})", follows) if follows else Cell("FALSE")
+            outputs[NO_PREDECESSOR] = query.build("(NOT {0})", follows) if follows else Expression("FALSE")
         return outputs
 
-    def _follows(self, sheet: Sheet, values: Mapping[str, Cell]) -> list[Cell]:
+    def _write_follows(self, query: QueryBuilder, values: Mapping[str, Expression]) -> list[Expression]:
         """Return the condition that a row has a predecessor, if it needs one."""
-        before = [place.name for place in places(self.program) if place.record == "prev"]
+        before = [slot.name for slot in list_slots(self.program) if slot.record == "prev"]
         if not self.keys or not before:
             return []
-        follows = sheet.named("follows", Cell(self._columns.follows()))
+        follows = query.add_name("follows", Expression(self._columns.format_follows()))
         if all(name in self.program.terminal for name in before):
-            return [sheet.cell("(NOT {0} OR {1})", [values["terminal"], follows])]
+            return [query.build("(NOT {0} OR {1})", [values["terminal"], follows])]
         return [follows]
 
     def __repr__(self) -> str:
@@ -155,3 +168,184 @@ class SqlReward(Compiled):
         if "_bound" in vars(self):
             raise AttributeError(f"a compiled reward never changes; compile another one for other {name!r}")
         super().__setattr__(name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where the inputs of a reward are found in a table."""
+
+    dialect: Dialect
+    keys: tuple[str, ...] = ()
+    """Partition columns and then the order column, where `prev` is the row before."""
+    order_step: float = 1
+    struct: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse keys that cannot tell which row is the one before."""
+        if self.struct and (self.dialect.name, "struct") in CANNOT:
+            raise UnsupportedNode(CANNOT[self.dialect.name, "struct"])
+        if len(self.keys) == 1:
+            raise TargetError("keys=(partition…, order) needs at least two columns: the episode and the step in it")
+        if len(set(self.keys)) != len(self.keys):
+            raise TargetError(f"keys={self.keys!r} names a column twice")
+        if isinstance(self.order_step, bool) or not 0 < self.order_step < float("inf"):
+            raise TargetError(f"order_step={self.order_step!r} must be a number above 0")
+
+    def list_names(self, program: Program) -> tuple[str, ...]:
+        """Return the columns that the reward reads, each once."""
+        found = dict.fromkeys(self._find_name(slot) for slot in list_slots(program))
+        return tuple(found | dict.fromkeys(self.keys))
+
+    def _find_name(self, slot: InputSlot) -> str:
+        if self.struct and slot.record:
+            return slot.record
+        return self._format_key(slot) if self.keys else slot.name
+
+    @staticmethod
+    def _format_key(slot: InputSlot) -> str:
+        return slot.key if slot.entry is None else f"{slot.key}[{slot.entry}]"
+
+    def format_input(self, slot: InputSlot) -> str:
+        """Return the expression of an input as the table holds it."""
+        quoted = self.dialect.quote_name
+        if self.struct and slot.record:
+            key = self._format_key(slot)
+            return self.dialect.record.format(quoted(slot.record), quoted(key), self.dialect.quote_string(key))
+        column = quoted(self._find_name(slot))
+        return self._format_window(f"LAG({column})") if self.keys and slot.record == "prev" else column
+
+    def _format_window(self, function: str) -> str:
+        *partition, order = map(self.dialect.quote_name, self.keys)
+        return f"{function} OVER (PARTITION BY {', '.join(partition)} ORDER BY {order})"
+
+    def format_follows(self) -> str:
+        """Return the condition that the row before is the one step before, and no other row claims either place."""
+        *partition, order = map(self.dialect.quote_name, self.keys)
+        step = int(self.order_step) if float(self.order_step).is_integer() else repr(float(self.order_step))
+        before, twice, after = (
+            self._format_window(f"LAG({order})"),
+            self._format_window(f"LAG({order}, 2)"),
+            self._format_window(f"LEAD({order})"),
+        )
+        known = "".join(f" AND {column} IS NOT NULL" for column in partition)
+        return (
+            f"(({order} - {before} = {step} AND COALESCE({before} <> {twice}, TRUE) "
+            f"AND COALESCE({order} <> {after}, TRUE){known}) IS TRUE)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedInputs:
+    """The inputs as their fields hold them, and what must hold for a row to count so far."""
+
+    values: dict[str, Expression]
+    conditions: list[Expression]
+
+
+def check_inputs(program: Program, columns: Columns, query: QueryBuilder, *, guard: bool) -> CheckedInputs:
+    """Return every input, harmless where the row does not count, and the conditions on inputs."""
+    dialect = columns.dialect
+    ranges = _find_ranges(program) if guard else {}
+    raw: dict[str, Expression] = {}
+    tests: dict[str, list[Expression]] = {}
+    for i, slot in enumerate(list_slots(program)):
+        given = columns.format_input(slot)
+        text, whether = _read_column(dialect, slot.field, given, guard)
+        raw[slot.name] = query.add_name(f"r{i}", Expression(text))
+        tests[slot.name] = [query.add_name(f"d{i}", Expression(whether))] if whether else []
+    gates = _write_range_tests(program, ranges, raw, query, dialect)
+    values: dict[str, Expression] = {}
+    for i, (name, field) in enumerate(program.inputs.items()):
+        test, value = _check_value(dialect, field, query, raw[name], gates.get(name))
+        tests[name].append(test)
+        values[name] = query.add_name(f"x{i}", value)
+    conditions = []
+    for name in program.inputs:
+        whole = join_tests(query, tests[name])
+        if name in program.terminal:
+            whole = query.build("(NOT {0} OR {1})", [values["terminal"], whole])
+        conditions.append(whole)
+    return CheckedInputs(values, conditions)
+
+
+def join_tests(query: QueryBuilder, tests: Sequence[Expression]) -> Expression:
+    """Return the conjunction of one test or more."""
+    joined = " AND ".join(f"{{{k}}}" for k in range(len(tests)))
+    return query.build(f"({joined})", tests) if len(tests) > 1 else tests[0]
+
+
+def _read_column(dialect: Dialect, field: Field, column: str, guard: bool) -> tuple[str, str]:
+    """Return a column as what its field holds, and a test that only the column itself can pass, or an empty string."""
+    tests = []
+    if field.kind == "number":
+        text = f"CAST({column} AS {dialect.double})"
+        tests += [dialect.typed] if dialect.typed else []
+        tests += [dialect.exact] if _may_be_inexact(field, guard) else []
+    elif field.kind == "flag":
+        text = dialect.flag.column.format(column)
+    else:
+        text = f"({dialect.binary.format(column)})"
+        tests += [dialect.texts] if dialect.texts else []
+    whether = " AND ".join(test.format(column) for test in tests)
+    if field.missing is None:
+        return text, f"({whether})" if tests else ""
+    return f"COALESCE({text}, {_format_missing(dialect, field)})", f"({column} IS NULL OR {whether})" if tests else ""
+
+
+def _format_missing(dialect: Dialect, field: Field) -> str:
+    """Return what stands in for NULL."""
+    if field.kind == "flag":
+        return dialect.flag.yes if field.missing else dialect.flag.no
+    return (
+        dialect.quote_string(str(field.missing))
+        if field.kind == "category"
+        else dialect.format_literal(float(field.missing or 0))
+    )
+
+
+def _may_be_inexact(field: Field, guard: bool) -> bool:
+    """Return whether an integer that no float holds could pass the declared range."""
+    low, high = bound_field(field)
+    return not guard or not (low > -LARGEST_INTEGER and high < LARGEST_INTEGER)
+
+
+def _check_value(
+    dialect: Dialect, field: Field, query: QueryBuilder, raw: Expression, gate: Expression | None
+) -> tuple[Expression, Expression]:
+    """Return the test that a value is in its declared set, and the value, harmless where it is not."""
+    if field.kind == "number":
+        test = gate or query.build("({0} IS NOT NULL)", [raw])
+        rest = Expression(dialect.format_literal(float(field.at_rest)))
+        return test, query.build("CASE WHEN {0} THEN {1} ELSE {2} END", [test, raw, rest])
+    if field.kind == "flag":
+        known, true = dialect.flag.known, dialect.flag.true
+        return query.build(f"({known})", [raw]), query.build(f"(({true}) IS TRUE)", [raw])
+    labels = Expression(", ".join(map(dialect.quote_string, field.labels)))
+    listed = query.build("({0} IN ({1}))", [raw, labels])
+    test = query.build("({0} IS NOT NULL)", [raw]) if field.other is not None else listed
+    otherwise = Expression(dialect.quote_string(field.labels[0] if field.other is None else field.other))
+    return test, query.build("CASE WHEN {0} THEN {1} ELSE {2} END", [listed, raw, otherwise])
+
+
+def _find_ranges(program: Program) -> dict[str, int]:
+    """Return the condition of each number's declared range, whether it is the end or not."""
+    found = {}
+    for guard in program.ranges:
+        node = program.nodes[guard.node]
+        if program.inputs[guard.where].kind == "number":
+            gated = guard.where in program.terminal and isinstance(node, n.Or)
+            found[guard.where] = node.right if gated and isinstance(node, n.Or) else guard.node
+    return found
+
+
+def _write_range_tests(
+    program: Program, ranges: dict[str, int], raw: dict[str, Expression], query: QueryBuilder, dialect: Dialect
+) -> dict[str, Expression]:
+    """Return the conditions of `ranges` on values that may be anything yet, NULL and NaN too."""
+    if not ranges:
+        return {}
+    roots: Sequence[int] = list(ranges.values())
+    box = dict.fromkeys(program.inputs, ANYTHING)
+    plain = lower(program, roots, box, native=dialect.native, guard=False)
+    texts = write_expressions(plain, TemplateChooser(plain, dialect, asserted=True), raw, query, "g")
+    return {name: texts[at] for name, at in zip(ranges, plain.roots, strict=True)}

@@ -113,11 +113,11 @@ def test_older_spellings_are_read_and_todays_are_written(kind, row, today):
         (RewardRow, REWARD, {"step": 0}, errors.OutOfRange, "key 'step': 0 is below 1"),
         (RewardRow, REWARD, {"step": "7"}, errors.WrongType, "key 'step': '7' is not a number"),
         (RewardRow, REWARD, {"step": True}, errors.WrongType, "key 'step': True is not a number"),
-        (RewardRow, REWARD, {"step": 2.5}, errors.WrongType, "key 'step': 2.5 is not a whole number"),
-        (RewardRow, REWARD, {"delta_tokens": 0.5}, errors.WrongType, "key 'delta_tokens': 0.5 is not a whole number"),
+        (RewardRow, REWARD, {"step": 2.5}, errors.WrongType, "key 'step': 2.5 is not an integer"),
+        (RewardRow, REWARD, {"delta_tokens": 0.5}, errors.WrongType, "key 'delta_tokens': 0.5 is not an integer"),
         (RewardRow, REWARD, {"r_step": float("nan")}, errors.NotFinite, "key 'r_step': nan is not a finite number"),
         (RewardRow, REWARD, {"phase_advance": 1}, errors.WrongType, "key 'phase_advance': 1 is neither true nor false"),
-        (RewardRow, REWARD, {"detector": 3}, errors.WrongType, "key 'detector': 3 is not a text"),
+        (RewardRow, REWARD, {"detector": 3}, errors.WrongType, "key 'detector': 3 is not a string"),
         (RewardRow, REWARD, {"r_step": None}, errors.MissingField, "key 'r_step': it is missing"),
         (DecisionRow, DECISION, {"x": [1.0] * 7}, errors.WrongType, "key 'x': .* is not a list of 8 numbers"),
         (DecisionRow, DECISION, {"x": [1.0] * 7 + [float("inf")]}, errors.NotFinite, "key 'x'"),
@@ -132,7 +132,7 @@ def test_older_spellings_are_read_and_todays_are_written(kind, row, today):
         (DecisionRow, DECISION, {"epsilon": 1.5}, errors.OutOfRange, "key 'epsilon': 1.5 is not from 0 to 1"),
         (DecisionRow, DECISION, {"ms": -1}, errors.OutOfRange, "key 'ms': -1.0 is below 0"),
         (DecisionRow, DECISION, {"bandit_ms": 1}, errors.InputError, "key 'bandit_ms': it is there twice"),
-        (DecisionRow, DECISION, {"topology": 1}, errors.WrongType, "key 'topology': 1 is not a text"),
+        (DecisionRow, DECISION, {"topology": 1}, errors.WrongType, "key 'topology': 1 is not a string"),
         (DecisionRow, DECISION, {"switch": True}, errors.WrongType, "key 'switch': True is not a switch"),
         (DecisionRow, DECISION, {"switch": {"attempted": True}}, errors.MissingField, "key 'switch', key 'committed'"),
         (
@@ -172,9 +172,9 @@ def test_a_reward_belongs_to_the_decision_before_it():
 
 def test_logs_lie_in_the_folder_artifacts_of_the_run(tmp_path, monkeypatch):
     with Artifacts(tmp_path / "runs" / "7") as log:
-        log.reward(REWARD)
-        log.decision(DecisionRow.from_dict(DECISION))
-        log.latency(LATENCY)
+        log.append_reward(REWARD)
+        log.append_decision(DecisionRow.from_dict(DECISION))
+        log.append_latency(LATENCY)
     folder = tmp_path / "runs" / "7" / "artifacts"
     assert {path.name: lines(path) for path in folder.iterdir()} == {
         "rewards.jsonl": [REWARD],
@@ -190,14 +190,14 @@ def test_logs_lie_in_the_folder_artifacts_of_the_run(tmp_path, monkeypatch):
 def test_a_log_begins_with_its_first_row(tmp_path):
     with Artifacts(tmp_path) as log:
         assert list(log.folder.iterdir()) == []
-        log.latency(LATENCY)
+        log.append_latency(LATENCY)
         assert [path.name for path in log.folder.iterdir()] == ["controller_latency.jsonl"]
 
 
 def test_a_row_is_in_the_file_when_the_call_returns(tmp_path):
     with Artifacts(tmp_path) as log:
         for step in (2, 3, 4):
-            log.reward(REWARD | {"step": step})
+            log.append_reward(REWARD | {"step": step})
             assert [row["step"] for row in lines(log.folder / "rewards.jsonl")] == list(range(2, step + 1))
 
 
@@ -205,39 +205,39 @@ def test_a_row_is_in_the_file_when_the_call_returns(tmp_path):
 def test_the_writer_writes_the_schema_unless_extras_are_asked_for(tmp_path, extras):
     reward, decision = REWARD | {"detector": "explicit"}, REFUSED | EXTRAS
     with Artifacts(tmp_path, extras=extras) as log:
-        log.reward(reward)
-        log.decision(decision)
+        log.append_reward(reward)
+        log.append_decision(decision)
     assert lines(log.folder / "rewards.jsonl") == [reward if extras else REWARD]
     assert lines(log.folder / "controller_decisions.jsonl") == [decision if extras else REFUSED]
 
 
 def test_a_row_that_is_wrong_is_not_written(tmp_path):
     with Artifacts(tmp_path) as log:
-        log.reward(REWARD)
+        log.append_reward(REWARD)
         with pytest.raises(errors.WrongType, match="RewardRow, key 'delta_tokens'"):
-            log.reward(REWARD | {"delta_tokens": "many"})
+            log.append_reward(REWARD | {"delta_tokens": "many"})
         with pytest.raises(errors.MissingField):
-            log.reward(LatencyRow(i=0, ms=1.0).to_dict())
+            log.append_reward(LatencyRow(i=0, ms=1.0).to_dict())
     assert lines(log.folder / "rewards.jsonl") == [REWARD]
 
 
 def test_what_an_earlier_run_tore_is_cut_and_reported(tmp_path):
     with Artifacts(tmp_path) as log:
-        log.reward(REWARD)
+        log.append_reward(REWARD)
     path = log.folder / "rewards.jsonl"
     path.write_bytes(path.read_bytes() + b'{"step": 8, "del')
     with Artifacts(tmp_path) as log:
-        log.reward(REWARD | {"step": 8})
+        log.append_reward(REWARD | {"step": 8})
         assert log.dropped == {"rewards.jsonl": b'{"step": 8, "del'}
     assert [row["step"] for row in lines(path)] == [7, 8]
 
 
 def test_the_policy_reaches_the_files(tmp_path):
     with Artifacts(tmp_path, fsync="never") as log:
-        log.reward(REWARD)
+        log.append_reward(REWARD)
         assert not log._logs["rewards.jsonl"].durable
     with pytest.raises(errors.InputError, match="fsync"), Artifacts(tmp_path, fsync="often") as log:
-        log.reward(REWARD)
+        log.append_reward(REWARD)
 
 
 def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
@@ -310,11 +310,11 @@ def test_a_switch_is_part_of_a_decision():
 
 
 def test_the_writer_and_the_plain_writer_write_the_same_file(tmp_path):
-    rows = list(apex.reward_rows(apex.scenario()))
+    rows = list(apex.build_reward_rows(apex.scenario()))
     apex.write_rewards(tmp_path / "whole.jsonl", rows)
     with Artifacts(tmp_path) as log:
         for row in rows:
-            log.reward(row)
+            log.append_reward(row)
     with JsonLines(tmp_path / "lines.jsonl") as plain:
         plain.extend(rows)
     files = (log.folder / "rewards.jsonl", tmp_path / "whole.jsonl", tmp_path / "lines.jsonl")
@@ -322,8 +322,8 @@ def test_the_writer_and_the_plain_writer_write_the_same_file(tmp_path):
 
 
 def test_rows_of_an_episode_name_their_detector_where_extras_are_asked_for():
-    rows = list(apex.reward_rows(apex.scenario(), extras=True))
+    rows = list(apex.build_reward_rows(apex.scenario(), extras=True))
     assert {row["detector"] for row in rows} == {"explicit"}
     assert [{k: v for k, v in row.items() if k != "detector"} for row in rows] == list(
-        apex.reward_rows(apex.scenario())
+        apex.build_reward_rows(apex.scenario())
     )

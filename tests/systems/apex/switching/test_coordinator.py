@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.errors import InputError
-from plaudit.systems.apex.switching import Coordinator, Phase, Router, SwitchEngine, SwitchResult
+from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine, SwitchPhase, SwitchResult
 
 AGENTS = ["planner", "coder", "runner", "critic"]
 
@@ -149,8 +149,8 @@ def test_of_two_requests_at_once_one_commits_and_one_is_refused(coordinator):
         first = asyncio.create_task(coordinator.request_switch("star"))
         second = asyncio.create_task(coordinator.request_switch("chain"))
         await asyncio.sleep(0)
-        assert coordinator.engine.phase is Phase.QUIESCE
-        assert coordinator.can_switch() == "in_flight"
+        assert coordinator.engine.phase is SwitchPhase.QUIESCE
+        assert coordinator.find_blocker() == "in_flight"
         coordinator.engine.router.receive("coder")
         return await first, await second
 
@@ -273,7 +273,7 @@ def test_a_switch_that_was_committed_counts_though_an_error_came_after_it(time):
     coordinator.step()
     with pytest.raises(OSError, match="no clock"):
         ask(coordinator)
-    assert (coordinator.engine.topology, coordinator.engine.phase) == ("star", Phase.IDLE)
+    assert (coordinator.engine.topology, coordinator.engine.phase) == ("star", SwitchPhase.IDLE)
     assert (coordinator.steps_since_switch, coordinator.cooldown_remaining) == (0, 2)
     assert ask(coordinator) == "cooldown"
 

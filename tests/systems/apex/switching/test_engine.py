@@ -8,8 +8,9 @@ from collections import deque
 
 import pytest
 
-from plaudit.errors import MessageRefused, OutOfRange, SwitchInFlight
-from plaudit.systems.apex.switching import Phase, Router, SwitchEngine, SwitchResult
+from plaudit.errors import OutOfRange
+from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight
+from plaudit.systems.apex.switching import Router, SwitchEngine, SwitchPhase, SwitchResult
 
 
 def send(router, payload, *, sender="planner", recipient="coder", **parts):
@@ -43,7 +44,11 @@ def usable(engine):
     """Whether an engine and its router work as if nothing had happened: idle, in one epoch, able to switch."""
     epoch = engine.epoch
     (sent,) = send(engine.router, "probe", sender="system", recipient="critic")
-    whole = engine.phase is Phase.IDLE and sent.topo_epoch == epoch and received(engine.router, "critic")[-1] == "probe"
+    whole = (
+        engine.phase is SwitchPhase.IDLE
+        and sent.topo_epoch == epoch
+        and received(engine.router, "critic")[-1] == "probe"
+    )
     for agent in engine.router.agents:
         received(engine.router, agent)
     return whole and asyncio.run(engine.switch("flat")).committed and engine.epoch == epoch + 1
@@ -65,14 +70,14 @@ def test_empty_queues_let_a_switch_commit_at_once(engine, router):
         switch_count=1,
     )
     assert (router.topology, router.epoch, engine.topology, engine.epoch) == ("chain", 1, "chain", 1)
-    assert engine.phase is Phase.IDLE
+    assert engine.phase is SwitchPhase.IDLE
 
 
 def test_a_switch_waits_until_every_agent_has_received_what_it_had(engine, router, time):
     send(router, 1)
     send(router, 2, recipient="critic")
     switch = Driven(engine.switch("star"))
-    assert engine.phase is Phase.QUIESCE
+    assert engine.phase is SwitchPhase.QUIESCE
     assert received(router) == [1]
     switch.step()
     assert switch.result is None
@@ -122,9 +127,9 @@ def test_every_phase_is_gone_through_in_order(time):
             seen.append(engine.phase)
             super().prepare()
 
-        def drained(self):
+        def is_drained(self):
             seen.append(engine.phase)
-            return super().drained()
+            return super().is_drained()
 
         def commit(self, topology):
             seen.append(engine.phase)
@@ -156,7 +161,7 @@ def test_the_queues_of_dead_epochs_are_let_go(engine, router):
         send(router, n)
         router.receive("coder")
         asyncio.run(engine.switch("flat"))
-    assert queues() == before
+    assert queues() <= before  # what others left behind may go meanwhile
     assert router.epoch == 101
 
 
@@ -259,7 +264,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), OSError("no clock"), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("phase", [Phase.PREPARE, Phase.QUIESCE, Phase.COMMIT, Phase.ABORT])
+@pytest.mark.parametrize("phase", [SwitchPhase.PREPARE, SwitchPhase.QUIESCE, SwitchPhase.COMMIT, SwitchPhase.ABORT])
 def test_what_goes_wrong_in_any_phase_calls_the_switch_off_and_is_raised(phase, error):
     clock = Failing(phase, error)
     router = Router(["planner", "coder", "critic"], topology="flat")
@@ -269,15 +274,15 @@ def test_what_goes_wrong_in_any_phase_calls_the_switch_off_and_is_raised(phase, 
     with pytest.raises(type(error)) as caught:
         switch.send(None)
         send(router, 2)
-        if phase is Phase.COMMIT:
+        if phase is SwitchPhase.COMMIT:
             router.receive("coder")
         for _ in range(2):
             switch.send(None)
     assert caught.value is error
-    assert engine.phase is Phase.IDLE
+    assert engine.phase is SwitchPhase.IDLE
     assert (router.epoch, router.topology, engine.switch_count) == (0, "flat", 0)
-    assert received(router) == {Phase.COMMIT: [2], Phase.ABORT: [1, 2]}.get(phase, [1])
-    assert engine.abort_count == (phase is not Phase.PREPARE)  # what has not begun is not called off
+    assert received(router) == {SwitchPhase.COMMIT: [2], SwitchPhase.ABORT: [1, 2]}.get(phase, [1])
+    assert engine.abort_count == (phase is not SwitchPhase.PREPARE)  # what has not begun is not called off
     assert usable(engine)
 
 
@@ -289,7 +294,7 @@ def test_a_cancelled_switch_leaves_the_router_as_it_was(engine, router, polls):
         send(router, n + 2)
         switch.step()
     switch.cancel()
-    assert (router.topology, router.epoch, engine.phase) == ("flat", 0, Phase.IDLE)
+    assert (router.topology, router.epoch, engine.phase) == ("flat", 0, SwitchPhase.IDLE)
     assert engine.recent[-1].reason == "cancelled"
     assert engine.recent[-1].migrated == polls
     assert engine.abort_count == 1
@@ -303,14 +308,14 @@ def test_a_task_can_be_cancelled_and_a_time_limit_can_be_set(router):
     async def main():
         task = asyncio.create_task(engine.switch("star"))
         await asyncio.sleep(0)
-        assert engine.phase is Phase.QUIESCE
+        assert engine.phase is SwitchPhase.QUIESCE
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert engine.phase is Phase.IDLE
+        assert engine.phase is SwitchPhase.IDLE
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(engine.switch("star"), 0.01)
-        assert engine.phase is Phase.IDLE
+        assert engine.phase is SwitchPhase.IDLE
 
     send(router, 1, expires_ts=math.inf)
     asyncio.run(main())
@@ -356,7 +361,7 @@ def test_a_second_switch_is_refused_and_does_not_disturb_the_first(engine, route
     switch = Driven(engine.switch("star"))
     with pytest.raises(SwitchInFlight, match="QUIESCE"):
         Driven(engine.switch("chain"))
-    assert engine.phase is Phase.QUIESCE
+    assert engine.phase is SwitchPhase.QUIESCE
     received(router)
     switch.step()
     assert switch.result.topology == "star"
@@ -369,8 +374,8 @@ def test_two_engines_of_one_router_do_not_disturb_each_other(engine, router, tim
     send(router, 2)
     with pytest.raises(SwitchInFlight, match="epoch 1"):
         Driven(other.switch("chain"))
-    assert other.phase is Phase.IDLE
-    assert (router.pending(), other.abort_count) == (2, 0)
+    assert other.phase is SwitchPhase.IDLE
+    assert (router.count_pending(), other.abort_count) == (2, 0)
     assert received(router) == [1]
     switch.step()
     assert switch.result.committed

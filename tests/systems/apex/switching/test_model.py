@@ -10,8 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from plaudit.errors import MessageRefused, SwitchInFlight
-from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, Phase, Router, SwitchEngine, recipients
+from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight
+from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, Router, SwitchEngine, SwitchPhase, find_recipients
+from support.batches import examples
 
 AGENTS = ("planner", "coder", "critic")
 CAPACITY = 4
@@ -67,7 +68,7 @@ class Model(RuleBasedStateMachine):
     def teardown(self):
         if getattr(self, "switch", None) is not None:
             self.switch.close()
-            assert self.engine.phase is Phase.IDLE
+            assert self.engine.phase is SwitchPhase.IDLE
 
     # -- what the model does -----------------------------------------------------------------------------------------
 
@@ -111,7 +112,7 @@ class Model(RuleBasedStateMachine):
         expires = 0 if life is None else self.now + life
         parts = {"sender": sender, "recipient": recipient, "payload": {"number": self.numbers}, "expires_ts": expires}
         try:
-            reached, reason = recipients(self.topology, sender, recipient, AGENTS), None
+            reached, reason = find_recipients(self.topology, sender, recipient, AGENTS), None
         except MessageRefused as refusal:
             reached, reason = (), refusal.reason
         if reason is None and 0 < expires <= self.now:
@@ -206,7 +207,7 @@ class Model(RuleBasedStateMachine):
             outcome = "quiesce_timeout"
         else:
             assert self.switch.send(None) is None
-            assert self.engine.phase is Phase.QUIESCE
+            assert self.engine.phase is SwitchPhase.QUIESCE
             return
         with pytest.raises(StopIteration) as end:
             self.switch.send(None)
@@ -246,13 +247,13 @@ class Model(RuleBasedStateMachine):
     @invariant()
     def they_agree(self):
         assert (self.router.topology, self.router.epoch) == (self.topology, self.epoch)
-        assert (self.engine.phase is Phase.IDLE) == (self.switch is None)
-        assert {agent: self.router.pending(agent) for agent in AGENTS} == {
+        assert (self.engine.phase is SwitchPhase.IDLE) == (self.switch is None)
+        assert {agent: self.router.count_pending(agent) for agent in AGENTS} == {
             agent: len(queue) for agent, queue in self.waiting.items()
         }
         assert self.router.dropped == self.dropped
-        assert self.accepted == self.settled + self.router.pending()  # nothing lost, nothing twice
+        assert self.accepted == self.settled + self.router.count_pending()  # nothing lost, nothing twice
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=150, stateful_step_count=60)
+TestModel.settings = settings(examples(0.6), stateful_step_count=60)

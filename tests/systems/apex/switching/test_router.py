@@ -10,17 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.errors import (
-    DefinitionError,
-    DuplicateName,
-    MessageRefused,
-    NotFinite,
-    OutOfRange,
-    SwitchInFlight,
-    SwitchNotPrepared,
-    UnknownCategory,
-    WrongType,
-)
+from plaudit.errors import DefinitionError, DuplicateName, NotFinite, OutOfRange, UnknownCategory, WrongType
+from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight, SwitchNotPrepared
 from plaudit.systems.apex.switching import BROADCAST, LARGEST_PAYLOAD, Message, Router
 
 
@@ -61,7 +52,7 @@ def reason_of(call, *arguments, **parts):
 )
 def test_what_is_refused_has_a_reason_and_leaves_nothing_behind(router, parts, reason):
     assert reason_of(router.send, message(**parts)) == reason
-    assert router.pending() == 0
+    assert router.count_pending() == 0
     assert router.dropped == {}
 
 
@@ -85,7 +76,7 @@ def test_a_message_is_given_whole_or_in_parts_and_not_both(router):
     for arguments, parts in (((), {}), ((message(),), {"payload": 2})):
         with pytest.raises(WrongType, match="a message, or the parts"):
             router.send(*arguments, **parts)
-    assert router.pending() == 0
+    assert router.count_pending() == 0
 
 
 def test_messages_made_of_parts_are_numbered(router):
@@ -119,7 +110,7 @@ def test_a_router_that_cannot_work_is_not_made(agents, options, error):
 
 def test_a_stranger_receives_nothing_and_has_nothing_pending(router):
     assert reason_of(router.receive, "nobody") == "unknown_recipient"
-    assert reason_of(router.pending, "nobody") == "unknown_recipient"
+    assert reason_of(router.count_pending, "nobody") == "unknown_recipient"
 
 
 # -- stamps and copies ------------------------------------------------------------------------------------------------
@@ -169,7 +160,7 @@ def test_a_payload_arrives_as_it_was_sent(payload):
 def test_messages_arrive_in_the_order_they_were_sent_in(router):
     for n in range(5):
         router.send(message(sender=["planner", "critic"][n % 2], payload=n))
-    assert router.pending("coder") == router.pending() == 5
+    assert router.count_pending("coder") == router.count_pending() == 5
     assert received(router, "coder") == [0, 1, 2, 3, 4]
     assert router.receive("coder") is None
 
@@ -188,7 +179,7 @@ def test_a_broadcast_reaches_all_or_none(time):
     router = Router(["planner", "coder", "critic"], capacity=1, clock=time.clock)
     router.send(message(recipient="critic"))
     assert reason_of(router.send, message(recipient=BROADCAST)) == "queue_full"
-    assert router.pending("coder") == 0
+    assert router.count_pending("coder") == 0
 
 
 def test_room_is_counted_over_both_epochs(time):
@@ -285,7 +276,7 @@ def test_a_message_is_put_back_so_often_and_then_given_up(time):
     assert router.dropped == {"max_attempts": 1}
     assert router.dead_letters == (replace(last, drop_reason="max_attempts"),)
     assert reason_of(router.retry, last) == "not_received"
-    assert router.pending() == 0
+    assert router.count_pending() == 0
 
 
 def test_only_what_was_received_is_put_back_and_only_once(router):
@@ -296,7 +287,7 @@ def test_only_what_was_received_is_put_back_and_only_once(router):
     again = router.retry(got)
     assert reason_of(router.retry, got) == "not_received"
     assert reason_of(router.retry, again) == "not_received"
-    assert router.pending("coder") == 1
+    assert router.count_pending("coder") == 1
 
 
 def test_a_message_that_finds_no_room_stays_in_hand(time):
@@ -332,7 +323,7 @@ def test_a_message_put_back_during_a_switch_waits_for_the_next_epoch(router):
     got = router.receive("coder")
     router.prepare()
     assert router.retry(got).topo_epoch == 1
-    assert router.drained()
+    assert router.is_drained()
     assert router.receive("coder") is None
     router.commit("chain")
     assert received(router, "coder") == [0]
@@ -371,7 +362,7 @@ def test_a_switch_is_prepared_once_and_before_it_ends(router):
 def test_an_epoch_does_not_end_while_an_agent_has_messages_of_it(router):
     router.send(message(recipient="critic"))
     router.prepare()
-    assert not router.drained()
+    assert not router.is_drained()
     with pytest.raises(SwitchNotPrepared, match="still has messages of epoch 0"):
         router.commit("star")
     assert (router.epoch, router.topology) == (0, "flat")

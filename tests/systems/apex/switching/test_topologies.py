@@ -2,8 +2,8 @@
 
 import pytest
 
-from plaudit.errors import MessageRefused
-from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, next_hop, recipients
+from plaudit.systems.apex.errors import MessageRefused
+from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, find_next_hop, find_recipients
 
 FOUR = ("planner", "coder", "runner", "critic")
 FIVE = (*FOUR, "summarizer")
@@ -21,7 +21,7 @@ REFUSED = {"star": "not_through_hub", "chain": "not_next_hop"}
 
 def reason_of(topology, sender, recipient, agents):
     with pytest.raises(MessageRefused) as caught:
-        recipients(topology, sender, recipient, agents)
+        find_recipients(topology, sender, recipient, agents)
     assert str(caught.value).endswith((".", "?"))
     return caught.value.reason
 
@@ -30,7 +30,7 @@ def reason_of(topology, sender, recipient, agents):
 @pytest.mark.parametrize(("sender", "recipient"), PAIRS)
 def test_a_pair_talks_where_its_topology_lets_it(topology, sender, recipient):
     if (sender, recipient) in ALLOWED[topology]:
-        assert recipients(topology, sender, recipient, FIVE) == (recipient,)
+        assert find_recipients(topology, sender, recipient, FIVE) == (recipient,)
     else:
         assert reason_of(topology, sender, recipient, FIVE) == REFUSED[topology]
 
@@ -57,13 +57,13 @@ def test_a_broadcast_reaches_all_others_where_its_topology_lets_it(topology, sen
     if isinstance(outcome, str):
         assert reason_of(topology, sender, BROADCAST, agents) == outcome
     else:
-        assert recipients(topology, sender, BROADCAST, agents) == outcome
+        assert find_recipients(topology, sender, BROADCAST, agents) == outcome
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 @pytest.mark.parametrize("recipient", FOUR)
 def test_the_system_may_always_send(topology, recipient):
-    assert recipients(topology, "system", recipient, FOUR) == (recipient,)
+    assert find_recipients(topology, "system", recipient, FOUR) == (recipient,)
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -103,17 +103,17 @@ def test_an_unknown_topology_lets_nothing_through(topology, sender):
 )
 def test_the_chain_closes_over_the_agents_that_are_there(agents, hops):
     names = hops.split()
-    assert [next_hop(name, agents) for name in names[:-1]] == names[1:]
+    assert [find_next_hop(name, agents) for name in names[:-1]] == names[1:]
 
 
 def test_an_agent_that_is_no_link_of_the_chain_neither_sends_nor_receives_in_it():
     agents = (*FOUR, "librarian")
-    assert next_hop("librarian", agents) is None
+    assert find_next_hop("librarian", agents) is None
     assert reason_of("chain", "librarian", "planner", agents) == "not_next_hop"
     assert reason_of("chain", "critic", "librarian", agents) == "not_next_hop"
-    assert recipients("star", "librarian", "planner", agents) == ("planner",)
+    assert find_recipients("star", "librarian", "planner", agents) == ("planner",)
 
 
 def test_a_refusal_names_the_agents_there_are_and_the_one_that_was_meant():
     with pytest.raises(MessageRefused, match="no agent 'codr', but planner, coder.* Did you mean 'coder'?"):
-        recipients("flat", "planner", "codr", FOUR)
+        find_recipients("flat", "planner", "codr", FOUR)

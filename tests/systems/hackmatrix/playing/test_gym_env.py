@@ -14,9 +14,10 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode  # noqa: E402
 from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
-from plaudit import DefinitionError, OutOfRange, ShapeMismatch, WrongType  # noqa: E402
+from plaudit import DefinitionError, OutOfRange  # noqa: E402
+from plaudit.errors import ShapeMismatch, WrongType  # noqa: E402
 from plaudit.systems.hackmatrix import reward, version  # noqa: E402
-from plaudit.systems.hackmatrix.boards.generation import new_game  # noqa: E402
+from plaudit.systems.hackmatrix.board_generation import new_game  # noqa: E402
 from plaudit.systems.hackmatrix.observation import observe  # noqa: E402
 from plaudit.systems.hackmatrix.playing.game import Game  # noqa: E402
 from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
@@ -25,14 +26,21 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
     MOST_SIPHONS,
     HackMatrixEnv,
     HackMatrixVectorEnv,
-    observation_space,
+    build_observation_space,
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
+from support.hackmatrix_model.steps import hasty_compiler  # noqa: E402
 
 GAMES = 16
 """How many games are played at once; always as many, so that they are compiled once."""
 UP, DOWN, LEFT, RIGHT = range(4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _hasty_compiler():
+    with hasty_compiler():
+        yield
 
 
 def played(env, *, seed, steps, policy=None):
@@ -81,7 +89,7 @@ def test_observations_lie_within_their_space():
 
 
 def test_the_two_features_without_a_cap_have_a_bound_that_no_game_can_pass():
-    space = observation_space()["player"]
+    space = build_observation_space()["player"]
     most = EnvState(player=Player(data_siphons=MOST_SIPHONS, attack=MOST_ATTACK, credits=1_000, energy=1_000), stage=8)
     assert np.array(observe(most).player) in space
     over = most.replace(player=Player(data_siphons=MOST_SIPHONS + 1))
@@ -338,12 +346,12 @@ def test_many_games_are_rendered_as_texts():
         (28, OutOfRange, "the action is 28; it goes from 0 to 27"),
         (-1, OutOfRange, "the action is -1; it goes from 0 to 27"),
         (np.int64(99), OutOfRange, "the action is 99"),
-        (1.0, WrongType, "the action is 1.0; a whole number from 0 to 27 is needed"),
+        (1.0, WrongType, "the action is 1.0; an integer from 0 to 27 is needed"),
         ("up", WrongType, "the action is 'up'"),
         (True, WrongType, "the action is True"),
         (None, WrongType, "the action is None"),
-        (np.array([1, 2]), WrongType, "a whole number"),
-        (np.array(0.5), WrongType, "a whole number"),
+        (np.array([1, 2]), WrongType, "an integer"),
+        (np.array(0.5), WrongType, "an integer"),
     ],
 )
 def test_an_action_that_is_none_is_refused_and_nothing_happens(action, error, told):
@@ -360,7 +368,7 @@ def test_an_action_that_is_none_is_refused_and_nothing_happens(action, error, to
         (np.zeros(GAMES + 1, int), ShapeMismatch, f"shape .{GAMES + 1},.; one for each of {GAMES} games"),
         (0, ShapeMismatch, "shape .."),
         (np.zeros((GAMES, 1), int), ShapeMismatch, f"shape .{GAMES}, 1."),
-        (np.zeros(GAMES), WrongType, "the actions are of float64; whole numbers from 0 to 27"),
+        (np.zeros(GAMES), WrongType, "the actions are of float64; integers from 0 to 27"),
         (np.zeros(GAMES, bool), WrongType, "the actions are of bool"),
         ([0] * (GAMES - 1) + [28], OutOfRange, f"action {GAMES - 1} is 28; it goes from 0 to 27"),
         ([-1] * GAMES, OutOfRange, "action 0 is -1"),
@@ -396,7 +404,7 @@ def test_a_step_after_the_end_is_refused():
         ({"reward": "2.0"}, DefinitionError, "hackmatrix has no version '2.0'"),
         ({"render_mode": "human"}, OutOfRange, "render_mode='human': there is 'ansi', or None"),
         ({"max_steps": 0}, OutOfRange, "max_steps=0: at least 1 is needed"),
-        ({"max_steps": 1.5}, WrongType, "max_steps=1.5: a whole number"),
+        ({"max_steps": 1.5}, WrongType, "max_steps=1.5: an integer"),
     ],
 )
 @pytest.mark.parametrize("kind", [HackMatrixEnv, HackMatrixVectorEnv])
@@ -420,7 +428,7 @@ def test_options_of_a_reset_are_checked(many):
         env.reset(options={"state": {}})
     with pytest.raises(OutOfRange, match="no option 'state'. There are none."):
         many.reset(options={"state": EnvState()})
-    with pytest.raises(WrongType, match=r"seed=\[1, 2\]: one whole number is needed"):
+    with pytest.raises(WrongType, match=r"seed=\[1, 2\]: one integer is needed"):
         many.reset(seed=[1, 2])
 
 

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from hackmatrix_model.boards import entry, random_states
-from plaudit import ShapeMismatch
+from plaudit.errors import ShapeMismatch
 from plaudit.systems.hackmatrix.observation import GRID_FEATURES, observe
 from plaudit.systems.hackmatrix.playing import render
 from plaudit.systems.hackmatrix.rules import ENEMIES, PROGRAMS
@@ -23,6 +22,7 @@ from plaudit.systems.hackmatrix.state import (
     data_block,
     program_block,
 )
+from support.hackmatrix_model.boards import entry, random_states
 
 BOARD = EnvState(
     player=Player(row=1, col=2, hp=2, credits=3, energy=1, data_siphons=1, score=9, attack=2),
@@ -88,31 +88,31 @@ def cell(picture, row, col):
 
 
 def test_a_board_is_drawn_with_row_5_on_top_and_what_the_player_has_beside_it():
-    assert render.text(BOARD) == PICTURE
+    assert render.to_text(BOARD) == PICTURE
 
 
 def test_a_hidden_cryptog_a_question_block_and_the_type_of_a_transmission_are_seen_when_all_is_revealed():
-    revealed = render.text(BOARD, reveal=True)
+    revealed = render.to_text(BOARD, reveal=True)
     assert cell(revealed, 4, 3)[0].strip() == "C2"
     assert cell(revealed, 4, 4) == ["▒ +7* ▒", "▒7pt?▒▒"]
     assert cell(revealed, 5, 3)[0].strip() == "*4V"
 
 
 def test_show_lets_cryptogs_be_seen():
-    assert cell(render.text(BOARD), 4, 3)[0].strip() == ""
-    assert cell(render.text(BOARD.replace(show=jnp.bool_(True))), 4, 3)[0].strip() == "C2"
+    assert cell(render.to_text(BOARD), 4, 3)[0].strip() == ""
+    assert cell(render.to_text(BOARD.replace(show=jnp.bool_(True))), 4, 3)[0].strip() == "C2"
 
 
 def test_a_hidden_cryptog_hides_who_stands_behind_it():
     behind = EnvState(enemies=Enemies.of(Enemy("cryptog", 3, 3), Enemy("virus", 3, 3)))
-    assert cell(render.text(behind), 3, 3)[0].strip() == ""
+    assert cell(render.to_text(behind), 3, 3)[0].strip() == ""
     before = EnvState(enemies=Enemies.of(Enemy("virus", 3, 3), Enemy("cryptog", 3, 3)))
-    assert cell(render.text(before), 3, 3)[0].strip() == "V2"
+    assert cell(render.to_text(before), 3, 3)[0].strip() == "V2"
 
 
 def test_effects_and_what_is_to_come_are_told():
     state = EnvState(show=jnp.bool_(True), calm=jnp.bool_(True), step_active=jnp.bool_(True), pending=jnp.int32(4))
-    told = render.text(state)
+    told = render.to_text(state)
     assert re.search(r"in effect +SHOW CALM STEP", told)
     assert re.search(r"next task +never \(CALM\)", told)
     assert re.search(r"let in +4 transmissions", told)
@@ -120,7 +120,7 @@ def test_effects_and_what_is_to_come_are_told():
 
 def test_a_picture_has_80_columns_and_its_board_stays_in_place(states):
     for at in range(300):
-        lines = render.text(entry(states, at), reveal=at % 2 == 0, legend=True).splitlines()
+        lines = render.to_text(entry(states, at), reveal=at % 2 == 0, legend=True).splitlines()
         assert max(map(len, lines)) <= 80
         assert all(len(line) >= 52 and line[51] in "┐│┤┘" for line in lines[1:20])
 
@@ -129,7 +129,7 @@ def test_a_picture_shows_what_an_observation_shows(states):
     grids = jax.device_get(jax.jit(jax.vmap(observe))(states)).grid
     feature = {name: at for at, name in enumerate(GRID_FEATURES)}
     for at in range(300):
-        picture, grid = render.text(entry(states, at)), grids[at]
+        picture, grid = render.to_text(entry(states, at)), grids[at]
         for row, col in np.ndindex(6, 6):
             (who, what), seen = cell(picture, row, col), grid[row, col]
             kinds = [name[0].upper() for name in ENEMIES if seen[feature[name]]]
@@ -142,13 +142,13 @@ def test_a_picture_shows_what_an_observation_shows(states):
 
 
 def test_colours_are_added_and_nothing_else():
-    coloured = render.text(BOARD, color=True)
+    coloured = render.to_text(BOARD, color=True)
     assert "\x1b[1;31mV2z\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == PICTURE
 
 
 def test_ascii_is_enough():
-    plain = render.text(BOARD, ascii=True, legend=True)
+    plain = render.to_text(BOARD, ascii=True, legend=True)
     assert plain.isascii()
     assert [len(line) for line in plain.splitlines()[:20]] == [len(line) for line in PICTURE.splitlines()]
     assert cell(plain, 2, 2) == ["# +5* #", "# 5pt #"]
@@ -164,9 +164,9 @@ def test_everything_on_one_cell_is_cut_and_does_not_move_the_others():
         enemies=Enemies.of(Enemy("virus", 0, 0, stunned=True, disabled=1, from_siphon=True), Enemy("virus", 0, 0)),
         transmissions=Transmissions.of(Transmission("virus", 0, 0, turns=100)),
     )
-    assert cell(render.text(crowded), 0, 0)[0] == "@V2zxs+"
+    assert cell(render.to_text(crowded), 0, 0)[0] == "@V2zxs+"
 
 
 def test_a_picture_of_many_games_is_refused_with_what_to_do(states):
     with pytest.raises(ShapeMismatch, match="one game, and the state holds .300,. of them.*leaf.0."):
-        render.text(states)
+        render.to_text(states)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hackmatrix_model.toy import jax, jnp
 from plaudit import FileError
 from plaudit.systems.hackmatrix.training import checkpoint
-from plaudit.systems.hackmatrix.training.checkpoint import About, load, read_about, save
+from plaudit.systems.hackmatrix.training.checkpoint import CheckpointInfo, load, read_info, save
 from plaudit.systems.hackmatrix.training.config import Config
+from support.hackmatrix_model.toy import jax, jnp
 
-ABOUT = About("run", "0.1.0", "1.0.0", "f" * 64, 3, Config(entropy_end=0.001))
+ABOUT = CheckpointInfo("run", "0.1.0", "1.0.0", "f" * 64, 3, Config(entropy_end=0.001))
 TREE = {
     "key": jax.random.key(7),
     "weights": [jnp.arange(6, dtype=jnp.float32).reshape(2, 3), jnp.array([jnp.nan, jnp.inf, -0.0])],
@@ -38,7 +38,7 @@ def bits(tree):
 def test_what_was_saved_comes_back_bit_for_bit(path):
     found, about = load(path, TREE)
     assert bits(found) == bits(TREE)
-    assert about == ABOUT == read_about(path)
+    assert about == ABOUT == read_info(path)
     assert about.steps == 3 * 256 * 128
     assert jax.random.bits(found["key"]) == jax.random.bits(TREE["key"])
 
@@ -122,7 +122,7 @@ def test_a_checkpoint_that_says_nonsense_of_itself_is_refused(path, about):
     with zipfile.ZipFile(path, "w") as archive, archive.open("about.npy", "w") as file:
         np.lib.format.write_array(file, np.array(about))
     with pytest.raises(FileError, match="no checkpoint"):
-        read_about(path)
+        read_info(path)
 
 
 def test_settings_that_are_not_known_are_refused(path):
@@ -131,7 +131,7 @@ def test_settings_that_are_not_known_are_refused(path):
     with zipfile.ZipFile(path, "w") as archive, archive.open("about.npy", "w") as file:
         np.lib.format.write_array(file, np.array(json.dumps(about)))
     with pytest.raises(FileError, match="Did you mean 'clip'"):
-        read_about(path)
+        read_info(path)
 
 
 def test_a_save_that_fails_leaves_the_one_before(path, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 
 from plaudit import DefinitionError
-from plaudit.systems.hackmatrix.training.config import PRESETS, Config, preset, scaled
+from plaudit.systems.hackmatrix.training.config import PRESETS, Config, get_preset, scale_batch
 
 
 def test_a_run_ends_with_the_update_that_reaches_its_steps():
@@ -15,7 +15,7 @@ def test_a_run_ends_with_the_update_that_reaches_its_steps():
     ("envs", "minibatches", "epochs"), [(64, 4, 4), (256, 4, 4), (512, 8, 2), (2048, 32, 2), (65_536, 64, 2)]
 )
 def test_larger_batches_are_cut_into_more_minibatches_with_fewer_epochs(envs, minibatches, epochs):
-    assert scaled(envs, 128) == {"minibatches": minibatches, "epochs": epochs}
+    assert scale_batch(envs, 128) == {"minibatches": minibatches, "epochs": epochs}
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_settings_go_through_json():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_can_be_run_and_changed(name):
-    assert preset(name).updates >= 1
-    assert preset(name, envs=64, seed=3).envs == 64
+    assert get_preset(name).updates >= 1
+    assert get_preset(name, envs=64, seed=3).envs == 64
 
 
 def test_a_preset_that_is_not_there_is_told():
     with pytest.raises(DefinitionError, match="there is no preset 'gpo', only cpu, gpu. Did you mean 'gpu'"):
-        preset("gpo")
+        get_preset("gpo")
 
 
 def test_only_what_changes_along_a_run_fixes_its_length():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hackmatrix_model.toy import jax, jnp, toy
 from plaudit.systems import hackmatrix
-from plaudit.systems.hackmatrix.training.evaluation import NETWORK, evaluator, paid_by_all
+from plaudit.systems.hackmatrix.training.evaluation import NETWORK, build_evaluator, pay_with_all
 from plaudit.systems.hackmatrix.training.ppo import Environment, Outcome, init_network
+from support.hackmatrix_model.toy import jax, jnp, toy
 
 HALF = 50
 
@@ -31,7 +31,7 @@ PARAMS = init_network(jax.random.key(0), 1, 2, (4,))
 
 
 def test_long_episodes_count_as_much_as_short_ones():
-    found = evaluator(patience(), episodes=2 * HALF)("sampled", PARAMS, jax.random.key(1)).evaluation()
+    found = build_evaluator(patience(), episodes=2 * HALF)("sampled", PARAMS, jax.random.key(1)).evaluation()
     assert found.mean_return == 0.5
     assert found.mean_length == 5
     assert found.deviation == pytest.approx(np.std([0, 1] * HALF, ddof=1))
@@ -43,19 +43,21 @@ def test_long_episodes_count_as_much_as_short_ones():
 
 
 def test_what_is_left_off_is_counted_as_far_as_it_went():
-    found = evaluator(patience(), episodes=2 * HALF, max_steps=4)("sampled", PARAMS, jax.random.key(1)).evaluation()
+    found = build_evaluator(patience(), episodes=2 * HALF, max_steps=4)(
+        "sampled", PARAMS, jax.random.key(1)
+    ).evaluation()
     assert found.unfinished == HALF
     assert found.mean_length == 2.5
     assert found.stages == {1: HALF, 6: HALF}
 
 
 def test_what_the_reward_read_is_kept_of_the_first_episodes():
-    inputs = evaluator(patience(), episodes=4, keep=3)("sampled", PARAMS, jax.random.key(1)).inputs
+    inputs = build_evaluator(patience(), episodes=4, keep=3)("sampled", PARAMS, jax.random.key(1)).inputs
     assert [episode["left"].tolist() for episode in inputs] == [[1], [1], [9, 8, 7, 6, 5, 4, 3, 2, 1]]
 
 
 def test_the_same_key_plays_the_same_games():
-    evaluate = evaluator(toy(), episodes=64)
+    evaluate = build_evaluator(toy(), episodes=64)
     params = init_network(jax.random.key(3), 3, 3, (8,))
     one, same, other = (evaluate("sampled", params, jax.random.key(seed)).evaluation() for seed in (0, 0, 1))
     assert one == same != other
@@ -63,14 +65,14 @@ def test_the_same_key_plays_the_same_games():
 
 
 def test_one_episode_is_enough():
-    found = evaluator(patience(), episodes=1, policies=NETWORK)("greedy", PARAMS, jax.random.key(0)).evaluation()
+    found = build_evaluator(patience(), episodes=1, policies=NETWORK)("greedy", PARAMS, jax.random.key(0)).evaluation()
     assert (found.episodes, found.deviation) == (1, 0.0)
 
 
 def test_several_rewards_pay_side_by_side():
     twice = hackmatrix.reward.with_params({"kills.weight": 0.6}).with_version("twice")
-    game = paid_by_all(toy(), (("once", hackmatrix.reward), ("twice", twice)))
-    played = evaluator(game, episodes=8)("greedy", init_network(jax.random.key(3), 3, 3, (8,)), jax.random.key(0))
+    game = pay_with_all(toy(), (("once", hackmatrix.reward), ("twice", twice)))
+    played = build_evaluator(game, episodes=8)("greedy", init_network(jax.random.key(3), 3, 3, (8,)), jax.random.key(0))
     once, doubled = played.evaluation("once"), played.evaluation("twice")
     assert once.terms["kills"] == pytest.approx(4 * 0.3)  # the toy shoots an enemy in each of its four steps
     assert doubled.terms["kills"] == pytest.approx(4 * 0.6)

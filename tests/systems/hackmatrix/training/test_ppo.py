@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hackmatrix_model.toy import jax, jnp, small, toy
 from plaudit.systems.hackmatrix.training import ppo
+from support.hackmatrix_model.toy import jax, jnp, small, toy
 
-advantages_of = jax.jit(ppo.advantages_of)
+advantages_of = jax.jit(ppo.compute_advantages)
 play = jax.jit(ppo.play, static_argnums=(0, 1))
 
 
@@ -79,7 +79,7 @@ def test_probabilities_sum_to_1_and_illegal_actions_have_none(precision):
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, rtol=1e-5)
     assert (probabilities[~mask] == 0).all()
     assert value.dtype == log_probabilities.dtype == jnp.float32
-    entropy = ppo.entropy_of(log_probabilities)
+    entropy = ppo.compute_entropy(log_probabilities)
     assert (entropy >= 0).all()
     assert (entropy <= jnp.log(mask.sum(axis=-1)) + 1e-5).all()
 
@@ -141,7 +141,7 @@ def test_sums_of_episodes_are_those_of_the_steps_between_their_ends(played):
 @pytest.mark.parametrize(("max_steps", "precision"), [(None, "float32"), (None, "bfloat16"), (3, "float32")])
 def test_a_small_game_is_solved(max_steps, precision):
     config = small(steps=32 * 16 * 30, max_steps=max_steps, precision=precision, gamma=0.5)
-    training, update = ppo.begin(config, toy(max_steps)), ppo.updating(config, toy(max_steps))
+    training, update = ppo.begin(config, toy(max_steps)), ppo.compile_update(config, toy(max_steps))
     for _ in range(config.updates):
         training, metrics = update(training)
     best = max_steps or 4
@@ -156,7 +156,7 @@ def test_a_small_game_is_solved(max_steps, precision):
 def test_two_runs_with_one_seed_are_equal_and_with_two_are_not():
     def trained(seed):
         config = small(rollout=2, seed=seed)
-        training, _ = ppo.updating(config, toy())(ppo.begin(config, toy()))
+        training, _ = ppo.compile_update(config, toy())(ppo.begin(config, toy()))
         return np.asarray(training.params["policy"]["weights"])
 
     first = trained(0)
@@ -166,7 +166,7 @@ def test_two_runs_with_one_seed_are_equal_and_with_two_are_not():
 
 def test_where_no_episode_ended_means_are_not_numbers():
     config = small(rollout=2)
-    _, metrics = ppo.updating(config, toy())(ppo.begin(config, toy()))
+    _, metrics = ppo.compile_update(config, toy())(ppo.begin(config, toy()))
     assert metrics["episodes"] == 0
     assert np.isnan(metrics["return"])
     assert np.isnan(metrics["terms/hit"])
@@ -174,7 +174,7 @@ def test_where_no_episode_ended_means_are_not_numbers():
 
 def test_the_learning_rate_falls_along_the_run_to_0():
     config = small(epochs=1, minibatches=1, max_gradient=1e9)
-    optimizer, flat = ppo.optimizer_of(config), ppo.optimizer_of(small(decay=False))
+    optimizer, flat = ppo.build_optimizer(config), ppo.build_optimizer(small(decay=False))
     gradient = jnp.ones(3)
     state, flat_state = optimizer.init(gradient), flat.init(gradient)
     for update in range(config.updates):
@@ -186,6 +186,6 @@ def test_the_learning_rate_falls_along_the_run_to_0():
 
 def test_the_weight_of_entropy_goes_to_its_end_in_a_straight_line():
     config = small(entropy=0.1, entropy_end=0.02)
-    found = [float(ppo.entropy_weight(config, update)) for update in range(config.updates + 1)]
+    found = [float(ppo.compute_entropy_weight(config, update)) for update in range(config.updates + 1)]
     np.testing.assert_allclose(found, [0.1, 0.08, 0.06, 0.04, 0.02])
-    assert ppo.entropy_weight(small(entropy=0.1), 3) == 0.1
+    assert ppo.compute_entropy_weight(small(entropy=0.1), 3) == 0.1

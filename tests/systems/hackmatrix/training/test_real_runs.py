@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from hackmatrix_model.toy import jax, jnp
 from plaudit.systems import hackmatrix
-from plaudit.systems.hackmatrix.training import Config, begin, games, updating
+from plaudit.systems.hackmatrix.training import Config, begin, build_games, compile_update
 from plaudit.systems.hackmatrix.training.ppo import play
+from support.hackmatrix_model.toy import jax, jnp
 
 pytestmark = pytest.mark.slow
 
 
 def test_episodes_of_the_game_are_cut_off_and_begin_anew():
     config = Config(envs=16, rollout=24, steps=1000, hidden=(8,), max_steps=10)
-    game = games(hackmatrix.reward, max_steps=10)
+    game = build_games(hackmatrix.reward, max_steps=10)
     training, steps, _ = jax.jit(play, static_argnums=(0, 1))(config, game, begin(config, game))
     assert steps.truncated.any()
     ended = steps.terminated | steps.truncated
@@ -30,8 +30,8 @@ def test_episodes_of_the_game_are_cut_off_and_begin_anew():
 
 def test_an_update_of_the_game_has_figures_for_every_term():
     config = Config(envs=16, rollout=64, steps=2048, hidden=(8,))
-    game = games(hackmatrix.version("potential"))
-    training, metrics = updating(config, game)(begin(config, game))
+    game = build_games(hackmatrix.version("potential"))
+    training, metrics = compile_update(config, game)(begin(config, game))
     assert {f"terms/{term.name}" for term in hackmatrix.reward.terms} <= set(metrics)
     total = sum(metrics[f"terms/{name}"] for name in game.terms)
     assert metrics["return"] == pytest.approx(float(total), abs=1e-3)

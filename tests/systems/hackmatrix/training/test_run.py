@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hackmatrix_model.toy import jax, small, toy
 from plaudit import FileError
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.training import checkpoint, run
-from plaudit.systems.hackmatrix.training.report import described, evaluated
+from plaudit.systems.hackmatrix.training.report import build_report, evaluate_run
 from plaudit.systems.hackmatrix.training.run import train
-from plaudit.systems.training.folder import write_report
-from plaudit.systems.training.stopping import Stop
+from plaudit.systems.training.run import Stop, write_report
+from support.hackmatrix_model.toy import jax, small, toy
 
 REWARD = hackmatrix.reward
 POTENTIAL = hackmatrix.version("potential")
@@ -35,15 +34,15 @@ def started(tmp_path):
 
 
 def stopping_after(count):
-    """Return who stops a run after so many updates, and the rows that were told."""
+    """Return who stops a run after so many updates, and the rows of its updates."""
     stop, rows = Stop(), []
 
-    def told(row):
+    def note(row):
         rows.append(row)
         if len(rows) == count:
             stop.signal = signal.SIGINT
 
-    return {"stop": stop, "told": told}, rows
+    return {"stop": stop, "on_update": note}, rows
 
 
 def arrays(path):
@@ -120,7 +119,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_overwritten(start
 def test_a_checkpoint_of_another_plaudit_is_refused(started, tmp_path, monkeypatch):
     stopping, _ = stopping_after(1)
     started(**stopping)
-    monkeypatch.setattr(run, "installed", lambda: "9.9.9")
+    monkeypatch.setattr(run, "get_plaudit_version", lambda: "9.9.9")
     with pytest.raises(FileError, match=r"was written by plaudit .*, and this is 9.9.9"):
         started(resume=True)
 
@@ -143,7 +142,7 @@ def test_a_run_that_ended_in_the_compiler_can_be_gone_on_with(started, monkeypat
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run.ppo, "updating", killed)
+        patch.setattr(run.ppo, "compile_update", killed)
         with pytest.raises(KeyboardInterrupt):
             started()
     assert started(resume=True).complete
@@ -156,7 +155,7 @@ def test_to_go_on_there_must_be_a_checkpoint(started):
 
 def test_checkpoints_are_written_as_often_as_asked(started, tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(run, "keep", lambda out, training, about: kept.append(int(training.update)))
+    monkeypatch.setattr(run, "save_run", lambda out, training, info: kept.append(int(training.update)))
     started(save_every=3)
     assert kept == [0, 3, 4]
 
@@ -169,8 +168,8 @@ def test_a_folder_that_cannot_be_made_is_told(started, tmp_path):
 
 def test_the_report_says_what_was_done_how_well_and_whether_it_was_healthy(started, tmp_path):
     done = started(reward=POTENTIAL)
-    found = evaluated(done, POTENTIAL, lambda reward: toy(), episodes=8)
-    write_report(tmp_path, described(done, POTENTIAL, found))
+    found = evaluate_run(done, POTENTIAL, lambda reward: toy(), episodes=8)
+    write_report(tmp_path, build_report(done, POTENTIAL, found))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["updates"], report["steps"]) == (4, 128)
     assert report["reward"]["fingerprint"] == POTENTIAL.fingerprint

@@ -3,7 +3,7 @@
 import pytest
 
 from plaudit import Ledger
-from plaudit.systems.roadsense.experiment import experiment
+from plaudit.systems.roadsense.experiment import run_experiment
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +16,7 @@ def place(tmp_path_factory):
 def found(place):
     """What was found: the continuous study whole, of the discrete one two seeds."""
     with Ledger(place) as ledger:
-        discrete = experiment(ledger, studies=["discrete"], seeds=2, checks=False, workers=2)
-        continuous = experiment(ledger, studies=["continuous"], checks=False, workers=2)
+        discrete = run_experiment(ledger, studies=["discrete"], seeds=2, checks=False, workers=2)
+        continuous = run_experiment(ledger, studies=["continuous"], checks=False, workers=2)
     assert (discrete.simulated, continuous.simulated) == (2 * 8 * 2, 2 * 6 * 5)
     return {**discrete.studies, **continuous.studies}

@@ -4,7 +4,7 @@ from math import atan2, cos, degrees, sin
 
 import pytest
 
-from plaudit.systems.roadsense.measured import Measured, action_of, inputs_of
+from plaudit.systems.roadsense.measurement import Measurement, build_input_reader, find_nearest_action
 from plaudit.systems.roadsense.pictures import Frame
 from plaudit.systems.roadsense.versions import version
 from plaudit.systems.roadsense.world import STEP, CarState
@@ -18,13 +18,13 @@ def along(path, metres):
     return x, y, degrees(atan2(cos(metres / path), sin(metres / path))) % 360
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def drive():
     """Return the maker of a drive of three cars, the second of which stops in the step `hazard`."""
 
     def made(steps=80, *, label="R11", hazard=20, path="straight", reaction=5, peers=2):
         reward = version(label)
-        inputs = inputs_of(reward)
+        inputs = build_input_reader(reward)
         names = [f"V{number:03}" for number in range(1, peers + 2)]
         places, speeds = [30.0 * at for at in range(peers + 1)], [15.0] * (peers + 1)
         fading, frames = 0.0, []
@@ -42,8 +42,8 @@ def drive():
                 for name, place, speed, brake in zip(names, places, speeds, brakes, strict=True)
             }
             fresh = brakes[1] >= 2.5
-            step_measured = Measured(
-                places[1] - places[0], brakes[0], action_of(brakes[0]), speeds[0] - speeds[1], speeds[0],
+            step_measured = Measurement(
+                places[1] - places[0], brakes[0], find_nearest_action(brakes[0]), speeds[0] - speeds[1], speeds[0],
                 fresh, fresh, fresh, begun, begun, fading,
             )  # fmt: skip
             signal = reward.score(**inputs(step_measured))

@@ -22,27 +22,27 @@ def test_drawing_from_above_does_not_import_matplotlib():
     ("library", "use"),
     [
         ("PIL", "import plaudit.systems.roadsense.pictures"),
-        ("matplotlib", "from plaudit.systems.roadsense.pictures.strip_chart import _matplotlib as use; use()"),
+        ("matplotlib", "from plaudit.systems.roadsense.pictures.strip_chart import _import_matplotlib as use; use()"),
     ],
 )
 def test_a_missing_library_is_named_with_the_way_to_install_it(library, use):
-    code, told = run(HIDDEN.format(library) + use)
+    code, output = run(HIDDEN.format(library) + use)
     assert code == 1
     assert (
-        f"need {library}. Install it: pip install 'plaudit[sumo]'" in told
-        or f"needs {library}. Install it: pip install 'plaudit[sumo]'" in told
+        f"need {library}. Install it: pip install 'plaudit[sumo]'" in output
+        or f"needs {library}. Install it: pip install 'plaudit[sumo]'" in output
     )
 
 
 def test_a_chart_does_not_touch_pyplot(tmp_path):
     script = (
         "import sys\n"
-        "from plaudit.systems.roadsense.measured import Measured\n"
-        "from plaudit.systems.roadsense.pictures import Frame, strip_chart\n"
+        "from plaudit.systems.roadsense.measurement import Measurement\n"
+        "from plaudit.systems.roadsense.pictures import Frame, save_strip_chart\n"
         "from plaudit.systems.roadsense.world import CarState\n"
-        "step = Measured(30.0, 0.5, 1, 0.0, 15.0, False, False, False, False, False, 0.0)\n"
+        "step = Measurement(30.0, 0.5, 1, 0.0, 15.0, False, False, False, False, False, 0.0)\n"
         "frame = Frame(1, {'V001': CarState(0.0, 0.0, 15.0, 0.0, 90.0)}, step, {'safety': 1.0}, 1.0)\n"
-        f"strip_chart([frame], {str(tmp_path / 'drive.png')!r})\n"
+        f"save_strip_chart([frame], {str(tmp_path / 'drive.png')!r})\n"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     assert run(script) == (0, "False\n")

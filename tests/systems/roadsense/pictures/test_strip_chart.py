@@ -8,45 +8,49 @@ import pytest
 from PIL import Image
 
 from plaudit.errors import DefinitionError, FileError
-from plaudit.systems.roadsense.pictures import ZONES, strip_chart
-from plaudit.systems.roadsense.pictures.panels import Style, highest
-from plaudit.systems.roadsense.pictures.strip_chart import _figure
-from plaudit.systems.roadsense.pictures.track import track
+from plaudit.systems.roadsense.pictures import ZONES, save_strip_chart
+from plaudit.systems.roadsense.pictures.strip_chart import Style, _build_figure, build_track, find_top
+
+
+@pytest.fixture(scope="module")
+def charts(drive, tmp_path_factory):
+    """The folder with a chart of each kind, drawn once; and the settings of matplotlib before and after."""
+    folder, before = tmp_path_factory.mktemp("charts"), dict(matplotlib.rcParams)
+    for ending in ("png", "svg"):
+        save_strip_chart(drive(), folder / f"one.{ending}")
+    return folder, before, dict(matplotlib.rcParams)
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
-def test_the_same_frames_give_the_same_chart(drive, tmp_path, ending, start):
-    for name in ("one", "two"):
-        strip_chart(drive(), tmp_path / f"{name}.{ending}")
-    one, two = ((tmp_path / f"{name}.{ending}").read_bytes() for name in ("one", "two"))
+def test_the_same_frames_give_the_same_chart(charts, drive, tmp_path, ending, start):
+    save_strip_chart(drive(), tmp_path / f"two.{ending}")
+    one, two = (charts[0] / f"one.{ending}").read_bytes(), (tmp_path / f"two.{ending}").read_bytes()
     assert one == two
     assert one.startswith(start)
 
 
 def test_the_last_digits_of_the_layout_are_rounded_away(drive):
     """The solver of matplotlib gives others from run to run, and the parts of an SVG are named after them."""
-    figure = _figure({"": track(drive())}, Style("V001", ZONES, 100.0), None)
+    figure = _build_figure({"": build_track(drive())}, Style("V001", ZONES, 100.0), None)
     corners = [edge for axes in figure.axes for edge in axes.get_position().p0]
     assert corners == [round(edge, 6) for edge in corners]
 
 
-def test_drawing_leaves_the_settings_of_matplotlib_alone(drive, tmp_path):
-    before = dict(matplotlib.rcParams)
-    strip_chart(drive(), tmp_path / "drive.svg")
-    assert dict(matplotlib.rcParams) == before
+def test_drawing_leaves_the_settings_of_matplotlib_alone(charts):
+    _, before, after = charts
+    assert after == before
 
 
-def test_episodes_stand_side_by_side(drive, tmp_path):
-    strip_chart(drive(), tmp_path / "one.png")
-    strip_chart({"early": drive(reaction=3), "late": drive(reaction=12)}, tmp_path / "two.png", title="Two drives")
-    with Image.open(tmp_path / "one.png") as one, Image.open(tmp_path / "two.png") as two:
+def test_episodes_stand_side_by_side(charts, drive, tmp_path):
+    save_strip_chart({"early": drive(reaction=3), "late": drive(reaction=12)}, tmp_path / "two.png", title="Two drives")
+    with Image.open(charts[0] / "one.png") as one, Image.open(tmp_path / "two.png") as two:
         assert two.width > 1.5 * one.width
         assert two.height == one.height
 
 
 @pytest.mark.parametrize("steps", [1, 2])
 def test_a_very_short_episode_can_be_drawn(drive, tmp_path, steps):
-    strip_chart(drive(steps), tmp_path / "drive.png")
+    save_strip_chart(drive(steps), tmp_path / "drive.png")
     assert (tmp_path / "drive.png").stat().st_size > 5_000
 
 
@@ -55,32 +59,32 @@ def test_nobody_heard_and_no_hazard_and_a_collision_can_be_drawn(drive, tmp_path
         frame._replace(measured=frame.measured._replace(distance=inf), terms={"safety": -100.0})
         for frame in drive(hazard=None)
     ]
-    strip_chart(frames, tmp_path / "drive.png", zones=None)
+    save_strip_chart(frames, tmp_path / "drive.png", zones=None)
     assert (tmp_path / "drive.png").exists()
 
 
 def test_a_chart_under_another_ending_is_refused_and_leaves_nothing(drive, tmp_path):
     with pytest.raises(FileError, match=r"drive\.jpg: a strip chart is saved as \.png or \.svg; name the file so\."):
-        strip_chart(drive(), tmp_path / "drive.jpg")
+        save_strip_chart(drive(), tmp_path / "drive.jpg")
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("frames", [[], {}, {"calm": []}])
 def test_a_chart_of_nothing_is_refused(tmp_path, frames):
     with pytest.raises(DefinitionError, match="at least one frame"):
-        strip_chart(frames, tmp_path / "drive.png")
+        save_strip_chart(frames, tmp_path / "drive.png")
 
 
-def test_a_folder_in_the_way_is_told(drive, tmp_path):
+def test_a_folder_in_the_way_is_an_error(drive, tmp_path):
     (tmp_path / "drive.png").mkdir()
     with pytest.raises(FileError, match="is a directory"):
-        strip_chart(drive(), tmp_path / "drive.png")
+        save_strip_chart(drive(), tmp_path / "drive.png")
 
 
 def test_a_track_has_no_number_where_there_is_no_car(drive):
     frames = drive(10, hazard=4)
     frames[7] = frames[7]._replace(cars={name: car for name, car in frames[7].cars.items() if name != "V003"})
-    made = track(frames)
+    made = build_track(frames)
     assert np.isnan(made.speeds["V003"]).tolist() == [False] * 7 + [True] + [False] * 2
     assert made.gained[-1] == pytest.approx(sum(frame.total for frame in frames))
     assert (made.hazard, made.onset) == ("V002", pytest.approx(0.3))  # the fourth step begins after 0.3 s
@@ -88,9 +92,9 @@ def test_a_track_has_no_number_where_there_is_no_car(drive):
 
 
 def test_distances_are_shown_up_to_little_more_than_the_safe_zone(drive):
-    near = track(drive(5, hazard=None))
+    near = build_track(drive(5, hazard=None))
     far = near._replace(distance=near.distance + 1000)
-    assert highest([near], ZONES) == pytest.approx(1.08 * 30)
-    assert highest([near, far], ZONES) == 100.0
-    assert highest([near, far], None) == pytest.approx(1.08 * 1030)
-    assert highest([near._replace(distance=near.distance * np.nan)], ZONES) == 1.0
+    assert find_top([near], ZONES) == pytest.approx(1.08 * 30)
+    assert find_top([near, far], ZONES) == 100.0
+    assert find_top([near, far], None) == pytest.approx(1.08 * 1030)
+    assert find_top([near._replace(distance=near.distance * np.nan)], ZONES) == 1.0

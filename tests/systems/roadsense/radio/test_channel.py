@@ -1,4 +1,4 @@
-"""What becomes of a packet: losses by distance, bursts, latency, and noise that is held to what a car can say."""
+"""What becomes of a packet: losses by distance, bursts, latency, noise that a car can say, and the random numbers of it all."""
 
 from dataclasses import replace
 from math import inf, isnan, nan, nextafter
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.systems.roadsense.radio import PARAMETERS, RadioParameters
-from plaudit.systems.roadsense.radio.channel import Channel, received
+from plaudit.systems.roadsense.radio.channel import DRAWN_AT_ONCE, Channel, RandomDraws, apply_noise
 from plaudit.systems.roadsense.world import CarState
 
 
@@ -18,7 +18,7 @@ def channel(parameters: RadioParameters, **episode: float) -> Channel:
 
 
 def losses(channel: Channel, *distances: float) -> list[float]:
-    return [channel.link(distance)[0] for distance in distances]
+    return [channel.find_link(distance)[0] for distance in distances]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_distance_that_is_no_number_is_not_just_out_of_reach():
 
 def test_a_packet_at_risk_is_lost_more_often_but_never_more_seldom_than_alone():
     bench = channel(PARAMETERS["bench"])
-    at_risk = [bench.at_risk((loss, 3.0)) for loss in (0.01, 0.19, 0.97, 1.0)]
+    at_risk = [bench.worsen_link((loss, 3.0)) for loss in (0.01, 0.19, 0.97, 1.0)]
     assert [loss for loss, _ in at_risk] == pytest.approx([0.0495, 0.9405, 0.97, 1.0])
     assert {latency for _, latency in at_risk} == {3.0}
 
@@ -95,7 +95,7 @@ def test_the_risk_is_that_of_bursts_as_long_as_were_measured(name, risk):
 
 @pytest.mark.parametrize(("distance", "latency"), [(0.0, 15.0), (100.0, 25.0)])
 def test_a_packet_takes_longer_over_a_distance(distance, latency):
-    assert channel(PARAMETERS["default"]).link(distance)[1] == latency
+    assert channel(PARAMETERS["default"]).find_link(distance)[1] == latency
 
 
 numbers = st.floats(-100, 100)
@@ -104,7 +104,7 @@ noises = st.lists(numbers, min_size=5, max_size=5)
 
 @given(st.tuples(numbers, numbers, st.floats(0, 60), st.floats(-10, 10), st.floats(0, 360)), noises)
 def test_what_is_said_with_noise_is_still_what_a_car_can_say(said, noise):
-    x, y, speed, acceleration, heading, age, hops = received(CarState(*said), [noise], 7.0)
+    x, y, speed, acceleration, heading, age, hops = apply_noise(CarState(*said), [noise], 7.0)
     assert (x, y, age, hops) == (said[0] + noise[0], said[1] + noise[1], 7.0, 1)
     assert speed == max(0.0, said[2] + noise[2])
     assert acceleration == min(max(said[3] + noise[3], -10.0), 10.0)
@@ -117,16 +117,49 @@ def test_every_sender_says_again_what_it_heard(noises):
     car = CarState(3.0, 4.0, 15.0, -2.5, 359.5)
     said = car
     for noise in noises:
-        said = received(said, [noise], 0.0)
-    assert received(car, noises, 0.0) == said._replace(hops=len(noises))
+        said = apply_noise(said, [noise], 0.0)
+    assert apply_noise(car, noises, 0.0) == said._replace(hops=len(noises))
 
 
 def test_without_noise_a_car_says_what_it_does():
     car = CarState(3.0, 4.0, 15.0, -2.5, 359.5)
-    assert received(car, [[0.0] * 5], 1.0) == car._replace(age=1.0, hops=1)
+    assert apply_noise(car, [[0.0] * 5], 1.0) == car._replace(age=1.0, hops=1)
 
 
 @pytest.mark.parametrize("field", ["x", "y", "speed", "acceleration", "heading"])
 def test_what_is_no_number_is_said_as_it_is(field):
-    said = received(CarState(3.0, 4.0, 15.0, -2.5, 0.5)._replace(**{field: nan}), [[0.1] * 5], 1.0)
+    said = apply_noise(CarState(3.0, 4.0, 15.0, -2.5, 0.5)._replace(**{field: nan}), [[0.1] * 5], 1.0)
     assert isnan(getattr(said, field))
+
+
+DEFAULT = PARAMETERS["default"]
+
+
+def chance(seed: int = 0, **episode: float) -> RandomDraws:
+    return RandomDraws(np.random.default_rng(seed), Channel(DEFAULT, episode=replace(DEFAULT, **episode)))
+
+
+def test_numbers_come_one_by_one_and_go_on_for_ever():
+    drawn, rng = chance(), np.random.default_rng(0)
+    assert [drawn.uniform() for _ in range(3 * DRAWN_AT_ONCE)] == rng.random(3 * DRAWN_AT_ONCE).tolist()
+
+
+def test_noise_comes_in_rows_as_wide_as_the_channel_says():
+    drawn, rng = chance(position_noise=2.0), np.random.default_rng(0)
+    expected = rng.standard_normal((2 * DRAWN_AT_ONCE, 5)) * (2.0, 2.0, 0.5, 0.2, 3.0)
+    assert [drawn.noise() for _ in range(2 * DRAWN_AT_ONCE)] == expected.tolist()
+
+
+def test_what_is_drawn_of_one_kind_leaves_what_was_drawn_of_another():
+    drawn = chance()
+    numbers = {drawn.uniform(), drawn.jitter(), *drawn.noise(), drawn.uniform(), drawn.jitter(), *drawn.noise()}
+    assert len(numbers) == 14
+
+
+def test_a_packet_is_late_by_the_jitter_and_takes_a_millisecond_at_least():
+    taken = [chance(jitter=0.0).draw_delay(latency) for latency in (0.0, 0.9, 1.0, 25.0)]
+    assert taken == [1.0, 1.0, 1.0, 25.0]
+    drawn, rng = chance(jitter=8.0), np.random.default_rng(0)
+    assert [drawn.draw_delay(15.0) for _ in range(DRAWN_AT_ONCE)] == np.maximum(
+        1.0, 15.0 + 8.0 * rng.standard_normal(DRAWN_AT_ONCE)
+    ).tolist()

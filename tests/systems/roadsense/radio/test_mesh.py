@@ -6,7 +6,7 @@ from math import inf, isnan, nan, sqrt
 import numpy as np
 import pytest
 
-from plaudit.systems.roadsense.radio import PARAMETERS, RadioParameters, radio
+from plaudit.systems.roadsense.radio import PARAMETERS, RadioParameters, build_radio
 from plaudit.systems.roadsense.world import EGO, CarState
 
 SURE = RadioParameters(
@@ -32,7 +32,7 @@ def row(count: int, *, gap: float = 40.0, heading: float = 0.0) -> dict[str, Car
 
 
 def hear(parameters: RadioParameters, cars: dict[str, CarState], *, ego: str = EGO, steps: int = 1, seed: int = 0):
-    air = radio(parameters, randomised=False)
+    air = build_radio(parameters, randomised=False)
     air.reset(np.random.default_rng(seed))
     return [air.exchange(100.0 * step, cars, ego) for step in range(steps)]
 
@@ -129,7 +129,7 @@ def test_what_was_lost_before_is_remembered_of_those_who_stay():
     bursty = RadioParameters(
         base_loss=0.5, near=60.0, bursts=True, burst_length=1000.0, burst_factor=100.0, burst_cap=1.0
     )
-    air = radio(bursty, randomised=False)
+    air = build_radio(bursty, randomised=False)
     air.reset(np.random.default_rng(1))
     cars = row(2)
     while air.exchange(0.0, cars, EGO):
@@ -146,7 +146,7 @@ def test_the_ego_may_be_any_of_the_cars():
 
 
 def test_the_ego_may_be_another_car_in_the_next_step():
-    air, cars = radio(SURE, randomised=False), row(4)
+    air, cars = build_radio(SURE, randomised=False), row(4)
     air.reset(np.random.default_rng(0))
     assert [set(air.exchange(0.0, cars, ego)) for ego in (EGO, "V004")] == [{"V002", "V003", "V004"}, {"V003"}]
 

@@ -84,7 +84,7 @@ def test_a_number_out_of_its_range_is_refused_with_the_range(given, message):
 def test_an_episode_draws_four_numbers_evenly_from_their_ranges_and_leaves_the_rest(name):
     nominal = PARAMETERS[name]
     rng = np.random.default_rng(7)
-    episodes = [nominal.drawn(rng) for _ in range(400)]
+    episodes = [nominal.sample(rng) for _ in range(400)]
     for drawn, source in DRAWN.items():
         low, high = getattr(nominal, source)
         values = [getattr(each, drawn) for each in episodes]
@@ -96,5 +96,5 @@ def test_an_episode_draws_four_numbers_evenly_from_their_ranges_and_leaves_the_r
 
 def test_the_same_generator_draws_the_same_episode():
     field = PARAMETERS["field"]
-    assert field.drawn(np.random.default_rng(3)) == field.drawn(np.random.default_rng(3))
-    assert field.drawn(np.random.default_rng(3)) != field.drawn(np.random.default_rng(4))
+    assert field.sample(np.random.default_rng(3)) == field.sample(np.random.default_rng(3))
+    assert field.sample(np.random.default_rng(3)) != field.sample(np.random.default_rng(4))

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plaudit.systems.roadsense.radio import RadioParameters, radio, valid
-from plaudit.systems.roadsense.world import EGO, CarState
+from plaudit.systems.roadsense.radio import RadioParameters, build_radio
+from plaudit.systems.roadsense.world import EGO, CarState, is_fresh
 
 SURE = RadioParameters(
     base_latency=0.0,
@@ -26,7 +26,7 @@ HERE = CarState(0.0, 0.0, 15.0, 0.0, 0.0)
 
 
 def queue(parameters: RadioParameters = SURE, **changed: float):
-    air = radio(replace(parameters, **changed), transport="queue", randomised=False)
+    air = build_radio(replace(parameters, **changed), transport="queue", randomised=False)
     air.reset(np.random.default_rng(0))
     return air
 
@@ -54,7 +54,7 @@ def test_the_last_message_is_remembered_and_grows_old_until_it_counts_no_more():
     ages = []
     for step in range(1, 8):
         message = air.exchange(100.0 * step, at(1000.0), EGO)["V002"]
-        ages.append((message.age, valid(message)))
+        ages.append((message.age, is_fresh(message)))
     assert ages == [
         (100.0, True),
         (200.0, True),

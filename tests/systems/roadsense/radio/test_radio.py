@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plaudit.errors import DefinitionError, InputError
-from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, RadioParameters, radio, valid
-from plaudit.systems.roadsense.world import EGO, CarState
+from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, RadioParameters, build_radio
+from plaudit.systems.roadsense.world import EGO, CarState, is_fresh
 
 states = st.builds(
     CarState,
@@ -28,7 +28,7 @@ def convoy(peers: int, *, gap: float = 25.0) -> dict[str, CarState]:
 
 @given(convoys)
 def test_the_ideal_radio_says_what_is_true_of_every_car_but_the_own(cars):
-    heard = radio("ideal").exchange(0.0, cars, EGO)
+    heard = build_radio("ideal").exchange(0.0, cars, EGO)
     assert heard == {name: car for name, car in cars.items() if name != EGO}
     assert all(isinstance(message, CarState) for message in heard.values())
 
@@ -38,7 +38,7 @@ def test_the_ideal_radio_says_what_is_true_of_every_car_but_the_own(cars):
 @settings(max_examples=max(25, settings().max_examples // 4))
 @given(st.lists(convoys, min_size=1, max_size=5), st.integers(0, 2**32))
 def test_what_is_heard_is_what_a_car_can_say(name, transport, steps, seed):
-    air = radio(name, transport=transport)
+    air = build_radio(name, transport=transport)
     air.reset(np.random.default_rng(seed))
     for step, cars in enumerate(steps):
         for source, message in air.exchange(100.0 * step, cars, EGO).items():
@@ -59,17 +59,20 @@ def test_the_same_generator_gives_the_same_episode_to_the_bit(name, transport):
         air.reset(np.random.default_rng(seed))
         return [air.exchange(100.0 * step, convoy(5), EGO) for step in range(50)]
 
-    air = radio(name, transport=transport)
+    air = build_radio(name, transport=transport)
     first = episode(air, 1)
     assert episode(air, 1) == first, "a reset must forget the episode before"
-    assert episode(radio(name, transport=transport), 1) == first
+    assert episode(build_radio(name, transport=transport), 1) == first
     assert episode(air, 2) != first
 
 
 @transports
 def test_a_randomised_radio_draws_its_episode_and_another_does_not(transport):
     field = PARAMETERS["field"]
-    drawn, fixed = radio("field", transport=transport), radio("field", transport=transport, randomised=False)
+    drawn, fixed = (
+        build_radio("field", transport=transport),
+        build_radio("field", transport=transport, randomised=False),
+    )
     seen = set()
     for seed in range(5):
         for air in (drawn, fixed):
@@ -93,7 +96,7 @@ def test_a_radio_without_losses_delays_and_noise_hears_everyone_ahead_exactly(tr
         acceleration_noise=0.0,
         heading_noise=0.0,
     )
-    air, cars = radio(perfect, transport=transport, randomised=False), convoy(5)
+    air, cars = build_radio(perfect, transport=transport, randomised=False), convoy(5)
     air.reset(np.random.default_rng(0))
     air.exchange(0.0, cars, EGO)
     heard = air.exchange(100.0, cars, EGO)
@@ -103,14 +106,14 @@ def test_a_radio_without_losses_delays_and_noise_hears_everyone_ahead_exactly(tr
 
 @transports
 def test_a_car_alone_hears_nobody(transport):
-    air = radio("field", transport=transport)
+    air = build_radio("field", transport=transport)
     air.reset(np.random.default_rng(0))
     assert air.exchange(0.0, convoy(0), EGO) == {}
 
 
 @transports
 def test_cars_may_leave_and_join(transport):
-    air = radio("default", transport=transport)
+    air = build_radio("default", transport=transport)
     air.reset(np.random.default_rng(0))
     for step in range(30):
         cars = convoy(1 + step % 4)
@@ -121,7 +124,7 @@ def test_cars_may_leave_and_join(transport):
 
 @transports
 def test_an_ego_that_is_not_on_the_road_is_refused_by_name(transport):
-    air = radio("field", transport=transport)
+    air = build_radio("field", transport=transport)
     air.reset(np.random.default_rng(0))
     with pytest.raises(InputError, match="'V009' is not on the road, so it hears nothing. On it: V001, V002."):
         air.exchange(0.0, convoy(1), "V009")
@@ -130,18 +133,18 @@ def test_an_ego_that_is_not_on_the_road_is_refused_by_name(transport):
 @transports
 def test_a_radio_asks_for_its_random_numbers(transport):
     with pytest.raises(InputError, match=r"call reset\(rng\) before the first exchange"):
-        radio("field", transport=transport).exchange(0.0, convoy(1), EGO)
+        build_radio("field", transport=transport).exchange(0.0, convoy(1), EGO)
 
 
 def test_an_unknown_radio_or_transport_is_refused_with_what_there_is():
     with pytest.raises(DefinitionError, match="radio='feild': .* ideal, default, bench, field. Did you mean 'field'?"):
-        radio("feild")
-    with pytest.raises(DefinitionError, match="radio=3: give RadioParameters"):
-        radio(3)
+        build_radio("feild")
+    with pytest.raises(DefinitionError, match="radio=3: give a RadioParameters"):
+        build_radio(3)
     with pytest.raises(DefinitionError, match="transport='mash': it is one of mesh, queue. Did you mean 'mesh'?"):
-        radio("ideal", transport="mash")
+        build_radio("ideal", transport="mash")
 
 
 @pytest.mark.parametrize(("age", "counts"), [(0.0, True), (499.999, True), (500.0, False), (9999.0, False)])
 def test_a_message_counts_until_it_is_half_a_second_old(age, counts):
-    assert valid(CarState(0.0, 0.0, 0.0, 0.0, 0.0, age)) is counts
+    assert is_fresh(CarState(0.0, 0.0, 0.0, 0.0, 0.0, age)) is counts

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, RadioParameters, radio
+from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, RadioParameters, build_radio
 from plaudit.systems.roadsense.world import EGO, CarState
 
 WIDE = 4.5
@@ -22,7 +22,7 @@ def drive(
     parameters: RadioParameters, transport: str, *distances: float, steps: int = STEPS
 ) -> list[dict[str, CarState]]:
     """Return what a car hears, step by step, of cars to its left and right; nobody is ahead of anybody, to relay."""
-    air = radio(parameters, transport=transport, randomised=False)
+    air = build_radio(parameters, transport=transport, randomised=False)
     air.reset(np.random.default_rng(5))
     cars = {EGO: CarState(0.0, 0.0, 15.0, 0.0, 180.0)}
     for distance, side in zip(distances, (1.0, -1.0), strict=False):
@@ -40,7 +40,7 @@ def losses(heard: list[dict[str, CarState]], transport: str, distance: float) ->
 
 def chain(parameters: RadioParameters, distance: float) -> tuple[float, float, float]:
     """Return the share of losses, the correlation of neighbours, and how likely a loss follows a loss."""
-    alone, _ = radio(parameters, randomised=False).channel.link(distance)
+    alone, _ = build_radio(parameters, randomised=False).channel.find_link(distance)
     risk = 1 - 1 / parameters.burst_length if parameters.bursts else 0.0
     worse = max(alone, min(alone * parameters.burst_factor, parameters.burst_cap))
     tied = risk * (worse - alone)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from plaudit.systems.roadsense.sumo import Simulation, simulation
+from plaudit.systems.roadsense.sumo import Simulation, build_simulation
 
 PREAMBLE = """
 from plaudit.errors import *
-from plaudit.systems.roadsense.sumo import road, simulation
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.sumo import build_simulation, find_road
 from plaudit.systems.roadsense.world import CarModel, CarState, Departure, World
 
 def convoy(*, seed=0, network="straight", cars=3, speed=15.0, spacing=30.0, **model):
@@ -60,7 +61,7 @@ def launched() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
 @pytest.fixture(scope="module", params=["process", "traci"])
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[Simulation]:
     """A simulation outside this process, where another test may have loaded pyarrow."""
-    sumo = simulation(request.param)
+    sumo = build_simulation(request.param)
     yield sumo
     sumo.close()
 
@@ -68,7 +69,7 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Simulation]:
 @pytest.fixture(scope="module")
 def sumo() -> Iterator[Simulation]:
     """One simulation for a module's tests."""
-    sumo = simulation("process")
+    sumo = build_simulation("process")
     yield sumo
     sumo.close()
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from plaudit.errors import SimulatorError
-from plaudit.systems.roadsense.sumo import Binding, Simulation, simulation
-from plaudit.systems.roadsense.sumo.process import Elsewhere
-from plaudit.systems.roadsense.sumo.tracing import Traced
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.sumo import Binding, Simulation, build_simulation
+from plaudit.systems.roadsense.sumo.subprocess_engine import SubprocessSimulation
+from plaudit.systems.roadsense.sumo.traci_client import TraciSimulation
 from plaudit.systems.roadsense.world import Departure, World
 
 CONVOY = World("straight", tuple(Departure(f"V00{i + 1}", 30.0 * i, 15.0) for i in range(3)))
@@ -24,9 +24,10 @@ Launch = Callable[[str], "subprocess.Popen[str]"]
 
 def pid_of(sumo: Simulation) -> int:
     """Return the process in which SUMO runs."""
-    hosted = sumo._child if isinstance(sumo, Elsewhere) else sumo._sumo if isinstance(sumo, Traced) else None
-    assert hosted is not None
-    return hosted.popen.pid
+    assert isinstance(sumo, SubprocessSimulation | TraciSimulation)
+    child = sumo._child if isinstance(sumo, SubprocessSimulation) else sumo._sumo
+    assert child is not None
+    return child.popen.pid
 
 
 def test_a_sumo_that_is_killed_is_an_error_and_the_next_world_begins(elsewhere: Simulation) -> None:
@@ -57,7 +58,7 @@ def test_a_sumo_that_died_between_two_worlds_is_replaced(elsewhere: Simulation) 
 @pytest.mark.parametrize("binding", AWAY)
 def test_a_simulation_that_nobody_holds_ends_its_sumo(binding: Binding) -> None:
     """Without a warning, and without a process that nobody collects."""
-    sumo = simulation(binding)
+    sumo = build_simulation(binding)
     sumo.begin(CONVOY)
     pid = pid_of(sumo)
     with warnings.catch_warnings():
@@ -70,10 +71,10 @@ def test_a_simulation_that_nobody_holds_ends_its_sumo(binding: Binding) -> None:
 @pytest.mark.parametrize("binding", AWAY)
 def test_closing_leaves_no_process_and_no_open_file(binding: Binding) -> None:
     """However often."""
-    simulation(binding).begin(CONVOY)  # what is opened once for all
+    build_simulation(binding).begin(CONVOY)  # what is opened once for all
     gc.collect()
     before = set(os.listdir("/proc/self/fd"))
-    sumo = simulation(binding)
+    sumo = build_simulation(binding)
     sumo.begin(CONVOY)
     pid = pid_of(sumo)
     sumo.close()
@@ -83,7 +84,7 @@ def test_closing_leaves_no_process_and_no_open_file(binding: Binding) -> None:
 
 
 RUNNING = """
-sumo = simulation({!r})
+sumo = build_simulation({!r})
 sumo.begin(convoy())
 print((getattr(sumo, "_child", None) or getattr(sumo, "_sumo", None)).popen.pid, flush=True)
 while True:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from plaudit.errors import SimulatorError
-from plaudit.systems.roadsense.sumo import Simulation, road, simulation
-from plaudit.systems.roadsense.sumo.installed import environment, program
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.sumo import Simulation, build_simulation, find_road
+from plaudit.systems.roadsense.sumo.installation import build_environment, find_program
 from plaudit.systems.roadsense.world import Departure, World
 
 NODES = '<nodes><node id="a" x="0" y="0"/><node id="b" x="300" y="0"/><node id="c" x="300" y="400"/>{}</nodes>'
@@ -21,20 +21,20 @@ def built(folder: Path, *, nodes: str = "", edges: str = "") -> Path:
     (folder / "n.xml").write_text(NODES.format(nodes))
     (folder / "e.xml").write_text(EDGES.format(edges))
     path = folder / "own.net.xml"
-    command = [program("netconvert"), "-n", "n.xml", "-e", "e.xml", "-o", path.name, "--no-turnarounds"]
-    subprocess.run(command, cwd=folder, env=environment(), check=True, capture_output=True)
+    command = [find_program("netconvert"), "-n", "n.xml", "-e", "e.xml", "-o", path.name, "--no-turnarounds"]
+    subprocess.run(command, cwd=folder, env=build_environment(), check=True, capture_output=True)
     return path
 
 
 def test_the_straight_road_is_four_kilometres_without_a_bend() -> None:
     """It starts at the origin towards the east."""
-    straight = road("straight")
+    straight = find_road("straight")
     assert (straight.edges, straight.length, straight.shape) == (("road",), 4000.0, ((0.0, 0.0), (4000.0, 0.0)))
 
 
 def test_the_curved_road_has_gentle_bends_and_a_hairpin(sumo: Simulation) -> None:
     """Cars drive through all of it at its limit."""
-    curved = road("curved")
+    curved = find_road("curved")
     assert curved.length > 2000
     length = sum(math.dist(*ends) for ends in zip(curved.shape, curved.shape[1:], strict=False))
     assert curved.length == pytest.approx(length, abs=0.5)
@@ -48,7 +48,7 @@ def test_the_curved_road_has_gentle_bends_and_a_hairpin(sumo: Simulation) -> Non
 
 def test_cars_drive_a_network_of_the_users_own(tmp_path: Path, elsewhere: Simulation) -> None:
     """Over a junction, from the first edge to the last; a position counts from the start of the road."""
-    own = road(str(built(tmp_path)))
+    own = find_road(str(built(tmp_path)))
     assert own.edges == ("in", "out")
     assert own.pieces[1].begin > own.pieces[0].length  # the junction lies between
     assert own.length == pytest.approx(own.pieces[1].begin + own.pieces[1].length)
@@ -62,10 +62,10 @@ def test_cars_drive_a_network_of_the_users_own(tmp_path: Path, elsewhere: Simula
 
 def test_a_car_cannot_depart_inside_a_junction(tmp_path: Path) -> None:
     """SUMO has no place for it there."""
-    own = road(str(built(tmp_path)))
+    own = find_road(str(built(tmp_path)))
     inside = (own.pieces[0].length + own.pieces[1].begin) / 2
     with pytest.raises(ValueError, match="cannot depart"):
-        simulation("process").begin(World(own.path, (Departure("V001", inside, 1.0),)))
+        build_simulation("process").begin(World(own.path, (Departure("V001", inside, 1.0),)))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_car_cannot_depart_inside_a_junction(tmp_path: Path) -> None:
 def test_a_network_without_a_single_way_through_it_is_refused(tmp_path: Path, nodes: str, edges: str) -> None:
     """A convoy drives one road."""
     with pytest.raises(SimulatorError, match="no single way through it: "):
-        road(str(built(tmp_path, nodes=nodes, edges=edges)))
+        find_road(str(built(tmp_path, nodes=nodes, edges=edges)))
 
 
 def broken(text: str) -> dict[str, str]:
@@ -119,15 +119,15 @@ def test_a_network_that_is_mended_is_read_again(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text[:200])
     with pytest.raises(SimulatorError):
-        road(str(path))
+        find_road(str(path))
     path.write_text(text)
-    assert road(str(path)).edges == ("in", "out")
+    assert find_road(str(path)).edges == ("in", "out")
 
 
 @pytest.mark.parametrize("name", ["strait", "/nowhere/at/all.net.xml", "."])
 def test_a_network_that_is_not_there_is_named(name: str) -> None:
     """With the ones that are."""
     with pytest.raises(SimulatorError, match="straight, curved") as caught:
-        road(name)
+        find_road(name)
     assert repr(name) in str(caught.value)
     assert ("Did you mean 'straight'?" in str(caught.value)) == (name == "strait")

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from plaudit.errors import InputError, OutOfRange, SimulatorError
-from plaudit.systems.roadsense.sumo import Simulation, simulation, speed_mode
+from plaudit.errors import InputError, OutOfRange
+from plaudit.systems.roadsense.errors import SimulatorError
+from plaudit.systems.roadsense.sumo import Simulation, build_simulation, speed_mode
 from plaudit.systems.roadsense.world import CarModel, CarState, Departure, World
 
 CONVOY = World("straight", tuple(Departure(f"V00{i + 1}", 30.0 * i, 15.0) for i in range(3)), seed=7)
@@ -40,12 +41,12 @@ def test_cars_start_where_they_should_and_are_read_as_they_are(elsewhere: Simula
 
 def test_a_world_drives_to_the_same_bit_on_every_binding(fresh: Any) -> None:
     """Process and TraCI are compared here, libsumo in a Python of its own."""
-    (process, traci) = (simulation(binding) for binding in ("process", "traci"))
+    (process, traci) = (build_simulation(binding) for binding in ("process", "traci"))
     for world in (CONVOY, BENDS):
         there = drive(process, world)
         assert there == drive(traci, world)
         printed = fresh(
-            f"{DRIVE}\nsumo = simulation('libsumo')\nassert type(sumo).__name__ == 'Here'\n"
+            f"{DRIVE}\nsumo = build_simulation('libsumo')\nassert type(sumo).__name__ == 'InprocessSimulation'\n"
             f"world = {world!r}\nprint(drive(sumo, world))"
         )
         assert printed.strip() == repr([tuple(state) for step in there for state in step.values()])
@@ -73,7 +74,7 @@ def test_a_fresh_libsumo_and_a_used_one_drive_alike(fresh: Any) -> None:
     """As above, in the process that holds libsumo."""
     fresh(
         f"""{DRIVE}
-sumo = simulation("libsumo")
+sumo = build_simulation("libsumo")
 once = drive(sumo, convoy(seed=7))
 sumo.begin(convoy(seed=5, network="curved", cars=6, speed=2.0, decel=8.0))
 for _ in range(50):
@@ -90,10 +91,10 @@ def test_a_car_that_is_not_on_the_road_yet_is_not_returned(fresh: Any) -> None:
     """SUMO, asked for it, answers with sentinels."""
     fresh(
         """
-        from plaudit.systems.roadsense.sumo.engine import Engine
-        from plaudit.systems.roadsense.sumo.plan import plan
-        engine = Engine(CarState)
-        engine.begin(plan(convoy()))
+        from plaudit.systems.roadsense.sumo.inprocess_engine import LibsumoEngine
+        from plaudit.systems.roadsense.sumo.plan import plan_world
+        engine = LibsumoEngine(CarState)
+        engine.begin(plan_world(convoy()))
         assert engine.libsumo.vehicle.getPosition("V001")[0] < -1e9
         assert engine._cars() == {}
         assert len(engine.step([])) == 3
@@ -174,7 +175,7 @@ def test_a_simulation_can_be_closed_twice_and_begun_again(elsewhere: Simulation)
 
 def test_a_process_may_have_many(elsewhere: Simulation) -> None:
     """Two at once, each with its own cars."""
-    other = simulation("process")
+    other = build_simulation("process")
     elsewhere.begin(CONVOY)
     other.begin(replace(CONVOY, cars=CONVOY.cars[:1]))
     assert (len(elsewhere.step()), len(other.step())) == (3, 1)
@@ -229,7 +230,7 @@ def test_numbers_of_numpy_are_commands_too(elsewhere: Simulation) -> None:
 def test_a_world_that_sumo_would_drive_as_nonsense_is_refused(change: dict[str, Any], says: str) -> None:
     """Before SUMO is started."""
     with pytest.raises(OutOfRange, match=says):
-        simulation("process").begin(replace(CONVOY, **change))
+        build_simulation("process").begin(replace(CONVOY, **change))
 
 
 @pytest.mark.parametrize("ids", [("V001", "V001"), ("",)])
@@ -237,7 +238,7 @@ def test_cars_need_ids_of_their_own(ids: tuple[str, ...]) -> None:
     """A second car of the same name would be lost."""
     cars = tuple(Departure(id, 30.0 * place, 10.0) for place, id in enumerate(ids))
     with pytest.raises(InputError, match="an id of its own"):
-        simulation("process").begin(World("straight", cars))
+        build_simulation("process").begin(World("straight", cars))
 
 
 def test_a_departure_above_the_limit_is_refused_in_sumos_words(
@@ -254,20 +255,20 @@ def test_a_departure_above_the_limit_is_refused_in_sumos_words(
 def test_a_binding_that_is_none_is_refused() -> None:
     """With the ones that are."""
     with pytest.raises(InputError, match="libsumo, process, traci. Did you mean 'libsumo'"):
-        simulation("libsomo")  # type: ignore[arg-type]
+        build_simulation("libsomo")  # type: ignore[arg-type]
 
 
 def test_a_window_needs_traci_and_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are said before SUMO starts."""
     with pytest.raises(InputError, match='binding="traci"'):
-        simulation("process", gui=True)
+        build_simulation("process", gui=True)
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SimulatorError, match="needs a display"):
-        simulation("traci", gui=True)
+        build_simulation("traci", gui=True)
 
 
 @pytest.mark.parametrize("binding", ["process", "traci"])
 def test_the_version_of_sumo_is_known_before_it_starts(binding: Any) -> None:
     """Results record it."""
-    assert simulation(binding).version.startswith("1.")
+    assert build_simulation(binding).version.startswith("1.")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plaudit import DefinitionError
 from plaudit.systems.roadsense import VERSIONS, version
-from plaudit.systems.roadsense.training.config import Config, config_for
+from plaudit.systems.roadsense.training.config import Config, build_config
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from plaudit.systems.roadsense.training.config import Config, config_for
     ],
 )
 def test_a_version_is_trained_with_the_settings_of_its_time(label, actions, entropy, log_std, normalise):
-    config = config_for(version(label))
+    config = build_config(version(label))
     assert (config.actions, config.entropy, config.log_std) == (actions, entropy, log_std)
     assert config.normalise is normalise
     assert (config.learning_rate, config.rollout, config.minibatch, config.epochs) == (3e-4, 2048, 64, 10)
@@ -29,13 +29,13 @@ def test_a_version_is_trained_with_the_settings_of_its_time(label, actions, entr
 
 
 def test_what_is_asked_for_wins():
-    config = config_for(version("R0"), actions="continuous", learning_rate=0.1, seed=7)
+    config = build_config(version("R0"), actions="continuous", learning_rate=0.1, seed=7)
     assert (config.actions, config.learning_rate, config.seed, config.rollout) == ("continuous", 0.1, 7, 2048)
 
 
 @given(label=st.sampled_from(VERSIONS), seed=st.integers(0, 2**32 - 1), envs=st.sampled_from([1, 2, 4, 8]))
 def test_settings_come_back_from_json(label, seed, envs):
-    config = config_for(version(label), seed=seed, envs=envs)
+    config = build_config(version(label), seed=seed, envs=envs)
     assert Config.from_dict(config.to_dict()) == config
 
 
@@ -46,7 +46,7 @@ def test_the_last_update_reaches_the_steps(steps):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"envs": 0}, "envs=0: it is 1 or more"),
         ({"envs": 3}, "cannot be cut into 3 equal parts"),
@@ -62,8 +62,8 @@ def test_the_last_update_reaches_the_steps(steps):
         ({"seed": -1}, "seed=-1: it is between 0"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(changes, told):
-    with pytest.raises(DefinitionError, match=told):
+def test_what_cannot_be_is_refused_by_name(changes, message):
+    with pytest.raises(DefinitionError, match=message):
         Config(**changes)
 
 

@@ -5,12 +5,16 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.systems.roadsense import version
-from plaudit.systems.roadsense.measured import Measured
-from plaudit.systems.roadsense.training.config import config_for
-from plaudit.systems.roadsense.training.convoys import convoy
-from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, driven
-from plaudit.systems.roadsense.training.evaluation import by_bucket, evaluation, reaction, rescored
-from plaudit.systems.roadsense.training.recording import record_drives
+from plaudit.systems.roadsense.measurement import Measurement
+from plaudit.systems.roadsense.training.config import build_config
+from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, drive_episode, record_drives
+from plaudit.systems.roadsense.training.envs import build_env
+from plaudit.systems.roadsense.training.evaluation import (
+    evaluate_by_bucket,
+    evaluate_drives,
+    measure_reaction,
+    rescore_drives,
+)
 
 R8 = version("R8")
 
@@ -18,7 +22,7 @@ R8 = version("R8")
 def drive(distances, *, requested=None, speeds=None, bucket=(1, 1), **facts):
     """Return a drive that keeps these distances."""
     length = len(distances)
-    still = dict.fromkeys(Measured._fields, np.zeros(length))
+    still = dict.fromkeys(Measurement._fields, np.zeros(length))
     measured = {
         **still,
         "distance": np.array(distances, float),
@@ -43,16 +47,16 @@ def test_there_are_fifteen_kinds_of_convoy():
 
 def test_a_reaction_is_the_first_braking_after_the_hazard_while_moving():
     late = drive([30] * 6, requested=[4.0, 0.0, 0.5, 0.6, 4.0, 0.0], hazard=1)
-    assert reaction(late) == pytest.approx(0.2)
-    assert reaction(drive([30] * 4, requested=[4.0, 0.0, 0.0, 0.5], hazard=1)) is None
+    assert measure_reaction(late) == pytest.approx(0.2)
+    assert measure_reaction(drive([30] * 4, requested=[4.0, 0.0, 0.0, 0.5], hazard=1)) is None
     standing = drive([30] * 4, requested=[4.0] * 4, speeds=[0.0] * 4, hazard=1)
-    assert reaction(standing) is None
-    assert evaluation([standing]).standing_rate == 1.0
-    assert evaluation([late]).standing_rate == 0.0
+    assert measure_reaction(standing) is None
+    assert evaluate_drives([standing]).standing_rate == 1.0
+    assert evaluate_drives([late]).standing_rate == 0.0
 
 
 def test_figures_are_those_of_the_drives():
-    found = evaluation(
+    found = evaluate_drives(
         [
             drive([30, 20, 8, 4.0], collision=True, truncated=None, terms={"safety": -60.0, "comfort": -3.0}),
             drive([30, 30, 30, 12], requested=[0, 0, 3, 3], terms={"safety": 10.0, "comfort": -4.0}),
@@ -74,7 +78,7 @@ def test_figures_are_those_of_the_drives():
 
 
 def test_without_a_hazard_there_is_nothing_to_say_of_reactions():
-    found = evaluation([drive([float("inf")] * 3, hazard=None, failed="no car ahead")])
+    found = evaluate_drives([drive([float("inf")] * 3, hazard=None, failed="no car ahead")])
     assert found.hazards == 0
     assert [found.reaction_rate, found.reaction_time, found.warned_rate, found.least_distance] == [None] * 4
     assert found.mean_distance is None
@@ -82,20 +86,20 @@ def test_without_a_hazard_there_is_nothing_to_say_of_reactions():
 
 def test_the_same_drives_are_scored_by_every_version():
     drives = [drive([30, 30, 4.0]), drive([50, 50])]
-    assert rescored(drives, R8) == [pytest.approx(4 + 4 - 100), pytest.approx(-4)]
-    assert rescored(drives, version("R0")) == [pytest.approx(1 + 1 - 103), pytest.approx(1)]
-    assert evaluation(drives, versions=["R8"]).by_version == {"R8": pytest.approx((-92 - 4) / 2)}
+    assert rescore_drives(drives, R8) == [pytest.approx(4 + 4 - 100), pytest.approx(-4)]
+    assert rescore_drives(drives, version("R0")) == [pytest.approx(1 + 1 - 103), pytest.approx(1)]
+    assert evaluate_drives(drives, versions=["R8"]).by_version == {"R8": pytest.approx((-92 - 4) / 2)}
 
 
 def test_buckets_are_told_apart():
-    found = by_bucket([drive([30], bucket=(2, 1)), drive([30], bucket=(2, 1)), drive([30], bucket=(5, 3))])
+    found = evaluate_by_bucket([drive([30], bucket=(2, 1)), drive([30], bucket=(2, 1)), drive([30], bucket=(5, 3))])
     assert {name: each.episodes for name, each in found.items()} == {"2/1": 2, "5/3": 1}
 
 
 @pytest.fixture(scope="module")
 def env():
     """Return the road that runs of R8 are evaluated on."""
-    made = convoy(R8, config_for(R8))
+    made = build_env(R8, build_config(R8))
     yield made
     made.close()
 
@@ -115,21 +119,21 @@ def seeded(*numbers):
 
 
 def test_who_never_brakes_collides_and_who_heeds_the_warning_does_not(env):
-    careless = driven(env, nothing, Bucket(3, 2), seed=seeded(1))
-    careful = driven(env, prudent, Bucket(3, 2), seed=seeded(1))
+    careless = drive_episode(env, nothing, Bucket(3, 2), seed=seeded(1))
+    careful = drive_episode(env, prudent, Bucket(3, 2), seed=seeded(1))
     assert (careless.collision, careless.truncated) == (True, None)
     assert careless.true_distance[-1] < 5
-    assert reaction(careless) is None
+    assert measure_reaction(careless) is None
     assert careful.collision is False
     assert careful.truncated == "limit of 500 steps"
-    assert 0 < reaction(careful) < 3
+    assert 0 < measure_reaction(careful) < 3
     assert careless.hazard == careful.hazard  # the same convoy and the same hazard, whoever drives
     assert careless.warned
     assert careful.warned
 
 
 def test_the_car_of_the_rank_brakes_in_a_convoy_of_so_many(env):
-    first = driven(env, nothing, Bucket(5, 1), seed=seeded(2))
+    first = drive_episode(env, nothing, Bucket(5, 1), seed=seeded(2))
     assert first.hazard is not None
     assert 150 <= first.hazard <= 350
     braking = np.diff(first.measured["closing_rate"][first.hazard :]).max()
@@ -137,14 +141,14 @@ def test_the_car_of_the_rank_brakes_in_a_convoy_of_so_many(env):
 
 
 def test_a_drive_pays_what_its_steps_pay_and_is_the_same_again(env):
-    one, two = (driven(env, prudent, Bucket(2, 1), seed=seeded(3)) for _ in range(2))
+    one, two = (drive_episode(env, prudent, Bucket(2, 1), seed=seeded(3)) for _ in range(2))
     np.testing.assert_array_equal(one.true_distance, two.true_distance)
     assert one.returned == two.returned
-    assert rescored([one], R8) == [pytest.approx(one.returned)]
+    assert rescore_drives([one], R8) == [pytest.approx(one.returned)]
 
 
 def test_drives_in_a_ledger_are_explained_and_verified(env, tmp_path):
-    found = driven(env, nothing, Bucket(1, 1), seed=seeded(4))
+    found = drive_episode(env, nothing, Bucket(1, 1), seed=seeded(4))
     with Ledger(tmp_path / "rewards.db") as ledger:
         record_drives(ledger, R8, [found], run="runs/r8", actor="trained", steps=1000)
         assert ledger.verify().ok

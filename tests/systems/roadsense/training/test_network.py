@@ -6,13 +6,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit.systems.roadsense.training.network import WIDTH, network
+from plaudit.systems.roadsense.training.network import WIDTH, build_network
 
 
 @pytest.fixture(scope="module")
 def policy():
     torch.manual_seed(0)
-    return network("continuous")
+    return build_network("continuous")
 
 
 def observation(seed, heard):
@@ -77,5 +77,5 @@ def test_the_shape_is_that_of_the_origin(policy):
     ]
     assert heads == [(64, 38), (64, 64)] * 2
     assert isinstance(policy.mlp_extractor.policy_net[1], torch.nn.Tanh)
-    assert network("continuous", log_std=-0.5).log_std.item() == -0.5
-    assert network("discrete").action_space.n == 4
+    assert build_network("continuous", log_std=-0.5).log_std.item() == -0.5
+    assert build_network("discrete").action_space.n == 4

@@ -13,26 +13,26 @@ from plaudit import FileError
 from plaudit.adapters.sb3 import RewardTermsCallback
 from plaudit.systems.roadsense import version
 from plaudit.systems.roadsense.training.checkpoint import load_policy, load_run, read_about
-from plaudit.systems.roadsense.training.config import config_for
-from plaudit.systems.roadsense.training.convoys import convoys, seed_after
-from plaudit.systems.roadsense.training.run import learner, train, updated
-from plaudit.systems.training.stopping import Stop
+from plaudit.systems.roadsense.training.config import build_config
+from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
+from plaudit.systems.roadsense.training.run import build_learner, run_update, train
+from plaudit.systems.training.run import Stop
 
 REWARD = version("R8")
 TINY = {"envs": 1, "rollout": 128, "minibatch": 64, "epochs": 1, "steps": 512, "limit": 50}
-CONFIG = config_for(REWARD, **TINY)
+CONFIG = build_config(REWARD, **TINY)
 
 
 def stopping_after(count):
     """Return who stops a run after so many updates."""
     stop, rows = Stop(), []
 
-    def told(row):
+    def on_update(row):
         rows.append(row)
         if len(rows) == count:
             stop.signal = signal.SIGINT
 
-    return {"stop": stop, "told": told}
+    return {"stop": stop, "on_update": on_update}
 
 
 def arrays(path):
@@ -95,14 +95,14 @@ def test_the_policy_of_a_run_can_be_loaded_alone(halves, whole):
     assert read_about(halves / "policy.npz").kind == "policy"
     with pytest.raises(FileError, match="does not fit this plaudit: its policy/log_std is nothing"):
         damaged = halves / "damaged.npz"
-        from plaudit.systems.training.archive import write_archive
+        from plaudit.systems.training.checkpoint import write_archive
 
         write_archive(damaged, read_about(halves / "policy.npz").to_json(), {})
         load_policy(damaged)
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"config": {"learning_rate": 0.5}}, "was trained with learning_rate=0.0003, and not 0.5"),
         ({"config": {"seed": 9}}, "was trained with seed=0, and not 9"),
@@ -115,10 +115,10 @@ def test_the_policy_of_a_run_can_be_loaded_alone(halves, whole):
         ),
     ],
 )
-def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_overwritten(halves, changes, told):
+def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_overwritten(halves, changes, message):
     before = {path.name: path.read_bytes() for path in halves.iterdir() if path.is_file()}
     config = replace(CONFIG, **changes.get("config", {}))
-    with pytest.raises(FileError, match=told):
+    with pytest.raises(FileError, match=message):
         train(config, changes.get("reward", REWARD), halves, resume=True)
     assert {path.name: path.read_bytes() for path in halves.iterdir() if path.is_file()} == before
 
@@ -130,7 +130,7 @@ def test_a_new_run_does_not_overwrite_another(halves):
 
 def test_the_same_seed_comes_to_the_same_bits(tmp_path):
     reward = version("R0")
-    config = config_for(reward, **{**TINY, "steps": 256, "seed": 3})
+    config = build_config(reward, **{**TINY, "steps": 256, "seed": 3})
     for name in ("first", "second"):
         torch.randn(3)  # whatever was drawn before
         train(config, reward, tmp_path / name, tensorboard=False)
@@ -139,18 +139,18 @@ def test_the_same_seed_comes_to_the_same_bits(tmp_path):
 
 def test_the_total_that_is_logged_is_the_total_that_is_trained_on():
     # no episode ends, so nothing is added to a reward for what would have come after it
-    config = config_for(REWARD, **{**TINY, "limit": 500, "hazards": 0.0, "normalise": False})
-    with convoys(REWARD, config) as envs:
-        model, terms = learner(config, envs), RewardTermsCallback()
+    config = build_config(REWARD, **{**TINY, "limit": 500, "hazards": 0.0, "normalise": False})
+    with open_envs(REWARD, config) as envs:
+        model, terms = build_learner(config, envs), RewardTermsCallback()
         for update in (1, 2):
-            row = updated(model, update, terms)
+            row = run_update(model, update, terms)
             assert row["episodes"] == 0
             assert row["reward"] == pytest.approx(float(model.rollout_buffer.rewards.mean(dtype=np.float64)), rel=1e-6)
 
 
 def test_everything_that_a_run_needs_comes_back(tmp_path, halves, whole):
-    with convoys(REWARD, CONFIG) as envs:
-        model = learner(CONFIG, envs)
+    with open_envs(REWARD, CONFIG) as envs:
+        model = build_learner(CONFIG, envs)
         load_run(halves / "checkpoint.npz", model)
         assert model.num_timesteps == 512
         scale = model.get_vec_normalize_env()
@@ -164,5 +164,5 @@ def test_everything_that_a_run_needs_comes_back(tmp_path, halves, whole):
 
 
 def test_episodes_after_another_update_or_of_another_seed_are_others():
-    seeds = {seed_after(replace(CONFIG, seed=seed), update) for seed in range(5) for update in range(5)}
+    seeds = {derive_seed(replace(CONFIG, seed=seed), update) for seed in range(5) for update in range(5)}
     assert len(seeds) == 25

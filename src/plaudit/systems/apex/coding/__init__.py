@@ -1,10 +1,8 @@
 """The example: four scripted agents write a small module, and a controller decides how they talk meanwhile."""
 
-from plaudit.systems.apex.coding.agents import AGENTS, Agents
-from plaudit.systems.apex.coding.episode import STEPS, Episode, Step, coding_episode
+from plaudit.systems.apex.coding.agents import AGENTS, Agents, Conversation, SentMessage
 from plaudit.systems.apex.coding.project import TASKS, TESTS, Project
-from plaudit.systems.apex.coding.run import SEED, CodingRun, coding_run
-from plaudit.systems.apex.coding.talk import Said, Talk
+from plaudit.systems.apex.coding.run import SEED, STEPS, CodingRun, Episode, Step, run_episode, run_episodes
 
 __all__ = [
     "AGENTS",
@@ -14,11 +12,11 @@ __all__ = [
     "TESTS",
     "Agents",
     "CodingRun",
+    "Conversation",
     "Episode",
     "Project",
-    "Said",
+    "SentMessage",
     "Step",
-    "Talk",
-    "coding_episode",
-    "coding_run",
+    "run_episode",
+    "run_episodes",
 ]

@@ -1,22 +1,87 @@
-"""The scripted agents of the example: a planner, a coder, a runner and a critic who write a small module together."""
+"""The scripted agents of the example: what each of them does, and how they reach each other in any topology."""
 
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from plaudit.systems.apex.budget import TokenBudget
 from plaudit.systems.apex.coding.project import TASKS, Project
-from plaudit.systems.apex.coding.talk import Talk
-from plaudit.systems.apex.probing.budget import TokenBudget
-from plaudit.systems.apex.probing.junit import PytestRun
+from plaudit.systems.apex.errors import MessageRefused
+from plaudit.systems.apex.features import FeatureSource
+from plaudit.systems.apex.pytest_probe import PytestRun
+from plaudit.systems.apex.switching import HUB, SYSTEM, Message, Router, find_next_hop
 
 AGENTS = ("planner", "coder", "runner", "critic")
 """The agents, in the order in which they act."""
 
 _PROMPT = 60
 """Tokens of a prompt besides what it quotes."""
-_MOST = 120
+
+_MAX_ANSWER = 120
 """How many tokens an answer may have."""
 
-Tests = Callable[[], Awaitable[PytestRun]]
+_RELAYED = ("not_through_hub", "not_next_hop")
+"""Refusals upon which another agent has to pass the message on."""
+
+RunTests = Callable[[], Awaitable[PytestRun]]
+
+
+class SentMessage(NamedTuple):
+    """A message that was let through, as the example shows it."""
+
+    step: int
+    sender: str
+    recipient: str
+    """Who gets it."""
+    meant_for: str
+    """Who it is for; another agent passes it on."""
+    text: str
+
+
+class Conversation:
+    """The conversation of an episode: what is sent goes through the router, what is received into an agent's inbox."""
+
+    def __init__(self, router: Router, features: FeatureSource) -> None:
+        """Begin in silence; `features` counts who speaks."""
+        self.router = router
+        self.features = features
+        self.messages: list[SentMessage] = []
+        self.refused = 0
+        """How often the topology refused the direct way."""
+        self.step = 0
+        self._inboxes: dict[str, deque[Message]] = {agent: deque() for agent in router.agents}
+
+    def send(self, sender: str, recipient: str, text: str, **content: Any) -> None:
+        """Send a message to `recipient`; where the topology does not allow it, to whoever can pass it on."""
+        payload = {"for": recipient, "text": text, **content}
+        try:
+            reached = self.router.send(sender=sender, recipient=recipient, payload=payload)
+        except MessageRefused as refusal:
+            if refusal.reason not in _RELAYED:
+                raise
+            self.refused += 1
+            relay = HUB if refusal.reason == "not_through_hub" else find_next_hop(sender, self.router.agents)
+            reached = self.router.send(sender=sender, recipient=relay or HUB, payload=payload)
+        self.features.add_message(sender)
+        self.messages += [SentMessage(self.step, sender, message.recipient, recipient, text) for message in reached]
+
+    def start(self, text: str) -> None:
+        """Give the planner its goal."""
+        self.send(SYSTEM, HUB, text, goal=True)
+
+    def collect(self) -> None:
+        """Let every agent take what waits for it: a switch can begin when nothing is on its way any more."""
+        for agent, inbox in self._inboxes.items():
+            while (message := self.router.receive(agent)) is not None:
+                inbox.append(message)
+
+    def peek(self, agent: str) -> Message | None:
+        """Return the oldest message in an agent's inbox, which stays there until it is removed."""
+        return self._inboxes[agent][0] if self._inboxes[agent] else None
+
+    def remove(self, agent: str) -> None:
+        """Remove the oldest message from an agent's inbox."""
+        self._inboxes[agent].popleft()
 
 
 class Agents:
@@ -27,14 +92,14 @@ class Agents:
     agent whose call is denied keeps the message for the next step.
     """
 
-    def __init__(self, talk: Talk, project: Project, tests: Tests, budget: TokenBudget) -> None:
-        """Begin with nothing done; `tests` runs the project's tests."""
-        self.talk = talk
+    def __init__(self, conversation: Conversation, project: Project, run_tests: RunTests, budget: TokenBudget) -> None:
+        """Begin with nothing done; `run_tests` runs those of the project."""
+        self.conversation = conversation
         self.project = project
-        self.tests = tests
+        self.run_tests = run_tests
         self.budget = budget
         self.phase = "planning"
-        self.last: PytestRun | None = None
+        self.last_run: PytestRun | None = None
         """The last run of the tests."""
         self._todo = list(TASKS)
         self._acts: Mapping[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
@@ -46,52 +111,53 @@ class Agents:
 
     async def act(self) -> None:
         """Let each agent deal with the oldest message it had when the step began."""
-        hands = {agent: message for agent in AGENTS if (message := self.talk.next(agent)) is not None}
-        for agent, message in hands.items():
-            prompt = _PROMPT + _tokens(message.payload["text"])
-            if not self.budget.allow(prompt=prompt, most=_MOST, caller=agent):
+        oldest = {agent: message for agent in AGENTS if (message := self.conversation.peek(agent)) is not None}
+        for agent, message in oldest.items():
+            prompt = _PROMPT + _count_tokens(message.payload["text"])
+            if not self.budget.allow(prompt=prompt, max_completion=_MAX_ANSWER, caller=agent):
                 continue
-            self.talk.done(agent)
-            spoken = len(self.talk.said)
+            self.conversation.remove(agent)
+            sent = len(self.conversation.messages)
             if message.payload["for"] == agent:
                 await self._acts[agent](message.payload)
             else:
-                self.talk.send(agent, message.payload["for"], **_content(message.payload))
-            answer = sum(_tokens(said.text) for said in self.talk.said[spoken:])
-            self.budget.meter.count({"prompt_tokens": prompt, "completion_tokens": min(answer, _MOST)})
+                self.conversation.send(agent, message.payload["for"], **_drop_recipient(message.payload))
+            spent = sum(_count_tokens(answer.text) for answer in self.conversation.messages[sent:])
+            self.budget.meter.count({"prompt_tokens": prompt, "completion_tokens": min(spent, _MAX_ANSWER)})
 
     async def _plan(self, message: dict[str, Any]) -> None:
         if self._todo:
             name = self._todo.pop(0)
-            self.talk.send("planner", "coder", f"Write {name}, as its tests ask. Nothing else.", name=name)
+            self.conversation.send("planner", "coder", f"Write {name}, as its tests ask. Nothing else.", name=name)
         else:
             self.phase = "done"
 
     async def _code(self, message: dict[str, Any]) -> None:
         edited = self.project.write(message["name"])
         self.phase = "coding"
-        self.talk.send("coder", "runner", f"Edited {edited}. Please run the tests.", name=message["name"])
+        self.conversation.send("coder", "runner", f"Edited {edited}. Please run the tests.", name=message["name"])
 
     async def _run(self, message: dict[str, Any]) -> None:
-        self.last = run = await self.tests()
+        self.last_run = run = await self.run_tests()
         self.phase = "testing"
         failing = [failure.test for failure in (*run.failures, *run.broken) if message["name"] in failure.test]
         text = f"{run.passed} of {run.total} tests pass." + (f" Failing: {', '.join(failing)}." if failing else "")
-        self.talk.send("runner", "critic", text, name=message["name"], failing=failing)
+        self.conversation.send("runner", "critic", text, name=message["name"], failing=failing)
 
     async def _review(self, message: dict[str, Any]) -> None:
         self.phase = "critique"
         if message["failing"]:
             text = f"{message['name']} does not do yet what {message['failing'][0]} asks. Please repair it."
-            self.talk.send("critic", "coder", text, name=message["name"])
+            self.conversation.send("critic", "coder", text, name=message["name"])
         else:
-            self.talk.send("critic", "planner", f"{message['name']} is fine.")
+            self.conversation.send("critic", "planner", f"{message['name']} is fine.")
 
 
-def _tokens(text: str) -> int:
+def _count_tokens(text: str) -> int:
     """Return about how many tokens a text has."""
     return -(-len(text) // 4)
 
 
-def _content(payload: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_recipient(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `Conversation.send` takes besides the recipient."""
     return {name: value for name, value in payload.items() if name != "for"}

@@ -98,16 +98,16 @@ class Project:
         self._attempts = dict.fromkeys(TASKS, 0)
         (self.folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         (self.folder / "test_durations.py").write_text(_TESTS, encoding="utf-8")
-        self._put()
+        self._save()
 
     def write(self, name: str) -> str:
         """Write the next attempt at a function, and say what was edited."""
         attempts = ATTEMPTS[name]
         self._functions[name] = attempts[min(self._attempts[name], len(attempts) - 1)]
         self._attempts[name] += 1
-        self._put()
+        self._save()
         return f"durations.py: {name}"
 
-    def _put(self) -> None:
+    def _save(self) -> None:
         text = "\n".join([_HEADER, *self._functions.values()])
         (self.folder / "durations.py").write_text(text, encoding="utf-8")

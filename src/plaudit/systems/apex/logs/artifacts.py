@@ -1,14 +1,17 @@
-"""The three logs that a run leaves in its folder: written line by line as it goes, and read again."""
+"""The logs of a run: written line by line as it goes or a whole episode at once, and read again."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from plaudit.errors import FileError, LedgerError, UnknownInput
-from plaudit.ledger.jsonl.appending import Fsync, JsonLines, read_lines
+from plaudit.atomic import AtomicFile
+from plaudit.errors import FileError, InputError, LedgerError, UnknownInput
+from plaudit.ledger.jsonl.encoding import encode
+from plaudit.ledger.jsonl.files import Fsync, JsonLines, read_lines
 from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Row
+from plaudit.systems.apex.reward import RewardAccumulator
 
 REWARDS = "rewards.jsonl"
 DECISIONS = "controller_decisions.jsonl"
@@ -26,7 +29,7 @@ class Artifacts:
 
     >>> import tempfile
     >>> with Artifacts(tempfile.mkdtemp()) as log:
-    ...     log.latency(LatencyRow(i=0, ms=0.02))
+    ...     log.append_latency(LatencyRow(i=0, ms=0.02))
     ...     log.folder.name, [path.name for path in log.folder.iterdir()]
     ('artifacts', ['controller_latency.jsonl'])
     """
@@ -40,25 +43,21 @@ class Artifacts:
         fsync: Fsync = "always",
     ) -> None:
         """Make the folder where it is not there; a log begins with its first row."""
-        self.folder = Path(run, folder)
+        self.folder = create_folder(Path(run, folder))
         self.extras = extras
         self.fsync = fsync
         self._logs: dict[str, JsonLines] = {}
         self._closed = False
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"{self.folder} cannot be made: {error.strerror or error}") from None
 
-    def reward(self, row: RewardRow | Mapping[str, Any]) -> None:
+    def append_reward(self, row: RewardRow | Mapping[str, Any]) -> None:
         """Append what a step earned."""
         self._append(REWARDS, RewardRow, row)
 
-    def decision(self, row: DecisionRow | Mapping[str, Any]) -> None:
+    def append_decision(self, row: DecisionRow | Mapping[str, Any]) -> None:
         """Append a decision of the controller."""
         self._append(DECISIONS, DecisionRow, row)
 
-    def latency(self, row: LatencyRow | Mapping[str, Any]) -> None:
+    def append_latency(self, row: LatencyRow | Mapping[str, Any]) -> None:
         """Append how long a decision took."""
         self._append(LATENCIES, LatencyRow, row)
 
@@ -68,9 +67,9 @@ class Artifacts:
         return {name: log.dropped for name, log in self._logs.items() if log.dropped}
 
     def _append(self, name: str, kind: type[AnyRow], row: AnyRow | Mapping[str, Any]) -> None:
-        checked = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
-        if checked.more and not self.extras:
-            unknown = ", ".join(map(repr, checked.more))
+        parsed = row if isinstance(row, kind) else kind.from_dict(row)  # type: ignore[arg-type]
+        if parsed.more and not self.extras:
+            unknown = ", ".join(map(repr, parsed.more))
             raise UnknownInput(
                 f"{name}: a row has no key {unknown}. Artifacts(extras=True) writes keys beyond the schema."
             )
@@ -78,7 +77,7 @@ class Artifacts:
             raise LedgerError(f"{self.folder} is closed; open Artifacts again to write.")
         if name not in self._logs:
             self._logs[name] = JsonLines(self.folder / name, fsync=self.fsync)
-        self._logs[name].append(checked.to_dict(extras=self.extras))
+        self._logs[name].append(parsed.to_dict(extras=self.extras))
 
     def close(self) -> None:
         """Close the logs."""
@@ -96,11 +95,11 @@ class Artifacts:
 class Rows(Iterator[AnyRow], Generic[AnyRow]):
     """The rows of one log, read as they are asked for; `dropped` has the bytes of a last line that was torn."""
 
-    def __init__(self, path: Path, kind: type[AnyRow], mend: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Open the log at `path`; `mend` turns what an older log says into what is said today."""
+    def __init__(self, path: Path, kind: type[AnyRow], upgrade: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Open the log at `path`; `upgrade` turns a row of an older log into one of today."""
         self._lines = read_lines(path)
         self._kind = kind
-        self._mend = mend
+        self._upgrade = upgrade
 
     @property
     def dropped(self) -> bytes:
@@ -115,32 +114,100 @@ class Rows(Iterator[AnyRow], Generic[AnyRow]):
     def __next__(self) -> AnyRow:
         """Return the next row; an error names file, line and key."""
         row = next(self._lines)
-        return self._kind.from_dict(self._mend(row), f"{self._lines.path}, line {self.number}")
+        return self._kind.from_dict(self._upgrade(row), f"{self._lines.path}, line {self.number}")
 
 
-def read_rewards(place: str | os.PathLike[str], *, offset: int = 0) -> Rows[RewardRow]:
-    """Return the rewards in the log at `place`, a file or the folder it lies in.
+def read_rewards(path: str | os.PathLike[str], *, offset: int = 0) -> Rows[RewardRow]:
+    """Return the rewards in the log at `path`, a file or the folder it lies in.
 
     `offset` is added to every step: older logs number transitions from 1, and 1 turns that into the state reached.
     """
 
-    def mend(row: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(row: dict[str, Any]) -> dict[str, Any]:
         step = row.get("step")
         return row | {"step": step + offset} if offset and isinstance(step, int) else row
 
-    return Rows(_file(place, REWARDS), RewardRow, mend)
+    return Rows(_find_file(path, REWARDS), RewardRow, upgrade)
 
 
-def read_decisions(place: str | os.PathLike[str]) -> Rows[DecisionRow]:
-    """Return the decisions in the log at `place`, a file or the folder it lies in."""
-    return Rows(_file(place, DECISIONS), DecisionRow, dict)
+def read_decisions(path: str | os.PathLike[str]) -> Rows[DecisionRow]:
+    """Return the decisions in the log at `path`, a file or the folder it lies in."""
+    return Rows(_find_file(path, DECISIONS), DecisionRow, dict)
 
 
-def read_latencies(place: str | os.PathLike[str]) -> Rows[LatencyRow]:
-    """Return the latencies in the log at `place`, a file or the folder it lies in."""
-    return Rows(_file(place, LATENCIES), LatencyRow, dict)
+def read_latencies(path: str | os.PathLike[str]) -> Rows[LatencyRow]:
+    """Return the latencies in the log at `path`, a file or the folder it lies in."""
+    return Rows(_find_file(path, LATENCIES), LatencyRow, dict)
 
 
-def _file(place: str | os.PathLike[str], name: str) -> Path:
-    path = Path(place)
-    return path / name if path.is_dir() else path
+def build_reward_rows(
+    states: Iterable[Mapping[str, Any]],
+    success: bool | None = None,
+    *,
+    detector: str = "explicit",
+    extras: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """Yield the record of every step of an episode, then that of its end.
+
+    A step has the number of the state it reaches, counted from 1, so the first is step 2; the end has the
+    number after the last. Where `success` is not given, the last state decides. With `extras` a row names the detector.
+
+    >>> [row["r_step"] for row in build_reward_rows([{}, {"phase": "coding"}, {"phase": "testing"}], success=True)]
+    [0.0, 0.3, 1.0]
+    """
+    accumulator = RewardAccumulator(detector)
+    states = iter(states)
+    last = next(states, None)
+    if last is None:
+        raise InputError("reward 'apex': an episode needs at least one state.")
+    step = 1
+    for step, state in enumerate(states, start=2):
+        try:
+            signal = accumulator.signal(last, state)
+        except InputError as error:
+            error.add_note(f"in the step to state {step}")
+            raise
+        yield RewardRow.from_signal(step, signal, detector=detector).to_dict(extras=extras)
+        last = state
+    end = accumulator.reward.final(success=all_tests_pass(last) if success is None else success)
+    yield RewardRow.from_signal(step + 1, end, detector=detector).to_dict(extras=extras)
+
+
+def write_rewards(path: str | os.PathLike[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write `rows` to `path`, one JSON object a line; where that fails, what was there before stays."""
+    with AtomicFile(path) as draft:
+        for row in rows:
+            write_row(draft, row)
+        draft.commit()
+
+
+def write_row(draft: AtomicFile, row: Mapping[str, Any]) -> None:
+    """Write a row to a file that is not complete yet; FileError where the disk refuses it."""
+    line = encode(row) + "\n"
+    try:
+        draft.file.write(line)
+    except OSError as error:
+        raise FileError(f"{draft.name} cannot be written: {error.strerror or error}") from None
+
+
+def all_tests_pass(state: Mapping[str, Any]) -> bool:
+    """Return whether `state` ends an episode well: a pass rate of 1, give or take a rounding error.
+
+    >>> all_tests_pass({"test_pass_rate": 0.1 + 0.2 + 0.7})
+    True
+    """
+    return bool(state.get("test_pass_rate", 0.0) >= 1 - 1e-9)
+
+
+def create_folder(folder: Path) -> Path:
+    """Create a folder where it is not there, and return it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder} cannot be made: {error.strerror or error}") from None
+    return folder
+
+
+def _find_file(path: str | os.PathLike[str], name: str) -> Path:
+    found = Path(path)
+    return found / name if found.is_dir() else found

@@ -1,4 +1,4 @@
-"""The rows of the three logs of a run: rewards, decisions and latencies, each checked when it is made."""
+"""The rows of the three logs of a run: rewards, decisions and latencies, each checked when it is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -6,19 +6,19 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from plaudit import Signal
-from plaudit.errors import InputError, MissingField, WrongType
-from plaudit.systems.apex.logs.values import (
-    action,
-    count,
-    count_from_0,
-    features,
-    flag,
-    from_0,
-    number,
-    share,
-    shares,
-    text,
-    whole,
+from plaudit.errors import InputError, MissingField, UnknownCategory, WrongType
+from plaudit.systems.apex.features import FEATURES
+from plaudit.systems.apex.switching.topologies import ACTIONS
+from plaudit.systems.apex.values import (
+    parse_bool,
+    parse_integer,
+    parse_nonnegative,
+    parse_nonnegative_integer,
+    parse_number,
+    parse_positive_integer,
+    parse_share,
+    parse_shares,
+    parse_string,
 )
 
 
@@ -43,7 +43,7 @@ class Row:
         where = where or cls.__name__
         if not isinstance(data, Mapping):
             raise WrongType(f"{where}: a row is an object, not {data!r}.")
-        known = _needed(cls)  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
+        known = _list_keys(cls)  # type: ignore[arg-type]  # mypy doubts that a class can be hashed
         parts: dict[str, Any] = {}
         more: dict[str, Any] = {}
         for key, value in data.items():
@@ -69,19 +69,19 @@ class Row:
         row = {
             each.name: getattr(self, each.name)
             for each in fields(self)
-            if each.name not in (*self.EXTRAS, "more") and not _absent(each.name, getattr(self, each.name))
+            if each.name not in (*self.EXTRAS, "more") and not _is_absent(each.name, getattr(self, each.name))
         }
         if extras:
             row |= {name: getattr(self, name) for name in self.EXTRAS if getattr(self, name) is not None}
             row |= self.more
         return row
 
-    def _set(self, check: Callable[[str, Any], Any], *names: str, optional: bool = False) -> None:
-        """Check the fields called `names` and keep what the check makes of them."""
+    def _parse(self, parse: Callable[[str, Any], Any], *names: str, optional: bool = False) -> None:
+        """Parse the fields called `names`, and keep what `parse` returns."""
         for name in names:
             value = getattr(self, name)
             if not (optional and value is None):
-                object.__setattr__(self, name, check(name, value))
+                object.__setattr__(self, name, parse(name, value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,12 +112,12 @@ class RewardRow(Row):
 
     def __post_init__(self) -> None:
         """Refuse what no reward row can hold."""
-        self._set(count, "step")
-        self._set(number, "delta_pass_rate", "r_step")
-        self._set(whole, "delta_tokens")
-        self._set(flag, "phase_advance", "switch_committed", "terminal")
-        self._set(text, "detector", optional=True)
-        self._set(count, "episode", optional=True)
+        self._parse(parse_positive_integer, "step")
+        self._parse(parse_number, "delta_pass_rate", "r_step")
+        self._parse(parse_integer, "delta_tokens")
+        self._parse(parse_bool, "phase_advance", "switch_committed", "terminal")
+        self._parse(parse_string, "detector", optional=True)
+        self._parse(parse_positive_integer, "episode", optional=True)
 
     @property
     def decision(self) -> int:
@@ -126,12 +126,12 @@ class RewardRow(Row):
 
     @classmethod
     def from_signal(cls, step: int, signal: Signal, *, detector: str | None = None, episode: int | None = None) -> Self:
-        """Return the row of a step, or of the end of an episode, from what the reward made of it."""
+        """Return the row of a step, or of the end of an episode, from its signal."""
         scores = {term.name: term.score for term in signal.terms}
         return cls(
             step=step,
             delta_pass_rate=scores.get("test_improvement", 0.0),
-            delta_tokens=whole("delta_tokens", scores.get("token_cost", 0)),
+            delta_tokens=parse_integer("delta_tokens", scores.get("token_cost", 0)),
             phase_advance=bool(scores.get("phase_advance")),
             switch_committed=bool(scores.get("switch_cost")),
             r_step=signal.total,
@@ -153,9 +153,9 @@ class Switch(Row):
 
     def __post_init__(self) -> None:
         """Refuse what no switch can be."""
-        self._set(flag, "attempted", "committed")
-        self._set(count_from_0, "epoch")
-        self._set(text, "error", optional=True)
+        self._parse(parse_bool, "attempted", "committed")
+        self._parse(parse_nonnegative_integer, "epoch")
+        self._parse(parse_string, "error", optional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,24 +194,29 @@ class DecisionRow(Row):
 
     def __post_init__(self) -> None:
         """Refuse what no decision can be."""
-        self._set(count, "step")
-        self._set(text, "topology")
-        self._set(features, "x")
-        self._set(action, "action")
-        self._set(share, "epsilon")
-        self._set(from_0, "ms")
+        self._parse(parse_positive_integer, "step")
+        self._parse(parse_string, "topology")
+        self._parse(_parse_features, "x")
+        self._parse(_parse_action, "action")
+        self._parse(parse_share, "epsilon")
+        self._parse(parse_nonnegative, "ms")
         if isinstance(self.switch, Mapping):
             object.__setattr__(self, "switch", Switch.from_dict(self.switch, "key 'switch'"))
         elif not isinstance(self.switch, Switch):
             raise WrongType(f"key 'switch': {self.switch!r} is not a switch.")
-        self._set(text, "topology_after", optional=True)
+        self._parse(parse_string, "topology_after", optional=True)
         if self.topology_after is not None and not self.switch.committed:
             raise InputError(f"key 'topology_after': {self.topology_after!r}, but no switch was committed.")
-        self._set(from_0, "tick_ms", optional=True)
-        self._set(action, "requested", "executed", "credited", optional=True)
-        self._set(share, "probability", "executed_probability", optional=True)
-        self._set(shares, "probabilities", optional=True)
-        self._set(count, "episode", optional=True)
+        self._parse(parse_nonnegative, "tick_ms", optional=True)
+        self._parse(_parse_action, "requested", "executed", "credited", optional=True)
+        self._parse(parse_share, "probability", "executed_probability", optional=True)
+        self._parse(parse_shares, "probabilities", optional=True)
+        self._parse(parse_positive_integer, "episode", optional=True)
+
+    @property
+    def decision(self) -> int:
+        """The step of the decision: its own."""
+        return self.step
 
     def to_dict(self, *, extras: bool = False) -> dict[str, Any]:
         """Return the row with the keys of its schema, in their order; with `extras`, those beyond it too."""
@@ -234,9 +239,9 @@ class LatencyRow(Row):
 
     def __post_init__(self) -> None:
         """Refuse what no latency can be."""
-        self._set(count_from_0, "i")
-        self._set(from_0, "ms")
-        self._set(count, "episode", optional=True)
+        self._parse(parse_nonnegative_integer, "i")
+        self._parse(parse_nonnegative, "ms")
+        self._parse(parse_positive_integer, "episode", optional=True)
 
     @property
     def decision(self) -> int:
@@ -245,11 +250,25 @@ class LatencyRow(Row):
 
 
 @cache
-def _needed(kind: type[Row]) -> dict[str, bool]:
+def _list_keys(kind: type[Row]) -> dict[str, bool]:
     """Return the keys of a row, and whether each of them must be there."""
     return {each.name: each.default is MISSING for each in fields(kind) if each.name != "more"}
 
 
-def _absent(key: str, value: Any) -> bool:
+def _is_absent(key: str, value: Any) -> bool:
     """Return whether an optional key is left out: nothing to say, or `terminal` on a row that is not the end."""
     return value is None or (key == "terminal" and not value)
+
+
+def _parse_action(key: str, value: Any) -> str:
+    """Return one of the actions."""
+    if value not in ACTIONS:
+        raise UnknownCategory(f"key {key!r}: {value!r} is none of {', '.join(ACTIONS)}.")
+    return str(value)
+
+
+def _parse_features(key: str, value: Any) -> tuple[float, ...]:
+    """Return the numbers that a decision was made on."""
+    if not isinstance(value, list | tuple) or len(value) != len(FEATURES):
+        raise WrongType(f"key {key!r}: {value!r} is not a list of {len(FEATURES)} numbers.")
+    return tuple(parse_number(key, each) for each in value)

@@ -1,26 +1,35 @@
 """Messages between agents, and the switch from one topology to another while they talk."""
 
-from plaudit.systems.apex.switching.coordinator import Coordinator, Stats
-from plaudit.systems.apex.switching.engine import Phase, SwitchEngine
-from plaudit.systems.apex.switching.message import BROADCAST, LARGEST_PAYLOAD, SYSTEM, Message
-from plaudit.systems.apex.switching.result import SwitchResult
+from plaudit.systems.apex.switching.coordinator import Coordinator, CoordinatorStats
+from plaudit.systems.apex.switching.engine import SwitchEngine, SwitchPhase, SwitchResult
+from plaudit.systems.apex.switching.messages import BROADCAST, LARGEST_PAYLOAD, SYSTEM, Message
 from plaudit.systems.apex.switching.router import Router
-from plaudit.systems.apex.switching.topologies import CHAIN, HUB, TOPOLOGIES, next_hop, recipients
+from plaudit.systems.apex.switching.topologies import (
+    ACTIONS,
+    CHAIN,
+    HUB,
+    STAY,
+    TOPOLOGIES,
+    find_next_hop,
+    find_recipients,
+)
 
 __all__ = [
+    "ACTIONS",
     "BROADCAST",
     "CHAIN",
     "HUB",
     "LARGEST_PAYLOAD",
+    "STAY",
     "SYSTEM",
     "TOPOLOGIES",
     "Coordinator",
+    "CoordinatorStats",
     "Message",
-    "Phase",
     "Router",
-    "Stats",
     "SwitchEngine",
+    "SwitchPhase",
     "SwitchResult",
-    "next_hop",
-    "recipients",
+    "find_next_hop",
+    "find_recipients",
 ]

@@ -5,14 +5,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from plaudit.errors import SwitchInFlight
-from plaudit.systems.apex.logs.values import count_from_0
-from plaudit.systems.apex.switching.engine import Phase, SwitchEngine
-from plaudit.systems.apex.switching.result import SwitchResult
+from plaudit.systems.apex.errors import SwitchInFlight
+from plaudit.systems.apex.switching.engine import SwitchEngine, SwitchPhase, SwitchResult
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
+from plaudit.systems.apex.values import parse_nonnegative_integer
 
 
-class Stats(NamedTuple):
+class CoordinatorStats(NamedTuple):
     """How a coordinator stands."""
 
     steps: int
@@ -46,8 +45,8 @@ class Coordinator:
     def __init__(self, engine: SwitchEngine, *, dwell: int = 2, cooldown: int = 2, additive: bool = False) -> None:
         """Begin at step 0, with the dwell before the first switch."""
         self.engine = engine
-        self.dwell = count_from_0("dwell", dwell)
-        self.cooldown = count_from_0("cooldown", cooldown)
+        self.dwell = parse_nonnegative_integer("dwell", dwell)
+        self.cooldown = parse_nonnegative_integer("cooldown", cooldown)
         self.additive = additive
         self.steps = 0
         self._epoch = engine.epoch  # the last that was seen
@@ -58,7 +57,7 @@ class Coordinator:
     @property
     def switched_at(self) -> int:
         """The step of the last committed switch, 0 before the first."""
-        return self._last_commit() or 0
+        return self._find_last_commit() or 0
 
     @property
     def steps_since_switch(self) -> int:
@@ -68,20 +67,20 @@ class Coordinator:
     @property
     def cooldown_remaining(self) -> int:
         """How many steps the cooldown still takes."""
-        return 0 if self._last_commit() is None else max(0, self.cooldown - self.steps_since_switch)
+        return 0 if self._find_last_commit() is None else max(0, self.cooldown - self.steps_since_switch)
 
     def step(self) -> None:
         """Count a step; a controller does so once a tick."""
-        self._last_commit()
+        self._find_last_commit()
         self.steps += 1
 
-    def can_switch(self) -> str | None:
+    def find_blocker(self) -> str | None:
         """Return why no switch may begin now, "in_flight", "cooldown" or "dwell"; None where one may."""
-        if self.engine.phase is not Phase.IDLE:
+        if self.engine.phase is not SwitchPhase.IDLE:
             return "in_flight"
         if self.cooldown_remaining:
             return "cooldown"
-        rest = self.cooldown if self.additive and self._last_commit() is not None else 0
+        rest = self.cooldown if self.additive and self._find_last_commit() is not None else 0
         return "dwell" if self.steps_since_switch < rest + self.dwell else None
 
     async def request_switch(self, target: str) -> SwitchResult:
@@ -94,7 +93,7 @@ class Coordinator:
         if self._lock.locked():
             return self._refuse(target, "in_flight")
         async with self._lock:
-            reason = self.can_switch()
+            reason = self.find_blocker()
             if reason is not None:
                 return self._refuse(target, reason)
             try:
@@ -102,11 +101,11 @@ class Coordinator:
             except SwitchInFlight:  # of another engine on the same router
                 return self._refuse(target, "in_flight")
             finally:
-                self._last_commit()
+                self._find_last_commit()
 
-    def stats(self) -> Stats:
+    def stats(self) -> CoordinatorStats:
         """Return the counts, the refusals by reason and the last ten switches."""
-        return Stats(
+        return CoordinatorStats(
             self.steps,
             self.steps_since_switch,
             self.cooldown_remaining,
@@ -116,7 +115,7 @@ class Coordinator:
             self.engine.recent,
         )
 
-    def _last_commit(self) -> int | None:
+    def _find_last_commit(self) -> int | None:
         """Return the step of the last committed switch; a new epoch tells of one, even where an error came after it."""
         if self.engine.epoch != self._epoch:
             self._epoch, self._committed_at = self.engine.epoch, self.steps
@@ -124,4 +123,4 @@ class Coordinator:
 
     def _refuse(self, target: str, reason: str) -> SwitchResult:
         self._refused[reason] += 1
-        return self.engine.refused(target, reason)
+        return self.engine.refuse(target, reason)

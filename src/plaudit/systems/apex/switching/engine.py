@@ -4,18 +4,22 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from plaudit.errors import OutOfRange, SwitchInFlight
-from plaudit.systems.apex.switching.result import SwitchResult
+from plaudit.errors import OutOfRange
+from plaudit.systems.apex.errors import SwitchInFlight
 from plaudit.systems.apex.switching.router import Router
 from plaudit.systems.apex.switching.topologies import TOPOLOGIES
 
 RECENT = 10
 """How many switches are remembered."""
 
+REFUSALS = ("unknown_topology", "in_flight", "cooldown", "dwell")
+"""Why a switch does not begin; any other reason stands for one that was called off."""
 
-class Phase(StrEnum):
+
+class SwitchPhase(StrEnum):
     """What a switch engine is doing."""
 
     IDLE = "IDLE"
@@ -27,6 +31,45 @@ class Phase(StrEnum):
     """All of it was received: the next epoch begins, with the new topology."""
     ABORT = "ABORT"
     """It was not, in time: what waited is put behind what is active, and nothing else changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchResult:
+    """What became of a request to switch: committed, called off, or refused before it began.
+
+    >>> result = SwitchResult(requested="flat", previous="star", topology="star", epoch=0, reason="dwell")
+    >>> result.accepted, result.committed
+    (False, False)
+    """
+
+    requested: str
+    """The topology that was asked for."""
+    previous: str
+    """The topology before."""
+    topology: str
+    """The topology afterwards."""
+    epoch: int
+    """The epoch afterwards."""
+    accepted: bool = False
+    """Whether the engine took it up."""
+    committed: bool = False
+    """Whether the topology asked for is now active."""
+    reason: str | None = None
+    """Why it is not; None where it is.
+
+    Refused: one of `REFUSALS`. Called off: "quiesce_timeout", "cancelled", "error".
+    """
+    elapsed_ms: float = 0.0
+    phase_ms: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """How long each phase took that it went through: "prepare", "quiesce", then "commit" or "abort"."""
+    migrated: int = 0
+    """How many messages were moved back from the next epoch into the active one, when it was called off."""
+    dropped_by_reason: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """How many messages were given up meanwhile; only age does that ("expired", "max_attempts"), never the switch."""
+    switch_count: int = 0
+    """How many switches the engine has committed by now."""
+    abort_count: int = 0
+    """How many it has called off by now."""
 
 
 class SwitchEngine:
@@ -61,12 +104,12 @@ class SwitchEngine:
         self._poll = poll
         self._clock = clock
         self._sleep = sleep
-        self._phase = Phase.IDLE
-        self._marks: list[tuple[Phase, float]] = []
+        self._phase = SwitchPhase.IDLE
+        self._starts: list[tuple[SwitchPhase, float]] = []
         self._recent: deque[SwitchResult] = deque(maxlen=RECENT)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> SwitchPhase:
         """What it is doing."""
         return self._phase
 
@@ -91,16 +134,16 @@ class SwitchEngine:
         An unknown target is refused in the result. SwitchInFlight is raised while another switch runs. A cancellation,
         or an error of the clock or of `sleep`, calls the switch off and goes on to the caller.
         """
-        if self._phase is not Phase.IDLE:
+        if self._phase is not SwitchPhase.IDLE:
             raise SwitchInFlight(f"the engine is in {self._phase}; wait until the switch ends, then ask again.")
         if target not in TOPOLOGIES:
-            return self.refused(target, "unknown_topology")
+            return self.refuse(target, "unknown_topology")
         try:
             return await self._run(target)
         finally:
-            self._phase = Phase.IDLE
+            self._phase = SwitchPhase.IDLE
 
-    def refused(self, target: str, reason: str) -> SwitchResult:
+    def refuse(self, target: str, reason: str) -> SwitchResult:
         """Return the result of a switch that did not begin."""
         return SwitchResult(
             requested=target,
@@ -114,8 +157,8 @@ class SwitchEngine:
 
     async def _run(self, target: str) -> SwitchResult:
         before, dropped, moved = self.topology, self.router.dropped, 0
-        self._marks = []
-        self._enter(Phase.PREPARE)
+        self._starts = []
+        self._enter(SwitchPhase.PREPARE)
         self.router.prepare()
         reason: str | None = "error"
         try:
@@ -126,38 +169,38 @@ class SwitchEngine:
         finally:
             if reason is not None:
                 moved = self._call_off()
-            result = self._ended(target, before, reason, moved, self.router.dropped - dropped)
+            result = self._build_result(target, before, reason, moved, self.router.dropped - dropped)
             self._recent.append(result)
         return result
 
     async def _attempt(self, target: str) -> str | None:
         """Wait until every agent has received what it had, then commit; return why that could not be, else None."""
-        self._enter(Phase.QUIESCE)
-        while not self.router.drained():
-            if self._clock() - self._marks[0][1] >= self._timeout:
+        self._enter(SwitchPhase.QUIESCE)
+        while not self.router.is_drained():
+            if self._clock() - self._starts[0][1] >= self._timeout:
                 return "quiesce_timeout"
             await self._sleep(self._poll)
-        self._enter(Phase.COMMIT)
+        self._enter(SwitchPhase.COMMIT)
         self.router.commit(target)
         self.switch_count += 1
         return None
 
     def _call_off(self) -> int:
         try:
-            self._enter(Phase.ABORT)
+            self._enter(SwitchPhase.ABORT)
         finally:  # whatever the clock does, the router comes back into one epoch
             self.abort_count += 1
             moved = self.router.abort()
         return moved
 
-    def _enter(self, phase: Phase) -> None:
+    def _enter(self, phase: SwitchPhase) -> None:
         self._phase = phase
-        self._marks.append((phase, self._clock()))
+        self._starts.append((phase, self._clock()))
 
-    def _ended(
+    def _build_result(
         self, target: str, before: str, reason: str | None, moved: int, dropped: Mapping[str, int]
     ) -> SwitchResult:
-        ends = [*(at for _, at in self._marks[1:]), self._clock()]
+        ends = [*(at for _, at in self._starts[1:]), self._clock()]
         return SwitchResult(
             requested=target,
             previous=before,
@@ -166,8 +209,8 @@ class SwitchEngine:
             accepted=True,
             committed=reason is None,
             reason=reason,
-            elapsed_ms=1e3 * (ends[-1] - self._marks[0][1]),
-            phase_ms={phase.lower(): 1e3 * (end - at) for (phase, at), end in zip(self._marks, ends, strict=True)},
+            elapsed_ms=1e3 * (ends[-1] - self._starts[0][1]),
+            phase_ms={phase.lower(): 1e3 * (end - at) for (phase, at), end in zip(self._starts, ends, strict=True)},
             migrated=moved,
             dropped_by_reason=dict(dropped),
             switch_count=self.switch_count,

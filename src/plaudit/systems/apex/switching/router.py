@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, overload
 from weakref import WeakValueDictionary
 
-from plaudit.errors import DefinitionError, DuplicateName, MessageRefused, OutOfRange, UnknownCategory, WrongType
-from plaudit.systems.apex.logs.values import count, count_from_0
-from plaudit.systems.apex.switching.message import BROADCAST, SYSTEM, Message, carried
-from plaudit.systems.apex.switching.queues import Queues
-from plaudit.systems.apex.switching.topologies import TOPOLOGIES, recipients
+from plaudit.errors import DefinitionError, DuplicateName, OutOfRange, UnknownCategory, WrongType
+from plaudit.systems.apex.errors import MessageRefused
+from plaudit.systems.apex.switching.messages import BROADCAST, SYSTEM, Message, Queues, encode_payload
+from plaudit.systems.apex.switching.topologies import TOPOLOGIES, find_recipients
+from plaudit.systems.apex.values import parse_nonnegative_integer, parse_positive_integer
 
 DEAD_LETTERS = 100
 """How many of the messages that were given up are kept to be looked at."""
@@ -43,17 +43,17 @@ class Router:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin in epoch 0; `ttl` is in the clock's seconds."""
-        self.agents = _agents(agents)
+        self.agents = _validate_agents(agents)
         if topology not in TOPOLOGIES:
             raise UnknownCategory(f"there is no topology {topology!r}, but {', '.join(TOPOLOGIES)}.")
         if not ttl > 0:
             raise OutOfRange(f"ttl={ttl!r} must be a number of seconds above 0.")
-        self.max_attempts = count_from_0("max_attempts", max_attempts)
+        self.max_attempts = parse_nonnegative_integer("max_attempts", max_attempts)
         self._topology = topology
         self._ttl = ttl
         self._clock = clock
-        self._queues = Queues(self.agents, count("capacity", capacity))
-        self._named = 0
+        self._queues = Queues(self.agents, parse_positive_integer("capacity", capacity))
+        self._sent = 0
         self._dropped: Counter[str] = Counter()
         self._dead: deque[Message] = deque(maxlen=DEAD_LETTERS)
         # What agents hold and may put back, for as long as they hold it. By identity: payloads have no hash.
@@ -79,9 +79,9 @@ class Router:
         """The last hundred messages that were given up, each with its `drop_reason`."""
         return tuple(self._dead)
 
-    def pending(self, agent: str | None = None) -> int:
+    def count_pending(self, agent: str | None = None) -> int:
         """Return how many messages wait for `agent`, or for all of them, in both epochs."""
-        return sum(map(self._queues.waiting, self.agents if agent is None else [self._known(agent)]))
+        return sum(map(self._queues.count_waiting, self.agents if agent is None else [self._validate_agent(agent)]))
 
     @overload
     def send(self, message: Message) -> tuple[Message, ...]: ...
@@ -103,28 +103,28 @@ class Router:
         """Accept a message, or one made of the parts given, and return what each recipient will get.
 
         Everybody has a payload of their own, as JSON carries it, the caller too; a copy begins with attempt 0. Either
-        every recipient gets one or the message is refused: `reason` is one of those of `recipients`,
+        every recipient gets one or the message is refused: `reason` is one of those of `find_recipients`,
         "payload_too_large", "payload_not_json", "expired" or "queue_full". While a switch runs, the rules of the
         topology that is still active hold.
         """
         if (message is None) is (not parts):
             raise WrongType("send takes a message, or the parts of one by name; dataclasses.replace changes a message.")
         if message is None:
-            message = Message(**{"episode_id": "", "msg_id": self._name(), **parts})
-        reached = recipients(self._topology, message.sender, message.recipient, self.agents)
-        text = carried(message.payload)
+            message = Message(**{"episode_id": "", "msg_id": self._next_id(), **parts})
+        reached = find_recipients(self._topology, message.sender, message.recipient, self.agents)
+        encoded = encode_payload(message.payload)
         now = self._clock()
-        expires = _not_past(message, now) or now + self._ttl
-        copies = tuple(self._copy(message, agent, json.loads(text), now, expires) for agent in reached)
+        expires = _validate_expiry(message, now) or now + self._ttl
+        copies = tuple(self._copy(message, agent, json.loads(encoded), now, expires) for agent in reached)
         for agent in reached:
             self._make_room(agent, now)
         for each in copies:
-            self._queues.put(replace(each, payload=json.loads(text)))
+            self._queues.put(replace(each, payload=json.loads(encoded)))
         return copies
 
     def receive(self, agent: str) -> Message | None:
         """Return the oldest message of the active epoch for `agent`, or None where there is none."""
-        self._give_up("expired", self._queues.expire(self._known(agent), self._clock()))
+        self._give_up("expired", self._queues.expire(self._validate_agent(agent), self._clock()))
         message = self._queues.take(agent)
         if message is not None:
             self._received[id(message)] = message
@@ -143,7 +143,7 @@ class Router:
                 reason="not_received",
             )
         now = self._clock()
-        reason = _spent(message, now, self.max_attempts)
+        reason = _find_drop_reason(message, now, self.max_attempts)
         if reason is None:
             self._make_room(message.recipient, now)
         del self._received[id(message)]
@@ -162,7 +162,7 @@ class Router:
         """Let what is sent from now on wait for the next epoch; SwitchInFlight where it already does."""
         self._queues.prepare()
 
-    def drained(self) -> bool:
+    def is_drained(self) -> bool:
         """Return whether no agent has a message of the active epoch left; what has expired is given up."""
         now = self._clock()
         for agent in self.agents:
@@ -191,11 +191,11 @@ class Router:
             drop_reason=None,
         )
 
-    def _name(self) -> str:
-        self._named += 1
-        return f"m{self._named}"
+    def _next_id(self) -> str:
+        self._sent += 1
+        return f"m{self._sent}"
 
-    def _known(self, agent: str) -> str:
+    def _validate_agent(self, agent: str) -> str:
         if agent not in self.agents:
             raise MessageRefused(
                 f"there is no agent {agent!r}, but {', '.join(self.agents)}.", reason="unknown_recipient"
@@ -204,10 +204,10 @@ class Router:
 
     def _make_room(self, agent: str, now: float) -> None:
         """Refuse a message that does not fit, even when all that has expired is given up."""
-        if self._queues.waiting(agent) < self._queues.capacity:
+        if self._queues.count_waiting(agent) < self._queues.capacity:
             return
         self._give_up("expired", self._queues.sweep(agent, now))
-        if self._queues.waiting(agent) >= self._queues.capacity:
+        if self._queues.count_waiting(agent) >= self._queues.capacity:
             raise MessageRefused(
                 f"{self._queues.capacity:,} messages wait for {agent!r}, and no more fit. Let it receive, then send.",
                 reason="queue_full",
@@ -218,7 +218,7 @@ class Router:
         self._dead.extend(replace(message, drop_reason=reason) for message in messages)
 
 
-def _agents(names: Iterable[str]) -> tuple[str, ...]:
+def _validate_agents(names: Iterable[str]) -> tuple[str, ...]:
     agents = tuple(names)
     if not agents or {BROADCAST, SYSTEM, ""} & {*agents}:
         raise DefinitionError(f"a router needs agents, and none called {BROADCAST!r}, {SYSTEM!r} or '': {agents}.")
@@ -227,7 +227,7 @@ def _agents(names: Iterable[str]) -> tuple[str, ...]:
     return agents
 
 
-def _not_past(message: Message, now: float) -> float:
+def _validate_expiry(message: Message, now: float) -> float:
     """Return when `message` expires, 0 where it does not say."""
     if not message.expires_ts >= 0:
         raise OutOfRange(f"message {message.msg_id!r}: expires_ts is {message.expires_ts!r}, not a time from 0 up.")
@@ -236,7 +236,7 @@ def _not_past(message: Message, now: float) -> float:
     return message.expires_ts
 
 
-def _spent(message: Message, now: float, max_attempts: int) -> str | None:
+def _find_drop_reason(message: Message, now: float, max_attempts: int) -> str | None:
     """Return why `message` is not delivered again, None where it is."""
     if message.attempt >= max_attempts:
         return "max_attempts"

@@ -9,27 +9,27 @@ from plaudit.learn.bandits import linucb, ucb1
 from plaudit.learn.router import Router
 from plaudit.learn.shared import SharedLearner
 from plaudit.reward.reward import Reward
-from plaudit.systems.deepthinker.advisor import TIERS, weighted_tier
+from plaudit.systems.deepthinker.advisor import TIERS, guess_tier
 from plaudit.systems.deepthinker.drift import SENSITIVE
 from plaudit.systems.deepthinker.features import FEATURES
-from plaudit.systems.deepthinker.loop import CORRECTIONS, Loop, Mission
+from plaudit.systems.deepthinker.loop import CORRECTION_CLASS, Loop, Mission
 from plaudit.systems.deepthinker.phase import Outcome
 from plaudit.systems.deepthinker.reward_signal import reward
 from plaudit.systems.deepthinker.reward_store import RewardStore
 from plaudit.systems.deepthinker.simulated.world import PHASES, World
 
-ROUTER = Router(linucb(TIERS, FEATURES, alpha=0.1, ridge=0.3), weighted_tier, minimum=24, trial=0.3)
+ROUTER = Router(linucb(TIERS, FEATURES, alpha=0.1, ridge=0.3), guess_tier, minimum=24, trial=0.3)
 """Every tier keeps a chance of 2 %, so that the history can be judged by other policies afterwards."""
 CORRECTOR = ucb1(ACTIONS, width=0.2)
 
-DECIDED = "model_tier"
+DECISION_CLASS = "model_tier"
 """The decision class of the router."""
 
-Told = Callable[[int, int], None]
-"""Told how many missions are done, and of how many."""
+OnMission = Callable[[int, int], None]
+"""Called after every mission with how many are done, and of how many."""
 
 
-class Met(NamedTuple):
+class SimulatedPhase(NamedTuple):
     """A phase as the run met it, and what every model would have earned in it."""
 
     phase: str
@@ -39,10 +39,10 @@ class Met(NamedTuple):
     tokens: tuple[int, ...]
 
 
-def check_one_run(store: RewardStore, *, missions: int, seed: int) -> None:
+def validate_store(store: RewardStore, *, missions: int, seed: int) -> None:
     """Refuse a store that holds other missions than those of this run: a report would count them as its own."""
-    mine = {_name(seed, number) for number in range(missions)}
-    for record in store.ledger.history(decision_class=DECIDED):
+    mine = {_format_name(seed, number) for number in range(missions)}
+    for record in store.ledger.history(decision_class=DECISION_CLASS):
         if record.run not in mine:
             raise InputError(
                 f"the folder holds {record.run!r}, which is none of the {missions} missions of seed {seed}. Go on with "
@@ -50,48 +50,50 @@ def check_one_run(store: RewardStore, *, missions: int, seed: int) -> None:
             )
 
 
-def simulate(store: RewardStore, *, missions: int, seed: int, told: Told | None = None) -> tuple[Loop, list[Met]]:
+def simulate(
+    store: RewardStore, *, missions: int, seed: int, on_mission: OnMission | None = None
+) -> tuple[Loop, list[SimulatedPhase]]:
     """Run missions of a seed through the loop, but for what the store holds of them already."""
     world = World(seed)
-    router = SharedLearner(store.ledger, ROUTER, decision_class=DECIDED, seed=seed)
-    corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTIONS, seed=seed)
+    router = SharedLearner(store.ledger, ROUTER, decision_class=DECISION_CLASS, seed=seed)
+    corrector = SharedLearner(store.ledger, CORRECTOR, decision_class=CORRECTION_CLASS, seed=seed)
     loop = Loop(store, router, corrections=corrector, drift=SENSITIVE)
-    met: list[Met] = []
+    phases: list[SimulatedPhase] = []
     for number in range(missions):
-        mission = loop.mission(_name(seed, number))
+        mission = loop.mission(_format_name(seed, number))
         while mission.state.steps < len(PHASES):
             run_phase(world, number, mission)
-        met += _met(world, number, mission)
-        if told is not None:
-            told(number + 1, missions)
-    return loop, met
+        phases += _list_phases(world, number, mission)
+        if on_mission is not None:
+            on_mission(number + 1, missions)
+    return loop, phases
 
 
 def run_phase(world: World, number: int, mission: Mission) -> None:
     """Run the next phase of a simulated mission."""
     state = mission.state
-    outcomes = world.outcomes(number, state.begun_with)
+    outcomes = world.simulate_outcomes(number, state.begun_with)
     drift = state.point.drift if state.point else 0.0
-    phase = world.phase(number, state.gains, drift=drift, corrections=sum(state.used.values()))
+    phase = world.build_phase(number, state.gains, drift=drift, corrections=sum(state.used.values()))
     mission.run(phase, lambda phase, plan: outcomes[plan.decision.action])
 
 
-def earned(outcome: Outcome, events: int, formula: Reward = reward) -> float:
+def score_outcome(outcome: Outcome, events: int, formula: Reward = reward) -> float:
     """Return what an outcome earns by a formula."""
-    return formula.score(**outcome.measured(events)).total
+    return formula.score(**outcome.to_measurements(events)).total
 
 
-def _name(seed: int, number: int) -> str:
+def _format_name(seed: int, number: int) -> str:
     return f"seed {seed}, mission {number}"
 
 
-def _met(world: World, number: int, mission: Mission) -> list[Met]:
+def _list_phases(world: World, number: int, mission: Mission) -> list[SimulatedPhase]:
     """Return the phases of a mission that is done, with what every model would have earned in them."""
-    found = []
+    phases = []
     for at, step in enumerate(mission.steps):
-        outcomes = world.outcomes(number, mission.state.corrections[: at + 1])
+        outcomes = world.simulate_outcomes(number, mission.state.corrections[: at + 1])
         events = int(step.point is not None and step.point.event)
-        rewards = tuple(earned(outcomes[tier], events) for tier in TIERS)
+        rewards = tuple(score_outcome(outcomes[tier], events) for tier in TIERS)
         tokens = tuple(outcomes[tier].cost_tokens for tier in TIERS)
-        found.append(Met(step.phase, step.decision.action, rewards, tokens))
-    return found
+        phases.append(SimulatedPhase(step.phase, step.decision.action, rewards, tokens))
+    return phases

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from plaudit.learn.alignment import ACTIONS
-from plaudit.learn.draws import normals, uniform
+from plaudit.learn.draws import draw_normals, draw_uniform
 from plaudit.systems.deepthinker.advisor import TIERS
 from plaudit.systems.deepthinker.drift import cosine
 from plaudit.systems.deepthinker.phase import Outcome, Phase
@@ -24,7 +24,7 @@ class Model(NamedTuple):
     latency_ms: float
     time: float
     """The share of the mission's time budget."""
-    nerve: float
+    difficulty_effect: float
     """What a difficulty of 1 instead of 0 adds to its quality."""
 
 
@@ -76,42 +76,42 @@ class World:
 
     seed: int
 
-    def phase(self, mission: int, gains: Sequence[float], *, drift: float = 0.0, corrections: int = 0) -> Phase:
+    def build_phase(self, mission: int, gains: Sequence[float], *, drift: float = 0.0, corrections: int = 0) -> Phase:
         """Return the phase of a mission that follows those with these gains."""
-        step, key = len(gains), self._key(mission)
+        step, key = len(gains), self._derive_key(mission)
         name = PHASES[step]
-        words = int(400 + 3000 * uniform(key, step, 1))
+        words = int(400 + 3000 * draw_uniform(key, step, 1))
         return Phase(
             name=name,
-            objective=OBJECTIVES[int(len(OBJECTIVES) * uniform(key, 0, 2))],
+            objective=OBJECTIVES[int(len(OBJECTIVES) * draw_uniform(key, 0, 2))],
             text="word " * words + ("```run()```" if name == "code_execution" else "Which of the 1200 sources?"),
             minutes_remaining=_MINUTES * (1 - step / len(PHASES)),
             minutes_budget=_MINUTES,
             drift_risk=drift,
             corrections=corrections,
-            difficulty=self.difficulty(mission),
+            difficulty=self.compute_difficulty(mission),
             recent_scores=tuple(max(0.0, min(1.0, 0.5 + gain)) for gain in gains),
         )
 
-    def difficulty(self, mission: int) -> float:
+    def compute_difficulty(self, mission: int) -> float:
         """Return how hard a mission is, from 0.2 to 0.8."""
-        return 0.2 + 0.6 * uniform(self._key(mission), 0, 3)
+        return 0.2 + 0.6 * draw_uniform(self._derive_key(mission), 0, 3)
 
-    def outcomes(self, mission: int, corrections: Sequence[str | None]) -> dict[str, Outcome]:
+    def simulate_outcomes(self, mission: int, corrections: Sequence[str | None]) -> dict[str, Outcome]:
         """Return what each model would do in a phase of a mission; `corrections` are what its phases began with.
 
         There is one correction, or None, for every phase up to this one.
         """
         step = len(corrections) - 1
-        name, drift, hard = PHASES[step], self._drift(mission, corrections), self.difficulty(mission)
-        bother = EFFECTS[corrections[-1]][1] if corrections[-1] else 0.0
-        similarity = cosine(*self._vectors(mission, step, drift))
-        drawn = normals(self._key(mission), 100 + step, 3 * len(MODELS))
-        found = {}
+        name, drift, hard = PHASES[step], self._compute_drift(mission, corrections), self.compute_difficulty(mission)
+        disturbance = EFFECTS[corrections[-1]][1] if corrections[-1] else 0.0
+        similarity = cosine(*self._build_vectors(mission, step, drift))
+        drawn = draw_normals(self._derive_key(mission), 100 + step, 3 * len(MODELS))
+        outcomes = {}
         for at, (tier, model) in enumerate(MODELS.items()):
-            quality = QUALITY[name][at] + model.nerve * (hard - 0.5) - 0.8 * drift + bother
+            quality = QUALITY[name][at] + model.difficulty_effect * (hard - 0.5) - 0.8 * drift + disturbance
             score, consistency, grounding = (_NOISE * z for z in drawn[3 * at : 3 * at + 3])
-            found[tier] = Outcome(
+            outcomes[tier] = Outcome(
                 score_delta=quality + score,
                 consistency_delta=quality / 2 + consistency,
                 grounding_delta=quality / 2 + grounding,
@@ -121,30 +121,30 @@ class World:
                 similarity=similarity,
                 relevance=1 - drift,
             )
-        return found
+        return outcomes
 
-    def _drift(self, mission: int, corrections: Sequence[str | None]) -> float:
+    def _compute_drift(self, mission: int, corrections: Sequence[str | None]) -> float:
         """Return how far a mission is from its goal in the last of these phases; each adds to it."""
-        drift, key = 0.05, self._key(mission)
+        drift, key = 0.05, self._derive_key(mission)
         for step, correction in enumerate(corrections):
             kept = EFFECTS[correction][0] if correction else 1.0
-            drift = min(0.9, drift * kept + 0.2 * uniform(key, step, 4) ** 2)
+            drift = min(0.9, drift * kept + 0.2 * draw_uniform(key, step, 4) ** 2)
         return drift
 
-    def _vectors(self, mission: int, step: int, drift: float) -> tuple[list[float], list[float]]:
+    def _build_vectors(self, mission: int, step: int, drift: float) -> tuple[list[float], list[float]]:
         """Return embeddings of the goal and of what a phase wrote, so far apart that their cosine is 1 − `drift`."""
-        key = self._key(mission)
-        goal = _unit(normals(key, 200, _DIMENSIONS))
-        other = normals(key, 201 + step, _DIMENSIONS)
+        key = self._derive_key(mission)
+        goal = _normalise(draw_normals(key, 200, _DIMENSIONS))
+        other = draw_normals(key, 201 + step, _DIMENSIONS)
         along = sum(a * b for a, b in zip(goal, other, strict=True))
-        aside = _unit([b - along * a for a, b in zip(goal, other, strict=True)])
+        aside = _normalise([b - along * a for a, b in zip(goal, other, strict=True)])
         near, far = 1 - drift, math.sqrt(1 - (1 - drift) ** 2)
         return goal, [near * a + far * b for a, b in zip(goal, aside, strict=True)]
 
-    def _key(self, mission: int) -> int:
+    def _derive_key(self, mission: int) -> int:
         return self.seed * 1_000_003 + mission
 
 
-def _unit(vector: Sequence[float]) -> list[float]:
+def _normalise(vector: Sequence[float]) -> list[float]:
     length = math.hypot(*vector)
     return [value / length for value in vector]

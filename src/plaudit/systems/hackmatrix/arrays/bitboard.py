@@ -56,12 +56,12 @@ class Board(NamedTuple):
     def union(cls, boards: "Board", where: Array) -> "Board":
         """Return the cells of any of the sets along the last axis, of those for which `where` holds."""
 
-        def joined(words: Array) -> Array:
+        def join(words: Array) -> Array:
             kept = jnp.where(where, words, jnp.uint32(0))
             found: Array = jax.lax.reduce(kept, jnp.uint32(0), jax.lax.bitwise_or, (kept.ndim - 1,))
             return found
 
-        return cls(joined(boards.lower), joined(boards.upper))
+        return cls(join(boards.lower), join(boards.upper))
 
     def cells(self) -> Array:
         """Return the set as a true-or-false array of the board's shape."""

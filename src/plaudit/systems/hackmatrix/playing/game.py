@@ -13,7 +13,7 @@ except ModuleNotFoundError as error:
     raise MissingExtra("the game needs JAX. Install it: pip install 'plaudit[jax]'") from error
 
 from plaudit.reward.reward import Reward
-from plaudit.systems.hackmatrix.boards.generation import new_game, new_stage, renewed
+from plaudit.systems.hackmatrix.board_generation import new_game, new_stage, renew
 from plaudit.systems.hackmatrix.env import step
 from plaudit.systems.hackmatrix.observation import Observation, observe
 from plaudit.systems.hackmatrix.rewards import reward as default_reward
@@ -71,10 +71,10 @@ class Game:
             raise OutOfRange(f"the stage is {stage}; it goes from 1 to {STAGES}.")
         self.seed, self.moves, self.ended = seed, 0, False
         self._terms = tuple(term.name for term in reward.terms)
-        self._advance = one_game(reward, rules)
-        seen = look(begun(seed, stage) if state is None else state)
+        self._advance = compile_game(reward, rules)
+        seen = look(begin_game(seed, stage) if state is None else state)
         self.state: EnvState = seen.state
-        self.observation: Observation = _numpy(seen.observation)
+        self.observation: Observation = _to_numpy(seen.observation)
         self.allowed: Numbers = np.array(seen.mask)
 
     def prepare(self) -> None:
@@ -90,21 +90,21 @@ class Game:
         self.moves += 1
         seed, moves = np.uint32(self.seed), np.uint32(self.moves)
         seen, earned, info = self._advance(seed, moves, self.state, np.int32(action))
-        self.state, self.observation, self.allowed = seen.state, _numpy(seen.observation), np.array(seen.mask)
+        self.state, self.observation, self.allowed = seen.state, _to_numpy(seen.observation), np.array(seen.mask)
         earned, info = jax.device_get((earned, info))
-        parts = {name: shortest(info["reward_components"][name]) for name in self._terms}
+        parts = {name: shorten_float32(info["reward_components"][name]) for name in self._terms}
         flags = {name: bool(info[name]) for name in _FLAGS}
-        move = Move(action, shortest(earned), parts, int(info["stage"]), **flags)
+        move = Move(action, shorten_float32(earned), parts, int(info["stage"]), **flags)
         self.ended = move.ended
         return move
 
 
-def shortest(value: Any) -> float:
+def shorten_float32(value: Any) -> float:
     """Return a float32 as the float that is written the same: 0.05, and not 0.05000000074505806."""
     return float(str(np.float32(value))) + 0.0  # no -0.0
 
 
-def _numpy(observation: Observation) -> Observation:
+def _to_numpy(observation: Observation) -> Observation:
     copied: Observation = jax.tree.map(np.array, observation)
     return copied
 
@@ -112,7 +112,7 @@ def _numpy(observation: Observation) -> Observation:
 # -- compiled ---------------------------------------------------------------------------------------------------------
 
 
-class Seen(NamedTuple):
+class Position(NamedTuple):
     """A state, or many, with what is seen of it and which actions it allows."""
 
     state: EnvState
@@ -121,12 +121,12 @@ class Seen(NamedTuple):
 
 
 @jax.jit
-def look(state: EnvState) -> Seen:
+def look(state: EnvState) -> Position:
     """Return a state with what is seen of it."""
-    return Seen(state, observe(state), action_mask(state))
+    return Position(state, observe(state), action_mask(state))
 
 
-def begun(seed: int, stage: int = 1) -> EnvState:
+def begin_game(seed: int, stage: int = 1) -> EnvState:
     """Return the start of a new game: `reset(jax.random.key(seed))`, or as if it began on a later stage."""
     key = jax.random.key(np.uint32(seed))
     first = new_game(key)
@@ -137,18 +137,18 @@ def begun(seed: int, stage: int = 1) -> EnvState:
 
 
 @lru_cache(maxsize=16)
-def one_game(reward: Reward, rules: Rules) -> Any:
+def compile_game(reward: Reward, rules: Rules) -> Any:
     """Return the function that makes a move; all games with this reward and these rules share it."""
 
-    def advance(seed: Array, moves: Array, state: EnvState, action: Array) -> tuple[Seen, Array, Any]:
+    def advance(seed: Array, moves: Array, state: EnvState, action: Array) -> tuple[Position, Array, Any]:
         key = jax.random.fold_in(jax.random.key(seed), moves)
         observation, state, earned, _, _, info = step(key, state, action, rules=rules, reward=reward)
-        return Seen(state, observation, action_mask(state)), earned, info
+        return Position(state, observation, action_mask(state)), earned, info
 
     return jax.jit(advance)
 
 
-class ManyFunctions(NamedTuple):
+class GameFunctions(NamedTuple):
     """The functions of many games at once, compiled."""
 
     renew: Any
@@ -156,30 +156,30 @@ class ManyFunctions(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def many_games(reward: Reward, rules: Rules) -> ManyFunctions:
+def compile_games(reward: Reward, rules: Rules) -> GameFunctions:
     """Return the functions of many games at once, each with its own state and its own random numbers."""
 
     def keys(seed: Array, time: Array, count: int) -> Array:
         return jax.random.split(jax.random.fold_in(jax.random.key(seed), time), count)
 
-    def renew(seed: Array, time: Array, state: EnvState, over: Array) -> Seen:
+    def renew_all(seed: Array, time: Array, state: EnvState, over: Array) -> Position:
         def one(key: Array, state: EnvState, over: Array) -> Any:
-            return look(renewed(key, state, stage_over=False, game_over=over))
+            return look(renew(key, state, stage_over=False, game_over=over))
 
-        seen: Seen = jax.vmap(one)(keys(seed, time, over.size), state, over)
+        seen: Position = jax.vmap(one)(keys(seed, time, over.size), state, over)
         return seen
 
-    def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Seen, Array, Array, Any]:
-        def one(key: Array, state: EnvState, action: Array) -> tuple[Seen, Array, Array, Any]:
+    def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Position, Array, Array, Any]:
+        def one(key: Array, state: EnvState, action: Array) -> tuple[Position, Array, Array, Any]:
             observation, after, earned, terminated, _, info = step(key, state, action, rules=rules, reward=reward)
-            return Seen(after, observation, action_mask(after)), earned, terminated, info
+            return Position(after, observation, action_mask(after)), earned, terminated, info
 
         return jax.vmap(one)(keys(seed, time, actions.size), state, actions)
 
-    return ManyFunctions(jax.jit(renew), jax.jit(advance))
+    return GameFunctions(jax.jit(renew_all), jax.jit(advance))
 
 
-def blank_states(count: int) -> EnvState:
+def build_blank_states(count: int) -> EnvState:
     """Return states of no game yet, for `renew` to begin with."""
     states: EnvState = jax.tree.map(lambda leaf: np.broadcast_to(leaf, (count, *leaf.shape)), EnvState())
     return states

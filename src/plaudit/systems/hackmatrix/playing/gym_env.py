@@ -21,7 +21,8 @@ import numpy as np
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.observation import GRID_FEATURES, PLAYER_FEATURES, Observation
 from plaudit.systems.hackmatrix.playing import render
-from plaudit.systems.hackmatrix.playing.game import SEEDS, Game, Numbers, blank_states, many_games
+from plaudit.systems.hackmatrix.playing.game import SEEDS, Game, Numbers, build_blank_states, compile_games
+from plaudit.systems.hackmatrix.rewards import VERSIONS, version
 from plaudit.systems.hackmatrix.rules import (
     ACTIONS,
     ATTACK_UPGRADES,
@@ -34,7 +35,6 @@ from plaudit.systems.hackmatrix.rules import (
     Rules,
 )
 from plaudit.systems.hackmatrix.state import EnvState
-from plaudit.systems.hackmatrix.versions import VERSIONS, version
 
 ID = "plaudit/HackMatrix-v0"
 
@@ -46,10 +46,10 @@ MOST_SIPHONS = 1 + STAGES * (len(CORNERS) - 2) + MOST_CREDITS // PROGRAM_CREDITS
 """The starting bonus, two on each board, and what all credits buy."""
 
 _REFERENCE = Rules.reference()
-_TOLD = ("stage", "stage_completed", "won", "died", "illegal")
+_INFO_FIELDS = ("stage", "stage_completed", "won", "died", "illegal")
 
 
-def observation_space(*, flat: bool = False) -> spaces.Space[Any]:
+def build_observation_space(*, flat: bool = False) -> spaces.Space[Any]:
     """Return what an observation can be: three arrays by name, or all of them as one vector.
 
     The bounds hold for every game that begins with a reset; every number is at most 1, but for two of the player's.
@@ -87,38 +87,38 @@ class HackMatrixEnv(gymnasium.Env[Any, Any]):
         max_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self.render_mode = _render_mode(render_mode, self.metadata)
-        self.observation_space = observation_space(flat=flat)
+        self.render_mode = _validate_render_mode(render_mode, self.metadata)
+        self.observation_space = build_observation_space(flat=flat)
         self.action_space = spaces.Discrete(ACTIONS)
-        self._reward, self._rules = _reward(reward), rules
-        self._flat, self._max_steps = flat, None if max_steps is None else _count("max_steps", max_steps)
+        self._reward, self._rules = _find_reward(reward), rules
+        self._flat, self._max_steps = flat, None if max_steps is None else _validate_count("max_steps", max_steps)
         self._game: Game | None = None
         self._over = False
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a new game; with the same seed, the same one."""
         super().reset(seed=seed)
-        given = _options(options, "state")
+        given = _validate_options(options, "state")
         state = given.get("state")
         if state is not None and not isinstance(state, EnvState):
             raise WrongType(f"options['state'] is a {type(state).__name__}; an EnvState is needed.")
         drawn = int(self.np_random.integers(SEEDS))
         self._game = Game(drawn, state=state, reward=self._reward, rules=self._rules)
         self._over = False
-        return _given_out(self._game.observation, self._flat), {"action_mask": self._game.allowed.copy()}
+        return _copy_observation(self._game.observation, self._flat), {"action_mask": self._game.allowed.copy()}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action."""
         game = self._running()
         if self._over:
             raise ResetNeeded("the game is over; reset() begins another one.")
-        move = game.play(_action(action))
+        move = game.play(_validate_action(action))
         terminated = move.ended
         truncated = not terminated and self._max_steps is not None and game.moves >= self._max_steps
         self._over = terminated or truncated
-        told = {name: getattr(move, name) for name in _TOLD}
-        info = {"action_mask": game.allowed.copy(), "reward_components": move.components, **told}
-        return _given_out(game.observation, self._flat), move.reward, terminated, truncated, info
+        info = {"action_mask": game.allowed.copy(), "reward_components": move.components}
+        info |= {name: getattr(move, name) for name in _INFO_FIELDS}
+        return _copy_observation(game.observation, self._flat), move.reward, terminated, truncated, info
 
     def action_masks(self) -> Numbers:
         """Return which actions are allowed now, under the name that sb3-contrib asks for."""
@@ -131,7 +131,7 @@ class HackMatrixEnv(gymnasium.Env[Any, Any]):
 
     def render(self) -> str | None:
         """Return a picture of the board; None if no mode was chosen."""
-        return None if self.render_mode is None else render.text(self.state)
+        return None if self.render_mode is None else render.to_text(self.state)
 
     def _running(self) -> Game:
         if self._game is None:
@@ -164,18 +164,18 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: str | None = None,
     ) -> None:
         """`max_episode_steps` is `max_steps` under the name by which `gymnasium.make_vec` hands it on."""
-        self.num_envs = _count("num_envs", num_envs)
-        self.render_mode = _render_mode(render_mode, self.metadata)
-        self.single_observation_space = observation_space(flat=flat)
+        self.num_envs = _validate_count("num_envs", num_envs)
+        self.render_mode = _validate_render_mode(render_mode, self.metadata)
+        self.single_observation_space = build_observation_space(flat=flat)
         self.single_action_space = spaces.Discrete(ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._reward = _reward(reward)
+        self._reward = _find_reward(reward)
         self._terms = [term.name for term in self._reward.terms]
-        self._functions = many_games(self._reward, rules)
+        self._functions = compile_games(self._reward, rules)
         self._flat = flat
         limit = max_episode_steps if max_steps is None else max_steps
-        self._max_steps = None if limit is None else _count("max_steps", limit)
+        self._max_steps = None if limit is None else _validate_count("max_steps", limit)
         self._state: EnvState | None = None
         self._mask: Numbers
         self._steps = np.zeros(num_envs, np.int64)
@@ -184,37 +184,37 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin all games anew; with the same seed, the same ones."""
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer)):
-            raise WrongType(f"seed={seed!r}: one whole number is needed, for all games together.")
+            raise WrongType(f"seed={seed!r}: one integer is needed, for all games together.")
         super().reset(seed=seed)
-        _options(options)
+        _validate_options(options)
         self._seed, self._time = np.uint32(self.np_random.integers(SEEDS)), np.uint32(0)
-        self._state = blank_states(self.num_envs)
-        observation = self._renewed(self._all())
-        return _given_out(observation, self._flat), _marked({"action_mask": self._mask.copy()}, self._all())
+        self._state = build_blank_states(self.num_envs)
+        observation = self._renew(self._all())
+        return _copy_observation(observation, self._flat), _mark_infos({"action_mask": self._mask.copy()}, self._all())
 
     def step(self, actions: Any) -> tuple[Any, Numbers, Numbers, Numbers, dict[str, Any]]:
         """Take an action in every game."""
         if self._state is None:
             raise ResetNeeded("there are no games yet; reset() begins them.")
-        chosen = _actions(actions, self.num_envs)
-        seen, *told = self._functions.advance(self._seed, self._tick(), self._state, chosen)
-        observation, self._mask, (rewards, terminated, info) = jax.device_get((seen.observation, seen.mask, told))
+        chosen = _validate_actions(actions, self.num_envs)
+        seen, *outcome = self._functions.advance(self._seed, self._tick(), self._state, chosen)
+        observation, self._mask, (rewards, terminated, info) = jax.device_get((seen.observation, seen.mask, outcome))
         self._state = seen.state
         self._steps += 1
         truncated = np.zeros_like(terminated) if self._max_steps is None else self._steps >= self._max_steps
         truncated = truncated & ~terminated
         parts = {name: np.array(info["reward_components"][name]) for name in self._terms}
-        facts = {"reward_components": parts, **{name: np.array(info[name]) for name in _TOLD}}
+        facts = {"reward_components": parts, **{name: np.array(info[name]) for name in _INFO_FIELDS}}
         infos: dict[str, Any] = {}
         ended = terminated | truncated
         if ended.any():
             final = {"action_mask": self._mask.copy(), **jax.tree.map(np.copy, facts)}
-            infos["final_obs"] = _taken_apart(_given_out(observation, self._flat), ended)
-            infos["final_info"] = _marked(final, ended)
+            infos["final_obs"] = _split_observations(_copy_observation(observation, self._flat), ended)
+            infos["final_info"] = _mark_infos(final, ended)
             infos["_final_obs"], infos["_final_info"] = ended.copy(), ended.copy()
-            observation = self._renewed(ended)
-        infos |= _marked({"action_mask": self._mask.copy(), **facts}, self._all())
-        return _given_out(observation, self._flat), np.array(rewards), np.array(terminated), truncated, infos
+            observation = self._renew(ended)
+        infos |= _mark_infos({"action_mask": self._mask.copy(), **facts}, self._all())
+        return _copy_observation(observation, self._flat), np.array(rewards), np.array(terminated), truncated, infos
 
     def action_masks(self) -> Numbers:
         """Return which actions each game allows now."""
@@ -234,9 +234,9 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.render_mode is None:
             return None
         states = jax.device_get(self.state)
-        return tuple(render.text(jax.tree.map(lambda leaf: leaf[at], states)) for at in range(self.num_envs))  # noqa: B023
+        return tuple(render.to_text(jax.tree.map(lambda leaf: leaf[at], states)) for at in range(self.num_envs))  # noqa: B023
 
-    def _renewed(self, ended: Numbers) -> Observation:
+    def _renew(self, ended: Numbers) -> Observation:
         """Begin a new game where one ended, and return what is seen of all."""
         seen = self._functions.renew(self._seed, self._tick(), self._state, ended)
         self._state = seen.state
@@ -255,26 +255,26 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 # -- what comes in ----------------------------------------------------------------------------------------------------
 
 
-def _reward(given: str | Reward) -> Reward:
+def _find_reward(given: str | Reward) -> Reward:
     return given if isinstance(given, Reward) else version(given)
 
 
-def _count(name: str, given: Any) -> int:
+def _validate_count(name: str, given: Any) -> int:
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
-        raise WrongType(f"{name}={given!r}: a whole number is needed.")
+        raise WrongType(f"{name}={given!r}: an integer is needed.")
     if given < 1:
         raise OutOfRange(f"{name}={given}: at least 1 is needed.")
     return int(given)
 
 
-def _render_mode(given: str | None, metadata: Mapping[str, Any]) -> str | None:
+def _validate_render_mode(given: str | None, metadata: Mapping[str, Any]) -> str | None:
     modes = metadata["render_modes"]
     if given is not None and given not in modes:
         raise OutOfRange(f"render_mode={given!r}: there is {', '.join(map(repr, modes))}, or None.")
     return given
 
 
-def _options(given: dict[str, Any] | None, *known: str) -> dict[str, Any]:
+def _validate_options(given: dict[str, Any] | None, *known: str) -> dict[str, Any]:
     for name in given or {}:
         if name not in known:
             offered = f" There is {', '.join(known)}." if known else " There are none."
@@ -282,22 +282,22 @@ def _options(given: dict[str, Any] | None, *known: str) -> dict[str, Any]:
     return given or {}
 
 
-def _action(given: Any) -> int:
+def _validate_action(given: Any) -> int:
     try:
         action = operator.index(given.item() if getattr(given, "shape", None) == () else given)
     except TypeError:
         action = None
     if action is None or isinstance(given, bool | np.bool_):
-        raise WrongType(f"the action is {given!r}; a whole number from 0 to {ACTIONS - 1} is needed.")
+        raise WrongType(f"the action is {given!r}; an integer from 0 to {ACTIONS - 1} is needed.")
     if not 0 <= action < ACTIONS:
         raise OutOfRange(f"the action is {action}; it goes from 0 to {ACTIONS - 1}.")
     return action
 
 
-def _actions(given: Any, count: int) -> Numbers:
+def _validate_actions(given: Any, count: int) -> Numbers:
     actions = np.asarray(given)
     if actions.dtype.kind not in "iu":
-        raise WrongType(f"the actions are of {actions.dtype}; whole numbers from 0 to {ACTIONS - 1} are needed.")
+        raise WrongType(f"the actions are of {actions.dtype}; integers from 0 to {ACTIONS - 1} are needed.")
     if actions.shape != (count,):
         raise ShapeMismatch(f"the actions have the shape {actions.shape}; one for each of {count} games is needed.")
     if wrong := np.flatnonzero((actions < 0) | (actions >= ACTIONS)).tolist():
@@ -308,7 +308,7 @@ def _actions(given: Any, count: int) -> Numbers:
 # -- what goes out ----------------------------------------------------------------------------------------------------
 
 
-def _given_out(observation: Observation, flat: bool) -> Any:
+def _copy_observation(observation: Observation, flat: bool) -> Any:
     """Return an observation, of one game or of many, as arrays that the caller may change."""
     if not flat:
         return {name: np.array(part) for name, part in observation._asdict().items()}
@@ -317,7 +317,7 @@ def _given_out(observation: Observation, flat: bool) -> Any:
     return np.concatenate(parts, axis=-1)
 
 
-def _taken_apart(observations: Any, chosen: Numbers) -> Numbers:
+def _split_observations(observations: Any, chosen: Numbers) -> Numbers:
     """Return the observations of the chosen games as Gymnasium wants the last ones: an object each, None elsewhere."""
     apart = np.full(chosen.size, None, dtype=object)
     for at in np.flatnonzero(chosen):
@@ -325,10 +325,10 @@ def _taken_apart(observations: Any, chosen: Numbers) -> Numbers:
     return apart
 
 
-def _marked(infos: dict[str, Any], chosen: Numbers) -> dict[str, Any]:
-    """Return infos with a mask beside each, of the games it tells about, as Gymnasium does it."""
-    told = {name: _marked(value, chosen) if isinstance(value, dict) else value for name, value in infos.items()}
-    return told | {f"_{name}": chosen.copy() for name in infos}
+def _mark_infos(infos: dict[str, Any], chosen: Numbers) -> dict[str, Any]:
+    """Return infos with a mask beside each, of the games it is about, as Gymnasium does it."""
+    marked = {name: _mark_infos(value, chosen) if isinstance(value, dict) else value for name, value in infos.items()}
+    return marked | {f"_{name}": chosen.copy() for name in infos}
 
 
 if ID not in gymnasium.registry:

@@ -61,7 +61,7 @@ CHARACTERS = "─│┌┬┐├┼┤└┴┘▒░×♥·"
 _ASCII = str.maketrans(dict(zip(CHARACTERS, "-|+++++++++#:xo.", strict=True)))
 
 
-def text(
+def to_text(
     state: "EnvState", *, color: bool = False, reveal: bool = False, legend: bool = False, ascii: bool = False
 ) -> str:
     """Return a picture of one game, 80 columns wide.
@@ -69,22 +69,22 @@ def text(
     It shows what an observation shows, so a cryptog is seen only in the player's row or column, unless `reveal` asks
     for all there is. `color` adds ANSI colours, `ascii` leaves out every other character than ASCII.
     """
-    made = picture(state, reveal=reveal, legend=legend, ascii=ascii)
+    made = to_rich(state, reveal=reveal, legend=legend, ascii=ascii)
     if not color:
         return made.plain
-    told = StringIO()
-    Console(file=told, force_terminal=True, color_system="standard", width=200, legacy_windows=False).print(made)
-    return told.getvalue().rstrip("\n")
+    buffer = StringIO()
+    Console(file=buffer, force_terminal=True, color_system="standard", width=200, legacy_windows=False).print(made)
+    return buffer.getvalue().rstrip("\n")
 
 
-def picture(state: "EnvState", *, reveal: bool = False, legend: bool = False, ascii: bool = False) -> Text:
+def to_rich(state: "EnvState", *, reveal: bool = False, legend: bool = False, ascii: bool = False) -> Text:
     """Return a picture of one game for a Rich console."""
     if np.ndim(state.stage):
         raise ShapeMismatch(
             f"a picture shows one game, and the state holds {np.shape(state.stage)} of them. "
             "Take one out: jax.tree.map(lambda leaf: leaf[0], state)."
         )
-    board, beside = list(_board(state, reveal)), list(_panel(state))
+    board, beside = list(_draw_board(state, reveal)), list(_draw_panel(state))
     lines = []
     for at in range(max(len(board), len(beside))):
         line = board[at] if at < len(board) else Text(" " * len(board[0]))
@@ -94,14 +94,14 @@ def picture(state: "EnvState", *, reveal: bool = False, legend: bool = False, as
         lines.append(line)
     made = Text("\n").join([*lines, *(Text(f"\n{LEGEND}", style="dim") for _ in range(legend))])
     if ascii:
-        made.plain = spelled(made.plain)
+        made.plain = to_ascii(made.plain)
     return made
 
 
-def spelled(drawn: str) -> str:
+def to_ascii(drawn: str) -> str:
     """Return a picture in ASCII.
 
-    >>> spelled("│▒ 5pt ▒│")
+    >>> to_ascii("│▒ 5pt ▒│")
     '|# 5pt #|'
     """
     return drawn.translate(_ASCII)
@@ -110,26 +110,26 @@ def spelled(drawn: str) -> str:
 # -- the board --------------------------------------------------------------------------------------------------------
 
 
-class _Who(NamedTuple):
+class _Occupant(NamedTuple):
     """The first enemy or transmission of a cell as it is drawn, and whether it is seen."""
 
     token: str
     seen: bool
 
 
-def _board(state: "EnvState", reveal: bool) -> Iterator[Text]:
+def _draw_board(state: "EnvState", reveal: bool) -> Iterator[Text]:
     grid = {name: np.asarray(getattr(state.grid, name)) for name in _LAYERS}
     player = int(state.player.row), int(state.player.col)
-    enemies, transmissions = _enemies(state, player, reveal), _transmissions(state, reveal)
+    enemies, transmissions = _find_enemies(state, player, reveal), _find_transmissions(state, reveal)
     if reveal:
         grid["known"] = np.full((SIZE, SIZE), True)
     else:
         grid["known"] = (grid["block_kind"] != QUESTION) | grid["siphoned"]
     yield Text("    " + " ".join(f"{col:^{WIDTH}}" for col in range(SIZE)).rstrip(), style="dim").append("   ")
-    yield _rule("┌┬┐")
+    yield _draw_rule("┌┬┐")
     for row in reversed(range(SIZE)):
         cells = [
-            _cell(grid, (row, col), player == (row, col), enemies.get((row, col)), transmissions.get((row, col)))
+            _draw_cell(grid, (row, col), player == (row, col), enemies.get((row, col)), transmissions.get((row, col)))
             for col in range(SIZE)
         ]
         for label, line in zip((f"{row} ", "  "), zip(*cells, strict=True), strict=True):
@@ -137,7 +137,7 @@ def _board(state: "EnvState", reveal: bool) -> Iterator[Text]:
             for part in line:
                 made.append_text(part).append("│", "dim")
             yield made
-        yield _rule("├┼┤" if row else "└┴┘")
+        yield _draw_rule("├┼┤" if row else "└┴┘")
 
 
 _LAYERS = (
@@ -155,26 +155,26 @@ _LAYERS = (
 )
 
 
-def _rule(ends: str) -> Text:
+def _draw_rule(ends: str) -> Text:
     return Text(f"   {ends[0]}{ends[1].join(['─' * WIDTH] * SIZE)}{ends[2]}", style="dim")
 
 
-def _cell(
-    grid: dict[str, Any], cell: tuple[int, int], player: bool, enemy: _Who | None, transmission: _Who | None
+def _draw_cell(
+    grid: dict[str, Any], cell: tuple[int, int], player: bool, enemy: _Occupant | None, transmission: _Occupant | None
 ) -> tuple[Text, Text]:
     there = {name: layer[cell] for name, layer in grid.items()}
     who = ["@"] if player else []
     who += [each.token for each in (enemy, transmission) if each is not None and each.seen]
     if not there["block_kind"]:
-        return _centred(who, " "), _centred(list(_ground(there)), " ")
+        return _centre(who, " "), _centre(list(_list_ground(there)), " ")
     fill = SIPHONED_BLOCK if there["siphoned"] else BLOCK
     if not who and there["block_spawn"] and there["known"]:
         who = [f"+{there['block_spawn']}*"]
-    resources = list(_resources(there)) if there["siphoned"] else []
-    return _centred(who, fill), _centred([_content(there), *resources], fill)
+    resources = list(_list_resources(there)) if there["siphoned"] else []
+    return _centre(who, fill), _centre([_describe_content(there), *resources], fill)
 
 
-def _content(there: dict[str, Any]) -> str:
+def _describe_content(there: dict[str, Any]) -> str:
     if not there["known"]:
         return "?"
     question = there["block_kind"] == QUESTION
@@ -186,8 +186,8 @@ def _content(there: dict[str, Any]) -> str:
     return f"{PROGRAMS[slot]}{mark}" if slot >= 0 else "-"  # a block of a state made by hand may hold nothing
 
 
-def _ground(there: dict[str, Any]) -> Iterator[str]:
-    yield from _resources(there)
+def _list_ground(there: dict[str, Any]) -> Iterator[str]:
+    yield from _list_resources(there)
     if there["data_siphon"]:
         yield "(S)"
     if there["exit"]:
@@ -196,13 +196,13 @@ def _ground(there: dict[str, Any]) -> Iterator[str]:
         yield CENTER
 
 
-def _resources(there: dict[str, Any]) -> Iterator[str]:
+def _list_resources(there: dict[str, Any]) -> Iterator[str]:
     for name in ("credits", "energy"):
         if there[name]:
             yield f"{there[name]}{name[0]}"
 
 
-def _centred(tokens: list[str], fill: str) -> Text:
+def _centre(tokens: list[str], fill: str) -> Text:
     """Return a line of a cell; what does not fit is cut off."""
     gap = " " if len(" ".join(tokens)) <= WIDTH else ""
     line = gap.join(tokens)[:WIDTH]
@@ -211,12 +211,12 @@ def _centred(tokens: list[str], fill: str) -> Text:
     made.stylize(STYLES.get(fill, ""))
     at = made.plain.index(line) if line else 0
     for token in tokens:
-        made.stylize(f"not dim {_style(token)}", at, at + len(token))
+        made.stylize(f"not dim {_find_style(token)}", at, at + len(token))
         at += len(token) + len(gap)
     return made
 
 
-def _style(token: str) -> str:
+def _find_style(token: str) -> str:
     if token[0].isdigit() or token[0] == "+":  # an amount: its unit says what it is
         return STYLES.get(token[-1], "default bold")
     if token.rstrip("?") in PROGRAMS:
@@ -224,12 +224,12 @@ def _style(token: str) -> str:
     return STYLES.get(token[0], "default bold")
 
 
-def _enemies(state: "EnvState", player: tuple[int, int], reveal: bool) -> dict[tuple[int, int], _Who]:
+def _find_enemies(state: "EnvState", player: tuple[int, int], reveal: bool) -> dict[tuple[int, int], _Occupant]:
     """Return the first enemy of each cell; others behind it make a mark."""
     listed = state.enemies
     columns = [np.asarray(getattr(listed, name))[: int(listed.count)].tolist() for name in _ENEMY]
     everything = reveal or bool(state.show)
-    found: dict[tuple[int, int], _Who] = {}
+    found: dict[tuple[int, int], _Occupant] = {}
     for kind, row, col, hp, disabled, stunned, from_siphon in zip(*columns, strict=True):
         if hp <= 0:
             continue
@@ -239,19 +239,19 @@ def _enemies(state: "EnvState", player: tuple[int, int], reveal: bool) -> dict[t
                 found[row, col] = first._replace(token=f"{first.token.rstrip('+')}+")
             continue
         marks = "z" * stunned + "x" * bool(disabled) + "s" * from_siphon
-        found[row, col] = _Who(f"{ENEMIES[kind][0].upper()}{hp}{marks}", seen)
+        found[row, col] = _Occupant(f"{ENEMIES[kind][0].upper()}{hp}{marks}", seen)
     return found
 
 
 _ENEMY = ("type", "row", "col", "hp", "disabled", "stunned", "from_siphon")
 
 
-def _transmissions(state: "EnvState", reveal: bool) -> dict[tuple[int, int], _Who]:
+def _find_transmissions(state: "EnvState", reveal: bool) -> dict[tuple[int, int], _Occupant]:
     listed = state.transmissions
     columns = [np.asarray(getattr(listed, name))[: int(listed.count)].tolist() for name in _TRANSMISSION]
-    found: dict[tuple[int, int], _Who] = {}
+    found: dict[tuple[int, int], _Occupant] = {}
     for kind, row, col, turns in zip(*columns, strict=True):
-        found.setdefault((row, col), _Who(f"*{turns}{ENEMIES[kind][0].upper() * reveal}", True))
+        found.setdefault((row, col), _Occupant(f"*{turns}{ENEMIES[kind][0].upper() * reveal}", True))
     return found
 
 
@@ -261,56 +261,56 @@ _TRANSMISSION = ("type", "row", "col", "turns")
 # -- beside it --------------------------------------------------------------------------------------------------------
 
 
-def _panel(state: "EnvState") -> Iterator[Text]:
+def _draw_panel(state: "EnvState") -> Iterator[Text]:
     player = state.player
     yield Text()
     yield Text.assemble((f"Stage {state.stage} of {STAGES}", "bold"), f"{f'turn {state.turn}':>{PANEL - 12}}")
     yield Text()
     hp = int(player.hp)
-    yield _line("hp", Text.assemble(("♥" * hp, "bold red"), ("·" * (MAX_HP - hp), "dim")))
-    yield _line("attack", f"{player.attack}")
-    yield _line("credits", f"{player.credits}", "yellow")
-    yield _line("energy", f"{player.energy}", "cyan")
-    yield _line("siphons", f"{player.data_siphons}", "green")
-    yield _line("score", f"{player.score}", "bold")
-    yield _line("next task", _task(state))
+    yield _draw_line("hp", Text.assemble(("♥" * hp, "bold red"), ("·" * (MAX_HP - hp), "dim")))
+    yield _draw_line("attack", f"{player.attack}")
+    yield _draw_line("credits", f"{player.credits}", "yellow")
+    yield _draw_line("energy", f"{player.energy}", "cyan")
+    yield _draw_line("siphons", f"{player.data_siphons}", "green")
+    yield _draw_line("score", f"{player.score}", "bold")
+    yield _draw_line("next task", _describe_task(state))
     if state.pending:
-        yield _line("let in", f"{state.pending} transmissions")
+        yield _draw_line("let in", f"{state.pending} transmissions")
     effects = (("SHOW", state.show), ("CALM", state.calm), ("STEP", state.step_active))
     if any(on for _, on in effects):
-        yield _line("in effect", " ".join(name for name, on in effects if on))
+        yield _draw_line("in effect", " ".join(name for name, on in effects if on))
     yield Text()
-    yield from _programs(state)
+    yield from _list_programs(state)
 
 
-def _line(name: str, value: str | Text, style: str = "") -> Text:
+def _draw_line(name: str, value: str | Text, style: str = "") -> Text:
     return Text.assemble((f"{name:10}", "dim"), value if isinstance(value, Text) else (value, style))
 
 
-def _task(state: "EnvState") -> str:
+def _describe_task(state: "EnvState") -> str:
     if state.calm:
         return "never (CALM)"
     turns = max(1, int(state.next_task) - int(state.turn))
     return f"in {turns} {'turns' if turns > 1 else 'turn'}"
 
 
-def _programs(state: "EnvState") -> Iterator[Text]:
+def _list_programs(state: "EnvState") -> Iterator[Text]:
     """Return the programs that are owned with their costs, two a line; those that cost too much are dim."""
     entries = []
     for slot in np.flatnonzero(np.asarray(state.owned)).tolist():
         credits, energy = PROGRAM_CREDITS[slot], PROGRAM_ENERGY[slot]
         affordable = credits <= int(state.player.credits) and energy <= int(state.player.energy)
-        made = Text.assemble(f"{PROGRAMS[slot]:7}", cost(slot), style="" if affordable else "dim")
+        made = Text.assemble(f"{PROGRAMS[slot]:7}", format_cost(slot), style="" if affordable else "dim")
         made.pad_right(max(0, PANEL // 2 - len(made)))
         entries.append(made)
     for at in range(0, len(entries), 2):
         yield Text.assemble(*entries[at : at + 2])
 
 
-def cost(slot: int) -> str:
+def format_cost(slot: int) -> str:
     """Return what a program costs, in the signs of the board.
 
-    >>> cost(PROGRAMS.index("CRASH"))
+    >>> format_cost(PROGRAMS.index("CRASH"))
     '3c 2e'
     """
     amounts = ((PROGRAM_CREDITS[slot], "c"), (PROGRAM_ENERGY[slot], "e"))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.training.settings import need, settings_from
+from plaudit.systems.training.settings import build_settings, require_setting
 
 Precision = Literal["float32", "bfloat16"]
 View = Literal["board", "player"]
@@ -65,17 +65,19 @@ class Config:
             "minibatches",
             *(["max_steps"] if self.max_steps is not None else []),
         ):
-            need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+            require_setting(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         for name in ("learning_rate", "max_gradient", "clip"):
-            need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
+            require_setting(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
         for name in ("gamma", "gae_lambda"):
-            need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
+            require_setting(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
         for name in ("value_weight", "entropy", *(["entropy_end"] if self.entropy_end is not None else [])):
-            need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
-        need(all(width >= 1 for width in self.hidden), "hidden", self.hidden, "widths of 1 or more")
-        need(self.precision in get_args(Precision), "precision", self.precision, " or ".join(get_args(Precision)))
-        need(self.view in get_args(View), "view", self.view, " or ".join(get_args(View)))
-        need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
+            require_setting(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
+        require_setting(all(width >= 1 for width in self.hidden), "hidden", self.hidden, "widths of 1 or more")
+        require_setting(
+            self.precision in get_args(Precision), "precision", self.precision, " or ".join(get_args(Precision))
+        )
+        require_setting(self.view in get_args(View), "view", self.view, " or ".join(get_args(View)))
+        require_setting(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
         if self.batch % self.minibatches:
             raise DefinitionError(
                 f"a batch of {self.envs} × {self.rollout} = {self.batch} steps "
@@ -104,13 +106,13 @@ class Config:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Config":
         """Return the settings that `to_dict` gave."""
-        return settings_from(cls, given)
+        return build_settings(cls, given)
 
 
-def scaled(envs: int, rollout: int) -> dict[str, int]:
+def scale_batch(envs: int, rollout: int) -> dict[str, int]:
     """Return how a batch is cut: up to the reference batch as there, above it in more minibatches and fewer epochs.
 
-    >>> scaled(256, 128), scaled(2048, 128)
+    >>> scale_batch(256, 128), scale_batch(2048, 128)
     ({'minibatches': 4, 'epochs': 4}, {'minibatches': 32, 'epochs': 2})
     """
     times = max(1, envs * rollout // REFERENCE_BATCH)
@@ -130,13 +132,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Settings that were found to work, by the machine they are for."""
 
 
-def preset(name: str, **changes: Any) -> Config:
-    """Return the settings of a preset, with changes; how a batch of another size is cut follows `scaled`.
+def get_preset(name: str, **changes: Any) -> Config:
+    """Return the settings of a preset, with changes; how a batch of another size is cut follows `scale_batch`.
 
-    >>> preset("cpu", envs=2048).minibatches
+    >>> get_preset("cpu", envs=2048).minibatches
     16
     """
     if name not in PRESETS:
         raise DefinitionError(f"there is no preset {name!r}, only {', '.join(PRESETS)}.{did_you_mean(name, PRESETS)}")
     chosen = {**PRESETS[name], **changes}
-    return Config(**{**scaled(chosen["envs"], chosen["rollout"]), **chosen})
+    return Config(**{**scale_batch(chosen["envs"], chosen["rollout"]), **chosen})

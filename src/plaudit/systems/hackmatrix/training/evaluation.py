@@ -22,7 +22,7 @@ from plaudit.systems.hackmatrix.training.ppo import (
     Params,
     States,
     apply_network,
-    counted,
+    count_step,
 )
 
 Array = jax.Array
@@ -67,7 +67,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Played:
+class PlayedGames:
     """Games that a policy played: what each came to."""
 
     sums: Episodes
@@ -78,7 +78,7 @@ class Played:
     """What the reward read, of those of which it was kept."""
 
     def evaluation(self, paid_by: str | None = None) -> Evaluation:
-        """Return what the policy came to, by all terms, or by those of one of the rewards of `paid_by_all`."""
+        """Return what the policy came to, by all terms, or by those of one of the rewards of `pay_with_all`."""
         start = "" if paid_by is None else f"{paid_by}/"
         chosen = {name.removeprefix(start): at for at, name in enumerate(self.terms) if name.startswith(start)}
         columns = np.asarray(self.sums.terms, np.float64)[:, list(chosen.values())]
@@ -97,7 +97,7 @@ class Played:
 
 
 @lru_cache(maxsize=8)
-def paid_by_all(environment: Environment, rewards: tuple[tuple[str, Reward], ...]) -> Environment:
+def pay_with_all(environment: Environment, rewards: tuple[tuple[str, Reward], ...]) -> Environment:
     """Return a game to evaluate in which each step is paid by several rewards side by side, each with a label.
 
     Their terms are called `<label>/<term>`. They read what `advance` says that the environment's own reward read.
@@ -114,20 +114,20 @@ def paid_by_all(environment: Environment, rewards: tuple[tuple[str, Reward], ...
     return environment._replace(terms=terms, advance=advance)
 
 
-def sampled(params: Params, key: Array, states: States, observation: Array, mask: Array) -> Array:
+def sample_action(params: Params, key: Array, states: States, observation: Array, mask: Array) -> Array:
     """Choose as in training: each action with the probability that the network gives it."""
     return jax.random.categorical(key, apply_network(params, observation, mask)[0])
 
 
-def greedy(params: Params, key: Array, states: States, observation: Array, mask: Array) -> Array:
+def choose_greedily(params: Params, key: Array, states: States, observation: Array, mask: Array) -> Array:
     """Choose the action that the network finds most probable."""
     return jnp.argmax(apply_network(params, observation, mask)[0], axis=-1)
 
 
-NETWORK: Mapping[str, Policy] = {"sampled": sampled, "greedy": greedy}
+NETWORK: Mapping[str, Policy] = {"sampled": sample_action, "greedy": choose_greedily}
 
 
-def evaluator(
+def build_evaluator(
     environment: Environment,
     *,
     episodes: int,
@@ -135,25 +135,25 @@ def evaluator(
     precision: str = "float32",
     max_steps: int = LONGEST,
     keep: int = 0,
-) -> Callable[[str, Params, Array], Played]:
+) -> Callable[[str, Params, Array], PlayedGames]:
     """Return what plays `episodes` games with a policy, by its name, with weights and a key.
 
     It is compiled once for all policies. What the reward read is kept of the first `keep` games.
     """
     names = list(policies)
-    play = _playing(environment, episodes, tuple(policies.values()), precision, max_steps, keep)
+    play = _compile_play(environment, episodes, tuple(policies.values()), precision, max_steps, keep)
 
-    def evaluate(policy: str, params: Params, key: Array) -> Played:
+    def evaluate(policy: str, params: Params, key: Array) -> PlayedGames:
         played, over, kept = jax.device_get(play(names.index(policy), params, key))
         lengths = played.length[:keep].astype(int)
         inputs = [{name: kept[name][:length, game] for name in kept} for game, length in enumerate(lengths)]
-        return Played(played, over, environment.terms, inputs)
+        return PlayedGames(played, over, environment.terms, inputs)
 
     return evaluate
 
 
 @lru_cache(maxsize=8)
-def _playing(
+def _compile_play(
     environment: Environment, episodes: int, policies: tuple[Policy, ...], precision: str, max_steps: int, keep: int
 ) -> jax.stages.Wrapped:
     """Return what plays games with the policy that has a number; it is compiled once for all of them."""
@@ -176,8 +176,8 @@ def _playing(
             observation = environment.observe(states).astype(precision)
             action = jax.lax.switch(which, policies, params, choosing, states, observation, environment.mask(states))
             states, outcome = environment.advance(stepping, states, action)
-            played = _played(so_far, outcome)
-            so_far = jax.tree.map(lambda old, new: jnp.where(_fits(over, new), old, new), so_far, played)
+            played = _add_step(so_far, outcome)
+            so_far = jax.tree.map(lambda old, new: jnp.where(_expand_to(over, new), old, new), so_far, played)
             kept = jax.tree.map(lambda column, new: column.at[number].set(new[:keep]), kept, outcome.inputs)
             return number + 1, key, states, kept, so_far, over | outcome.ended
 
@@ -187,11 +187,11 @@ def _playing(
     return jax.jit(play)
 
 
-def _fits(over: Array, values: Array) -> Array:
+def _expand_to(over: Array, values: Array) -> Array:
     return over.reshape(over.shape + (1,) * (values.ndim - 1))
 
 
-def _played(so_far: Episodes, outcome: Any) -> Episodes:
+def _add_step(so_far: Episodes, outcome: Any) -> Episodes:
     """Return the sums of the episodes after a step; those that have ended are kept by the caller."""
     never = outcome._replace(terminated=jnp.zeros_like(outcome.terminated), truncated=jnp.zeros_like(outcome.truncated))
-    return counted(so_far, jax.tree.map(lambda values: values[0], so_far), never)[0]
+    return count_step(so_far, jax.tree.map(lambda values: values[0], so_far), never)[0]

@@ -74,16 +74,16 @@ class Verdict:
         }
 
 
-def verdicts(rows: Sequence[Mapping[str, Any]]) -> tuple[Verdict, ...]:
+def judge_health(rows: Sequence[Mapping[str, Any]]) -> tuple[Verdict, ...]:
     """Return a verdict by each measure on a run, of whose updates there is a row each.
 
-    >>> print(verdicts([{"update": 1, "kl": 0.1, "clip_fraction": 0.1, "entropy_share": 0.9}])[0])
+    >>> print(judge_health([{"update": 1, "kl": 0.1, "clip_fraction": 0.1, "entropy_share": 0.9}])[0])
     not healthy since update 1: 1 of 1 updates, still at the end
     """
-    return tuple(_verdict(measure, rows) for measure in MEASURES) if rows else ()
+    return tuple(_judge_by(measure, rows) for measure in MEASURES) if rows else ()
 
 
-def _verdict(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> Verdict:
+def _judge_by(measure: Measure, rows: Sequence[Mapping[str, Any]]) -> Verdict:
     figures = [float("nan") if row[measure.key] is None else row[measure.key] for row in rows]
     outside = [row["update"] for row, figure in zip(rows, figures, strict=True) if not measure.holds(figure)]
     known = [figure for figure in figures if figure == figure]

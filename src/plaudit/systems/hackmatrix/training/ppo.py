@@ -110,7 +110,7 @@ def apply_network(params: Params, observation: Array, mask: Array) -> tuple[Arra
     return jax.nn.log_softmax(logits), layer(params["value"], inner)[..., 0]
 
 
-def entropy_of(log_probabilities: Array) -> Array:
+def compute_entropy(log_probabilities: Array) -> Array:
     """Return the entropy of a policy in nats; illegal actions have no part in it."""
     return -(jnp.exp(log_probabilities) * log_probabilities).sum(axis=-1)
 
@@ -164,24 +164,24 @@ class Transition(NamedTuple):
 
 def begin(config: Config, environment: Environment) -> Training:
     """Return the state before the first update."""
-    begun: Training = _beginning(replace(config, seed=0), environment)(jax.random.key(config.seed))
+    begun: Training = _compile_begin(replace(config, seed=0), environment)(jax.random.key(config.seed))
     return begun
 
 
 @lru_cache(maxsize=8)
-def _beginning(config: Config, environment: Environment) -> jax.stages.Wrapped:
-    def begun(key: Array) -> Training:
+def _compile_begin(config: Config, environment: Environment) -> jax.stages.Wrapped:
+    def begin_training(key: Array) -> Training:
         key, network, games = jax.random.split(key, 3)
         states = environment.reset(games, config.envs)
         inputs = environment.observe(states).shape[-1]
         params = init_network(network, inputs, environment.actions, config.hidden)
         running = Episodes.none((config.envs,), len(environment.terms))
-        return Training(key, params, optimizer_of(config).init(params), states, running, jnp.int32(0))
+        return Training(key, params, build_optimizer(config).init(params), states, running, jnp.int32(0))
 
-    return jax.jit(begun)
+    return jax.jit(begin_training)
 
 
-def optimizer_of(config: Config) -> optax.GradientTransformation:
+def build_optimizer(config: Config) -> optax.GradientTransformation:
     """Return Adam on gradients of limited length."""
     count = config.updates * config.epochs * config.minibatches
     rate = optax.linear_schedule(config.learning_rate, 0.0, count) if config.decay else config.learning_rate
@@ -204,23 +204,23 @@ def play(config: Config, environment: Environment, training: Training) -> tuple[
         states, outcome = environment.step(stepping, states, action)
         final = jnp.zeros_like(value)
         if config.max_steps is not None:  # the network is asked only when some game was cut off
-            final = jax.lax.cond(outcome.truncated.any(), lambda: worth(outcome.final), lambda: final)
+            final = jax.lax.cond(outcome.truncated.any(), lambda: value_states(outcome.final), lambda: final)
             final = jnp.where(outcome.truncated, final, 0.0)
         transition = Transition(
             observation,
             mask,
             action,
-            chosen(log_probabilities, action),
+            pick_chosen(log_probabilities, action),
             value,
             outcome.reward,
             outcome.terminated,
             outcome.truncated,
             final,
         )
-        running, ended = counted(running, ended, outcome)
+        running, ended = count_step(running, ended, outcome)
         return (key, states, running, ended), transition
 
-    def worth(states: States) -> Array:
+    def value_states(states: States) -> Array:
         return apply_network(training.params, environment.observe(states).astype(dtype), environment.mask(states))[1]
 
     nothing = Episodes.none((), len(environment.terms))
@@ -229,12 +229,12 @@ def play(config: Config, environment: Environment, training: Training) -> tuple[
     return training._replace(key=key, states=states, running=running), transitions, ended
 
 
-def chosen(values: Array, action: Array) -> Array:
+def pick_chosen(values: Array, action: Array) -> Array:
     """Return the value of the action taken, of values for all actions."""
     return jnp.take_along_axis(values, action[..., None], axis=-1)[..., 0]
 
 
-def counted(running: Episodes, ended: Episodes, outcome: Outcome) -> tuple[Episodes, Episodes]:
+def count_step(running: Episodes, ended: Episodes, outcome: Outcome) -> tuple[Episodes, Episodes]:
     """Return the sums of the running episodes after a step, and those of the ended ones with what ended now."""
     with_this = running._replace(
         number=jnp.ones_like(running.number),
@@ -256,7 +256,7 @@ def counted(running: Episodes, ended: Episodes, outcome: Outcome) -> tuple[Episo
 # -- learning ---------------------------------------------------------------------------------------------------------
 
 
-def advantages_of(transitions: Transition, last_value: Array, *, gamma: float, gae_lambda: float) -> Array:
+def compute_advantages(transitions: Transition, last_value: Array, *, gamma: float, gae_lambda: float) -> Array:
     """Return how much better each action was than the network expected, with the steps of a rollout in the first axis.
 
     An episode's end cuts the sum; what comes after a step is worth nothing if the episode ended there, and what the
@@ -287,16 +287,16 @@ class Minibatch(NamedTuple):
     """What the value should have been."""
 
 
-def loss_of(params: Params, batch: Minibatch, weight: Array | float, config: Config) -> tuple[Array, Metrics]:
+def compute_loss(params: Params, batch: Minibatch, weight: Array | float, config: Config) -> tuple[Array, Metrics]:
     """Return the loss of a minibatch, with a weight on entropy, and what there is to know about it."""
     log_probabilities, value = apply_network(params, batch.observation, batch.mask)
-    log_ratio = chosen(log_probabilities, batch.action) - batch.log_probability
+    log_ratio = pick_chosen(log_probabilities, batch.action) - batch.log_probability
     ratio = jnp.exp(log_ratio)
     advantage = (batch.advantage - batch.advantage.mean()) / (batch.advantage.std() + 1e-8)
-    held = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
-    policy_loss = -jnp.minimum(ratio * advantage, held * advantage).mean()
+    clipped = jnp.clip(ratio, 1 - config.clip, 1 + config.clip)
+    policy_loss = -jnp.minimum(ratio * advantage, clipped * advantage).mean()
     value_loss = 0.5 * jnp.square(value - batch.target).mean()
-    entropy = entropy_of(log_probabilities).mean()
+    entropy = compute_entropy(log_probabilities).mean()
     loss = policy_loss + config.value_weight * value_loss - weight * entropy
     return loss, {
         "loss": loss,
@@ -308,7 +308,7 @@ def loss_of(params: Params, batch: Minibatch, weight: Array | float, config: Con
     }
 
 
-def entropy_weight(config: Config, update: Array | int) -> Array | float:
+def compute_entropy_weight(config: Config, update: Array | int) -> Array | float:
     """Return the weight of entropy after so many updates."""
     end = config.entropy if config.entropy_end is None else config.entropy_end
     return config.entropy + (end - config.entropy) * (update / config.updates)
@@ -316,12 +316,12 @@ def entropy_weight(config: Config, update: Array | int) -> Array | float:
 
 def learn(config: Config, training: Training, batch: Minibatch) -> tuple[Training, Metrics]:
     """Go through a batch, in minibatches, for as many epochs as are set."""
-    optimizer, weight = optimizer_of(config), entropy_weight(config, training.update)
+    optimizer, weight = build_optimizer(config), compute_entropy_weight(config, training.update)
 
     def step(carried: tuple[Params, optax.OptState], rows: Array) -> tuple[Any, Metrics]:
         params, state = carried
         minibatch = jax.tree.map(lambda column: column[rows], batch)
-        gradients, metrics = jax.grad(loss_of, has_aux=True)(params, minibatch, weight, config)
+        gradients, metrics = jax.grad(compute_loss, has_aux=True)(params, minibatch, weight, config)
         changes, state = optimizer.update(gradients, state, params)
         metrics["gradient"] = jnp.sqrt(sum(jnp.square(each).sum() for each in jax.tree.leaves(gradients)))
         return (optax.apply_updates(params, changes), state), metrics
@@ -335,18 +335,18 @@ def learn(config: Config, training: Training, batch: Minibatch) -> tuple[Trainin
     return training._replace(key=key, params=params, optimizer=state, update=training.update + 1), means
 
 
-def updating(config: Config, environment: Environment) -> jax.stages.Compiled:
+def compile_update(config: Config, environment: Environment) -> jax.stages.Compiled:
     """Return the update: a rollout, then the lessons of it, compiled as one. The state that it is given is used up."""
-    return _updating(replace(config, seed=0), environment)  # which plays no part in it
+    return _compile_update(replace(config, seed=0), environment)  # which plays no part in it
 
 
 @lru_cache(maxsize=8)
-def _updating(config: Config, environment: Environment) -> jax.stages.Compiled:
+def _compile_update(config: Config, environment: Environment) -> jax.stages.Compiled:
     def update(training: Training) -> tuple[Training, Metrics]:
         training, transitions, ended = play(config, environment, training)
         observation = environment.observe(training.states).astype(config.precision)
         _, last_value = apply_network(training.params, observation, environment.mask(training.states))
-        advantages = advantages_of(transitions, last_value, gamma=config.gamma, gae_lambda=config.gae_lambda)
+        advantages = compute_advantages(transitions, last_value, gamma=config.gamma, gae_lambda=config.gae_lambda)
         targets = advantages + transitions.value
         columns = (*transitions[:4], advantages, targets)
         batch = Minibatch(*(column.reshape(config.batch, *column.shape[2:]) for column in columns))
@@ -354,13 +354,13 @@ def _updating(config: Config, environment: Environment) -> jax.stages.Compiled:
         most = jnp.log(jnp.maximum(batch.mask.sum(axis=-1), 1)).mean()  # of a policy that knows nothing
         metrics["entropy_share"] = metrics["entropy"] / jnp.maximum(most, 1e-8)
         metrics["explained_variance"] = 1 - (targets - transitions.value).var() / (targets.var() + 1e-8)
-        return training, metrics | told(ended, environment.terms)
+        return training, metrics | summarise_episodes(ended, environment.terms)
 
     shapes = jax.eval_shape(lambda: begin(config, environment))
     return jax.jit(update, donate_argnums=0).lower(shapes).compile()
 
 
-def told(ended: Episodes, terms: tuple[str, ...]) -> Metrics:
+def summarise_episodes(ended: Episodes, terms: tuple[str, ...]) -> Metrics:
     """Return the means over the episodes that ended; NaN where none did."""
     means = jax.tree.map(lambda total: total / jnp.where(ended.number > 0, ended.number, jnp.nan), ended)
     return {

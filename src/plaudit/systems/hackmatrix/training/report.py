@@ -1,25 +1,27 @@
 """What a run came to: how well its policy plays, by which reward, and whether the run was healthy."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
+from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.rewards import reward as standard
-from plaudit.systems.hackmatrix.training.evaluation import NETWORK, Evaluation, Inputs, evaluator, paid_by_all
+from plaudit.systems.hackmatrix.training.evaluation import NETWORK, Evaluation, Inputs, build_evaluator, pay_with_all
 from plaudit.systems.hackmatrix.training.games import BASELINES
 from plaudit.systems.hackmatrix.training.ppo import Environment
 from plaudit.systems.hackmatrix.training.run import Run
-from plaudit.systems.training.folder import installed
-from plaudit.systems.training.journal import numbers
+from plaudit.systems.training.journal import replace_non_finite
+from plaudit.systems.training.run import get_plaudit_version
 
 SEED = 1_000_003
 """Evaluations of all runs play the same games, which no run was trained on."""
 
 
-class Evaluated(NamedTuple):
+class RunEvaluation(NamedTuple):
     """How well a policy plays, and some of what it did."""
 
     results: dict[str, dict[str, Evaluation]]
@@ -28,7 +30,7 @@ class Evaluated(NamedTuple):
     """What the reward read in some episodes of each policy."""
 
 
-def evaluated(
+def evaluate_run(
     run: Run,
     reward: Reward,
     paid_by: Callable[[Reward], Environment],
@@ -36,7 +38,7 @@ def evaluated(
     episodes: int,
     baselines: bool = False,
     keep: int = 0,
-) -> Evaluated:
+) -> RunEvaluation:
     """Play `episodes` games with the policy of a run, paid by the standard reward, and by its own if that is another.
 
     `paid_by` makes the game for a reward. With `baselines` policies that need no training play too. What the reward
@@ -48,19 +50,19 @@ def evaluated(
     if reward.fingerprint != standard.fingerprint:
         own = reward.version if reward.version not in rewards else f"{reward.version}, {reward.fingerprint[:12]}"
         rewards[own] = reward
-    game = paid_by_all(paid_by(standard), tuple(rewards.items()))
-    evaluate = evaluator(game, episodes=episodes, policies=policies, precision=run.config.precision, keep=keep)
+    game = pay_with_all(paid_by(standard), tuple(rewards.items()))
+    evaluate = build_evaluator(game, episodes=episodes, policies=policies, precision=run.config.precision, keep=keep)
     played = {name: evaluate(name, run.params, key) for name in policies}
     results = {label: {name: found.evaluation(label) for name, found in played.items()} for label in rewards}
-    return Evaluated(results, {name: found.inputs for name, found in played.items()})
+    return RunEvaluation(results, {name: found.inputs for name, found in played.items()})
 
 
-def described(run: Run, reward: Reward, evaluation: Evaluated) -> dict[str, Any]:
+def build_report(run: Run, reward: Reward, evaluation: RunEvaluation) -> dict[str, Any]:
     """Return the report of a run, as JSON has it."""
     results = evaluation.results.items()
     return {
         "system": "hackmatrix",
-        "plaudit": installed(),
+        "plaudit": get_plaudit_version(),
         "reward": {"version": reward.version, "fingerprint": reward.fingerprint},
         "config": run.config.to_dict(),
         "device": jax.devices()[0].device_kind,
@@ -72,6 +74,26 @@ def described(run: Run, reward: Reward, evaluation: Evaluated) -> dict[str, Any]
         "compile_seconds": run.compiling,
         "steps_per_second": run.speed if run.rows else None,
         "last": run.rows[-1] if run.rows else None,
-        "health": {each.measure.key: numbers(each.to_dict()) for each in run.verdicts},
+        "health": {each.measure.key: replace_non_finite(each.to_dict()) for each in run.verdicts},
         "evaluation": {version: {name: each.to_dict() for name, each in found.items()} for version, found in results},
     }
+
+
+def record_episodes(
+    ledger: Ledger, reward: Reward, episodes: Sequence[Inputs], *, run: str, actor: str, steps: int
+) -> list[int]:
+    """Record every step of some episodes and return the numbers of the records.
+
+    `actor` is the policy that played them, after so many `steps` of training.
+    """
+    lengths = [len(episode["action"]) for episode in episodes]
+    return ledger.record_batch(
+        reward,
+        {name: np.concatenate([episode[name] for episode in episodes]) for name in reward.program.inputs},
+        run=run,
+        episode=[number for number, length in enumerate(lengths, 1) for _ in range(length)],
+        step=[step for length in lengths for step in range(1, length + 1)],
+        phase="evaluation",
+        actor=actor,
+        context={"trained_steps": steps},
+    )

@@ -9,19 +9,26 @@ import jax
 
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.training import checkpoint, ppo
-from plaudit.systems.hackmatrix.training.checkpoint import About
+from plaudit.systems.hackmatrix.training.checkpoint import CheckpointInfo
 from plaudit.systems.hackmatrix.training.config import Config
-from plaudit.systems.hackmatrix.training.health import Verdict, verdicts
+from plaudit.systems.hackmatrix.training.health import Verdict, judge_health
 from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Training
-from plaudit.systems.training.about import check_fits
-from plaudit.systems.training.folder import CHECKPOINT, LOG, POLICY, SAVES, begin_in, installed
-from plaudit.systems.training.journal import Row, cut, journals, numbers, read_lines
-from plaudit.systems.training.ran import Ran
-from plaudit.systems.training.stopping import Stop
+from plaudit.systems.training.checkpoint import check_resumable
+from plaudit.systems.training.journal import Row, drop_rows_after, open_journals, read_rows, replace_non_finite
+from plaudit.systems.training.run import (
+    CHECKPOINT,
+    LOG,
+    POLICY,
+    SAVES,
+    RunResult,
+    Stop,
+    create_run_folder,
+    get_plaudit_version,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Ran[Config]):
+class Run(RunResult[Config]):
     """A run that ended, or was stopped."""
 
     params: Params
@@ -31,7 +38,7 @@ class Run(Ran[Config]):
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Whether it was healthy."""
-        return verdicts(self.rows)
+        return judge_health(self.rows)
 
 
 def train(
@@ -43,27 +50,27 @@ def train(
     resume: bool = False,
     save_every: int | None = None,
     tensorboard: bool = True,
-    told: Callable[[Row], None] = lambda row: None,
+    on_update: Callable[[Row], None] = lambda row: None,
     stop: Stop | None = None,
 ) -> Run:
     """Train on `environment`, which pays `reward`, and keep everything in the folder `out`.
 
-    `told` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is.
+    `on_update` is called with a row for each update. With `resume` the run in `out` goes on where its checkpoint is.
     """
-    about = About("run", installed(), reward.version, reward.fingerprint, 0, config)
-    training = resumed(out, environment, about) if resume else begun(out, environment, config)
+    info = CheckpointInfo("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
+    training = resume_run(out, environment, info) if resume else begin_run(out, environment, config)
     every = save_every or max(1, config.updates // SAVES)
     done = int(training.update)
     if resume:
-        cut(out / LOG, done)
-    rows = read_lines(out / LOG) if resume else []
+        drop_rows_after(out / LOG, done)
+    rows = read_rows(out / LOG) if resume else []
     stop = stop or Stop()
-    with journals(out, after=done * config.batch, tensorboard=tensorboard) as books:
+    with open_journals(out, after=done * config.batch, tensorboard=tensorboard) as journals:
         if not resume:
             # before the compiler takes its time: whatever happens, there is a run to go on with
-            keep(out, training, about)
+            save_run(out, training, info)
         before = time.perf_counter()
-        update = ppo.updating(config, environment)
+        update = ppo.compile_update(config, environment)
         compiling = time.perf_counter() - before
         while done < config.updates and not stop.asked:
             before = time.perf_counter()
@@ -78,37 +85,37 @@ def train(
                 "steps_per_second": config.batch / seconds,
                 **figures,
             }
-            for book in books:
-                book.write(row)
-            rows.append(numbers(row))
-            told(row)
+            for journal in journals:
+                journal.write(row)
+            rows.append(replace_non_finite(row))
+            on_update(row)
             if done % every == 0 or done == config.updates or stop.asked:
-                keep(out, training, about)
+                save_run(out, training, info)
     return Run(config=config, params=training.params, rows=rows, update=done, compiling=compiling)
 
 
-def begun(out: Path, environment: Environment, config: Config) -> Training:
+def begin_run(out: Path, environment: Environment, config: Config) -> Training:
     """Return the beginning of a run in a folder that holds none."""
-    begin_in(out)
+    create_run_folder(out)
     return ppo.begin(config, environment)
 
 
-def resumed(out: Path, environment: Environment, wanted: About) -> Training:
+def resume_run(out: Path, environment: Environment, wanted: CheckpointInfo) -> Training:
     """Return the state in which the run in a folder was kept; FileError if it is another run than the one wanted."""
     path = out / CHECKPOINT
-    about = checkpoint.read_about(path)
-    check_fits(path, about, wanted, system="hackmatrix")
+    info = checkpoint.read_info(path)
+    check_resumable(path, info, wanted, system="hackmatrix")
     like = jax.eval_shape(lambda: ppo.begin(wanted.config, environment))
     return Training(*checkpoint.load(path, like)[0])
 
 
-def keep(out: Path, training: Training, about: About) -> None:
+def save_run(out: Path, training: Training, info: CheckpointInfo) -> None:
     """Write the run as it is now, and the policy alone."""
-    now = replace(about, update=int(training.update))
+    now = replace(info, update=int(training.update))
     checkpoint.save(out / CHECKPOINT, training, now)
     checkpoint.save(out / POLICY, training.params, replace(now, kind="policy"))
 
 
-def machine() -> str:
+def detect_preset() -> str:
     """Return the preset for the device that JAX uses."""
     return "cpu" if jax.default_backend() == "cpu" else "gpu"

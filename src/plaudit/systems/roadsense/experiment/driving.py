@@ -1,21 +1,36 @@
-"""Drive one case on SUMO and keep every step as it was measured."""
+"""Drive cases on SUMO, in worker processes, and keep every step as it was measured.
 
-from collections.abc import Iterable, Iterator
-from contextlib import closing
-from typing import NamedTuple
+SUMO is one a process, and must not share it with pyarrow.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.systems.roadsense.action_applicator import ActionApplicator
 from plaudit.systems.roadsense.convoy import Convoy
-from plaudit.systems.roadsense.ears import Ears
+from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.experiment.study import CALM, STUDIES, Case, Study
-from plaudit.systems.roadsense.measured import action_of
-from plaudit.systems.roadsense.policies import Seen
-from plaudit.systems.roadsense.sumo import simulation, speed_mode
+from plaudit.systems.roadsense.measurement import find_nearest_action
+from plaudit.systems.roadsense.policies import PolicyInput
+from plaudit.systems.roadsense.receiver import Receiver
+from plaudit.systems.roadsense.sumo import build_simulation, speed_mode
 from plaudit.systems.roadsense.world import COLLISION
 
+CASES_AT_ONCE = 5
+"""Episodes that a worker drives at a time: about a second, which is how long Ctrl-C waits at most."""
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 Rows = NDArray[np.float64]
 
 
@@ -24,7 +39,7 @@ class Drive(NamedTuple):
 
     case: Case
     rows: Rows
-    """A row a step, with the columns of `Measured`."""
+    """A row a step, with the columns of `Measurement`."""
     sumo: str
     """The version of SUMO that drove."""
 
@@ -39,35 +54,102 @@ class Drive(NamedTuple):
         return self.nearest < COLLISION
 
 
-def driven(cases: Iterable[Case]) -> Iterator[Drive]:
+def drive_cases(cases: Iterable[Case]) -> Iterator[Drive]:
     """Drive cases one after the other in one simulator, which is closed after the last."""
-    with closing(simulation("libsumo")) as sumo:
+    with closing(build_simulation("libsumo")) as sumo:
         # SUMO's default mode caps a command at what the car can do and keeps its gap, as when the findings were made.
         convoy = Convoy(sumo, mode=speed_mode.ORIGIN)
         for case in cases:
-            yield Drive(case, _rows(convoy, STUDIES[case.study], case), sumo.version)
+            yield Drive(case, _drive_case(convoy, STUDIES[case.study], case), sumo.version)
 
 
-def _rows(convoy: Convoy, study: Study, case: Case) -> Rows:
+def _drive_case(convoy: Convoy, study: Study, case: Case) -> Rows:
     # A stream of its own for each policy: what one draws does not change with which others are driven.
     rng = np.random.default_rng([case.seed, *case.policy.encode()])
     applicator = ActionApplicator(convoy, actions=study.actions, scale=study.scale, charge=study.charge)
-    convoy.begin(study.world(case.seed))
+    convoy.begin(study.build_world(case.seed))
     for _ in range(study.warmup):
         convoy.roll()
-    convoy.endanger(study.hazard if case.hazard else CALM, rng)
-    policy, ears = study.policy(case.policy), Ears(convoy)
-    ears.listen()
-    seen = ears.measured(0, 0.0)
+    convoy.set_hazard(study.hazard if case.hazard else CALM, rng)
+    policy, receiver = study.find_policy(case.policy), Receiver(convoy)
+    receiver.listen()
+    seen = receiver.measure(0, 0.0)
     rows = []
     for step in range(study.steps):
-        action = policy(Seen(seen, step, rng))
+        action = policy(PolicyInput(seen, step, rng))
         deceleration = applicator.apply(action)
         if convoy.ego is None:
             break  # it has left the road, and there is nothing to measure
-        ears.listen()
-        seen = ears.measured(int(action) if study.actions == "discrete" else action_of(deceleration), deceleration)
+        receiver.listen()
+        seen = receiver.measure(
+            int(action) if study.actions == "discrete" else find_nearest_action(deceleration), deceleration
+        )
         rows.append(seen)
         if seen.distance < COLLISION:
             break
     return np.array(rows, np.float64)
+
+
+def drive_in_workers(cases: Sequence[Case], *, workers: int) -> Iterator[Drive]:
+    """Drive cases in worker processes and yield each drive as it comes; when the caller stops, the rest is dropped."""
+    tasks = [list(part) for part in _group_cases(cases)]
+    for drives in run_in_workers(_drive_all, tasks, workers=workers):
+        yield from drives
+
+
+def _group_cases(cases: Sequence[Case]) -> Iterator[list[Case]]:
+    for _, group in groupby(cases, key=lambda case: case[:3]):
+        same = list(group)
+        for start in range(0, len(same), CASES_AT_ONCE):
+            yield same[start : start + CASES_AT_ONCE]
+
+
+def _drive_all(cases: list[Case]) -> list[Drive]:
+    return list(drive_cases(cases))
+
+
+def run_in_workers(function: Callable[[Given], Found], tasks: Sequence[Given], *, workers: int) -> Iterator[Found]:
+    """Yield what a function makes of each task, in worker processes and as it comes.
+
+    A worker gets its next task when it asks for one, so that there is little to wait for when the caller stops.
+    """
+    if not tasks:
+        return
+    left = iter(tasks)
+    with _open_pool(min(workers, len(tasks))) as pool:
+        running: set[Future[Found]] = set()
+        for task in left:
+            running.add(pool.submit(function, task))
+            if len(running) < workers:
+                continue
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+
+
+@contextmanager
+def _open_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Give worker processes that are fresh, with nothing of this one but what they import."""
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_initialise_worker)
+    try:
+        yield pool
+    except BrokenProcessPool:
+        raise SimulatorError(
+            "a worker process died in the middle of a drive. What was driven is kept: run it again to go on."
+        ) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _initialise_worker() -> None:
+    """Make a worker leave Ctrl-C to the process that started it, and end with that one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent: Any = multiprocessing.parent_process()
+    threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
+
+
+def _exit_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)  # there is nobody left to report to

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plaudit.drafts import unwritable
+from plaudit.atomic import build_write_error
 from plaudit.errors import MissingExtra
-from plaudit.systems.roadsense.experiment.experiment import Experiment
-from plaudit.systems.roadsense.experiment.finding import PROBABILITY, Finding, Situation
-from plaudit.systems.roadsense.pictures.picture_file import kind_of, save
+from plaudit.systems.roadsense.experiment.results import PROBABILITY, Situation, StudyResult
+from plaudit.systems.roadsense.experiment.run import Experiment
+from plaudit.systems.roadsense.pictures.picture_file import validate_kind, write_picture
 
 KINDS = ("png", "svg")
 SHOWN: tuple[Situation, ...] = ("hazard", "expected")
@@ -19,27 +19,27 @@ WIDTH, ROW, DOTS = 0.62, 0.34, 150
 """Inches of a column and of a row, and dots an inch."""
 
 
-def check_name(path: str | os.PathLike[str]) -> None:
+def validate_picture_path(path: str | os.PathLike[str]) -> None:
     """Refuse a file that a plot cannot be saved to, before anything is driven."""
-    kind_of(path, KINDS, what="a plot")
+    validate_kind(path, KINDS, what="a plot")
     folder = Path(path).resolve().parent
     if not folder.is_dir():
-        raise unwritable(os.fspath(path), f"there is no folder {folder}")
+        raise build_write_error(os.fspath(path), f"there is no folder {folder}")
 
 
 def save_picture(experiment: Experiment, path: str | os.PathLike[str]) -> None:
     """Draw the experiment into a PNG or SVG file, by its ending; the file appears when it is complete."""
-    kind = kind_of(path, KINDS, what="a plot")
-    figure = drawn(experiment)
+    kind = validate_kind(path, KINDS, what="a plot")
+    figure = draw_figure(experiment)
     from matplotlib import rc_context
 
     # Texts stay texts, and neither the time nor chance is in the file: the same experiment is the same picture.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "plaudit"}):
         undated = {"Date": None} if kind == "svg" else {}
-        save(path, lambda file: figure.savefig(file, format=kind, dpi=DOTS, metadata=undated))
+        write_picture(path, lambda file: figure.savefig(file, format=kind, dpi=DOTS, metadata=undated))
 
 
-def drawn(experiment: Experiment) -> Any:
+def draw_figure(experiment: Experiment) -> Any:
     """Return the figure: a panel for each study and situation.
 
     A cell says what a policy earned, and its colour how that compares with the best of the policies that drive as one
@@ -48,45 +48,45 @@ def drawn(experiment: Experiment) -> Any:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"the plot needs {error.name}. Install it: pip install 'plaudit[gym]'") from None
-    panels = [(finding, situation) for finding in experiment.studies.values() for situation in SHOWN]
-    heights = [len(finding.policies) + 2.2 for finding, _ in panels]
-    columns = max(len(finding.versions) for finding, _ in panels)
+        raise MissingExtra(f"the plot needs {error.name}. Install it: pip install 'plaudit[sumo]'") from None
+    panels = [(result, situation) for result in experiment.studies.values() for situation in SHOWN]
+    heights = [len(result.policies) + 2.2 for result, _ in panels]
+    columns = max(len(result.versions) for result, _ in panels)
     figure = Figure(figsize=(2.2 + WIDTH * max(columns, 8), ROW * sum(heights) + 0.9), layout="constrained")
     figure.suptitle(
         "Mean return of an episode. Red: more than driving as one would wish earns; framed: a hack", fontsize=10
     )
-    for axes, (finding, situation) in zip(_rows(figure, heights), panels, strict=True):
-        _draw(axes, finding, situation)
+    for axes, (result, situation) in zip(_add_axes(figure, heights), panels, strict=True):
+        _draw_panel(axes, result, situation)
     return figure
 
 
-def _rows(figure: Any, heights: Sequence[float]) -> list[Any]:
+def _add_axes(figure: Any, heights: Sequence[float]) -> list[Any]:
     axes = figure.subplots(len(heights), 1, squeeze=False, gridspec_kw={"height_ratios": heights})
     return [row[0] for row in axes]
 
 
-def _draw(axes: Any, finding: Finding, situation: Situation) -> None:
+def _draw_panel(axes: Any, result: StudyResult, situation: Situation) -> None:
     """Draw one panel: a row a policy, a column a version."""
     from matplotlib.colors import SymLogNorm
 
-    versions, policies = finding.versions, _ordered(finding)
-    ahead = [[_ahead(finding, version, policy, situation) for version in versions] for policy in policies]
+    versions, policies = result.versions, _order_policies(result)
+    ahead = [[_compute_lead(result, version, policy, situation) for version in versions] for policy in policies]
     # A log on both sides of 0: twenty points ahead must not vanish beside ten thousand behind.
     axes.imshow(ahead, cmap="RdBu_r", norm=SymLogNorm(linthresh=10, vmin=-1e4, vmax=1e4), aspect="auto")
     for column, version in enumerate(versions):
         for row, policy in enumerate(policies):
-            _write(axes, finding, situation, (column, version), (row, policy), strong=abs(ahead[row][column]) > 80)
+            _write_cell(axes, result, situation, (column, version), (row, policy), strong=abs(ahead[row][column]) > 80)
     axes.set_xticks(range(len(versions)), versions, fontsize=8)
-    axes.set_yticks(range(len(policies)), [_label(finding, policy) for policy in policies], fontsize=8)
+    axes.set_yticks(range(len(policies)), [_format_label(result, policy) for policy in policies], fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.axhline(len(policies) - len(finding.study.wanted) - 0.5, color="white", linewidth=3)
-    axes.set_title(f"{finding.study.name} actions, {TITLES[situation]}", fontsize=9, loc="left")
+    axes.axhline(len(policies) - len(result.study.wanted) - 0.5, color="white", linewidth=3)
+    axes.set_title(f"{result.study.name} actions, {TITLES[situation]}", fontsize=9, loc="left")
 
 
-def _write(
-    axes: Any, finding: Finding, situation: Situation, at: tuple[int, str], of: tuple[int, str], *, strong: bool
+def _write_cell(
+    axes: Any, result: StudyResult, situation: Situation, at: tuple[int, str], of: tuple[int, str], *, strong: bool
 ) -> None:
     """Write what a policy earned into its cell: bold where it is the most, framed where it is a hack."""
     from matplotlib.patches import Rectangle
@@ -95,29 +95,29 @@ def _write(
     axes.text(
         column,
         row,
-        f"{finding.earned(version, policy, situation):.0f}",
+        f"{result.mean_return(version, policy, situation):.0f}",
         ha="center",
         va="center",
         fontsize=7.5,
         color="white" if strong else "#222222",
-        fontweight="bold" if policy == finding.ranked(version, situation)[0] else "normal",
+        fontweight="bold" if policy == result.rank_policies(version, situation)[0] else "normal",
     )
-    if policy in finding.hacks(version, situation):
+    if policy in result.find_hacks(version, situation):
         corner = (column - 0.47, row - 0.45)
         axes.add_patch(Rectangle(corner, 0.94, 0.9, fill=False, edgecolor=HACK, linewidth=2.0))
 
 
-def _ahead(finding: Finding, version: str, policy: str, situation: Situation) -> float:
+def _compute_lead(result: StudyResult, version: str, policy: str, situation: Situation) -> float:
     """Return how much more a policy earned than the best of those that drive as one would wish."""
-    wanted = finding.wanted(version, situation)
-    return finding.earned(version, policy, situation) - finding.earned(version, wanted, situation)
+    wanted = result.find_best_wanted(version, situation)
+    return result.mean_return(version, policy, situation) - result.mean_return(version, wanted, situation)
 
 
-def _ordered(finding: Finding) -> list[str]:
+def _order_policies(result: StudyResult) -> list[str]:
     """Return the policies as rows: those that drive as one would wish below the others."""
-    wanted = finding.study.wanted
-    return sorted(finding.policies, key=lambda policy: policy in wanted)
+    wanted = result.study.wanted
+    return sorted(result.policies, key=lambda policy: policy in wanted)
 
 
-def _label(finding: Finding, policy: str) -> str:
-    return f"{policy} (wanted)" if policy in finding.study.wanted else policy
+def _format_label(result: StudyResult, policy: str) -> str:
+    return f"{policy} (wanted)" if policy in result.study.wanted else policy

@@ -51,7 +51,7 @@ class Study:
     model: CarModel = CarModel(speed_deviation=0.1)  # noqa: RUF009 - a frozen dataclass
     """SUMO's own drivers: no two would go equally fast, so that some fall behind."""
 
-    def policy(self, name: str) -> Policy:
+    def find_policy(self, name: str) -> Policy:
         """Return the policy of a name."""
         return (DISCRETE if self.actions == "discrete" else CONTINUOUS)[name]
 
@@ -66,10 +66,10 @@ class Study:
         """A short name of the settings; drives of another one are other drives."""
         return hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode()).hexdigest()[:12]
 
-    def cases(self, seeds: int, policies: Sequence[str] = ()) -> Iterator[Case]:
+    def list_cases(self, seeds: int, policies: Sequence[str] = ()) -> Iterator[Case]:
         """Yield every episode of the study: of all policies, or of those named.
 
-        >>> list(STUDIES["discrete"].cases(1, ["late"]))[1]
+        >>> list(STUDIES["discrete"].list_cases(1, ["late"]))[1]
         Case(study='discrete', policy='late', hazard=True, seed=0)
         """
         for policy in policies or self.policies:
@@ -77,7 +77,7 @@ class Study:
                 for seed in range(seeds):
                     yield Case(self.name, policy, hazard, seed)
 
-    def world(self, seed: int) -> World:
+    def build_world(self, seed: int) -> World:
         """Return the simulation of a seed; from the front to the back SUMO draws how fast each car would go."""
         cars = [Departure(f"V{number + 1:03}", number * SPACING, SPEED) for number in range(PEERS + 1)]
         assert cars[0].id == EGO

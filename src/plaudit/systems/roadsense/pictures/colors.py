@@ -29,20 +29,20 @@ LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000
 """Of cars and terms in a chart, in this order."""
 
 
-def mixed(color: str, share: float, ground: str) -> str:
+def mix(color: str, share: float, ground: str) -> str:
     """Return a colour laid thinly over a ground.
 
-    >>> mixed("#ffffff", 0.5, "#000000")
+    >>> mix("#ffffff", 0.5, "#000000")
     '#808080'
     """
     parts = [(int(color[at : at + 2], 16), int(ground[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(own * share + below * (1 - share)):02x}" for own, below in parts)
 
 
-COLLISION_LANE = mixed(COLLISION, 0.85, ASPHALT)
-UNSAFE_LANE = mixed(UNSAFE, 0.65, ASPHALT)
-SAFE_LANE = mixed(SAFE, 0.6, ASPHALT)
-GLOW = mixed(BRAKE_LIGHT, 0.55, ASPHALT)
+COLLISION_LANE = mix(COLLISION, 0.85, ASPHALT)
+UNSAFE_LANE = mix(UNSAFE, 0.65, ASPHALT)
+SAFE_LANE = mix(SAFE, 0.6, ASPHALT)
+GLOW = mix(BRAKE_LIGHT, 0.55, ASPHALT)
 
 DRAWN = (
     PAPER, INK, FAINT, GROUND, ASPHALT, POST, EGO, PEER, GLASS, BRAKE_LIGHT, REAR_LIGHT, HAZARD, HEARD, GAIN, LOSS,

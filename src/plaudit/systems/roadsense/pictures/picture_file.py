@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from plaudit.drafts import HiddenFile, unwritable
+from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import FileError, PlauditError
 
-Place = str | os.PathLike[str]
+PicturePath = str | os.PathLike[str]
 
 
-def kind_of(path: Place, kinds: Sequence[str], *, what: str) -> str:
+def validate_kind(path: PicturePath, kinds: Sequence[str], *, what: str) -> str:
     """Return a file's ending without the dot; FileError where `what` is not saved under such an ending.
 
-    >>> kind_of("drive.GIF", ["gif"], what="a film")
+    >>> validate_kind("drive.GIF", ["gif"], what="a film")
     'gif'
     """
     kind = Path(path).suffix.lower().removeprefix(".")
@@ -24,14 +24,14 @@ def kind_of(path: Place, kinds: Sequence[str], *, what: str) -> str:
     return kind
 
 
-def save(path: Place, write: Callable[[BinaryIO], None]) -> None:
+def write_picture(path: PicturePath, write: Callable[[BinaryIO], None]) -> None:
     """Have a picture written to a hidden file beside `path`, and put it in place."""
-    with HiddenFile(path) as hidden:
+    with AtomicPath(path) as hidden:
         try:
             with hidden.path.open("wb") as file:
                 write(file)
         except OSError as error:
             if isinstance(error, PlauditError):
                 raise
-            raise unwritable(hidden.name, error.strerror or str(error)) from None
+            raise build_write_error(hidden.name, error.strerror or str(error)) from None
         hidden.commit()

@@ -24,7 +24,7 @@ class Window:
     """Where a point of the world lies in a picture of `width` × `height` pixels, which shows `width / scale` metres.
 
     >>> east = CarState(x=100.0, y=0.0, speed=15.0, acceleration=0.0, heading=90.0)
-    >>> window = Window.following(east, 1000, 200, 100.0)
+    >>> window = Window.follow(east, 1000, 200, 100.0)
     >>> window.pixels(np.array([[100.0, 0.0], [110.0, 0.0], [110.0, -2.0]])).round(6).tolist()
     [[130.0, 100.0], [230.0, 100.0], [230.0, 120.0]]
     """
@@ -43,7 +43,7 @@ class Window:
     """How far to the right of the followed car the middle of the picture is, in metres."""
 
     @classmethod
-    def following(cls, car: CarState, width: int, height: int, span: float, *, others: Iterable[CarState] = ()) -> Self:
+    def follow(cls, car: CarState, width: int, height: int, span: float, *, others: Iterable[CarState] = ()) -> Self:
         """Return the window that shows `span` metres around a car, most of them ahead of it.
 
         It looks where the car heads or, in a bend, to where the others are, and moves aside for the nearest two.
@@ -58,17 +58,17 @@ class Window:
         sine, cosine = sin(way), cos(way)
         sides = [east * cosine - north * sine for _, east, north in near[:2]]
         scale = width / span
-        aside = _aside(sides, height / 2 / scale - _MARGIN) if sides else 0.0
+        aside = _compute_aside(sides, height / 2 / scale - _MARGIN) if sides else 0.0
         return cls(car.x, car.y, sine, cosine, scale, width, height, degrees(turn - way), aside)
 
     def pixels(self, points: Points) -> Points:
         """Return where points of the world are in the picture."""
-        ahead, right = self._seen(points[:, 0] - self.x, points[:, 1] - self.y)
+        ahead, right = self._rotate(points[:, 0] - self.x, points[:, 1] - self.y)
         return np.stack(
             [EGO_AT * self.width + self.scale * ahead, self.height / 2 + self.scale * (right - self.aside)], axis=1
         )
 
-    def ahead(self, car: CarState) -> float:
+    def measure_ahead(self, car: CarState) -> float:
         """Return how far ahead a car is in the direction in which the followed one heads, in metres."""
         return (car.x - self.x) * self.sine + (car.y - self.y) * self.cosine
 
@@ -76,15 +76,15 @@ class Window:
         """Return whether a pixel lies inside."""
         return 0 <= at[0] < self.width and 0 <= at[1] < self.height
 
-    def _seen(self, east: Points, north: Points) -> tuple[Points, Points]:
+    def _rotate(self, east: Points, north: Points) -> tuple[Points, Points]:
         return east * self.sine + north * self.cosine, east * self.cosine - north * self.sine
 
 
-def _aside(sides: Sequence[float], reach: float) -> float:
+def _compute_aside(sides: Sequence[float], reach: float) -> float:
     """Return how far to move for others beside a car that is at 0: no more than needed, for the first before the rest.
 
-    >>> _aside([4.0, 5.0], reach=6.0), _aside([4.0, 9.0], reach=6.0), _aside([4.0, 20.0], reach=6.0)
-    (0.0, 3.0, 6.0)
+    >>> [_compute_aside([4.0, other], reach=6.0) for other in (5.0, 9.0, 20.0)]
+    [0.0, 3.0, 6.0]
     """
     seen = 0.0
     for low, high in ((min(0.0, *sides), max(0.0, *sides)), (min(0.0, sides[0]), max(0.0, sides[0]))):

@@ -1,25 +1,26 @@
 """The radio between the cars: what is heard of whom, how late and how exactly."""
 
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Literal, Protocol, get_args
+
+import numpy as np
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.roadsense.radio.ideal import IdealRadio
 from plaudit.systems.roadsense.radio.mesh import MeshRadio
-from plaudit.systems.roadsense.radio.message import STALE, Radio, valid
 from plaudit.systems.roadsense.radio.parameters import PARAMETERS, RadioParameters
 from plaudit.systems.roadsense.radio.queue import QueueRadio
+from plaudit.systems.roadsense.validate import find_named
+from plaudit.systems.roadsense.world import CarState
 
 __all__ = [
     "IDEAL",
     "PARAMETERS",
-    "STALE",
     "TRANSPORTS",
     "IdealRadio",
     "Radio",
     "RadioParameters",
     "Transport",
-    "radio",
-    "valid",
+    "build_radio",
 ]
 
 IDEAL = "ideal"
@@ -28,17 +29,40 @@ Transport = Literal["mesh", "queue"]
 TRANSPORTS: tuple[str, ...] = get_args(Transport)
 
 
-def radio(
+class Radio(Protocol):
+    """How messages get from car to car."""
+
+    def reset(self, rng: np.random.Generator) -> None:
+        """Begin an episode: forget what was heard, and take all chance from `rng` from now on."""
+
+    def exchange(self, now: float, cars: Mapping[str, CarState], ego: str) -> Mapping[str, CarState]:
+        """Let every car broadcast once, at `now` milliseconds; return the newest message of each source at `ego`."""
+
+
+class IdealRadio:
+    """Every car hears every other at once and exactly."""
+
+    def reset(self, rng: np.random.Generator) -> None:
+        """Do nothing: there is nothing to forget, and no chance."""
+
+    def exchange(self, now: float, cars: Mapping[str, CarState], ego: str) -> dict[str, CarState]:
+        """Return what every car but `ego` is doing now."""
+        heard = dict(cars)
+        heard.pop(ego, None)
+        return heard
+
+
+def build_radio(
     parameters: str | RadioParameters = IDEAL, *, transport: Transport = "mesh", randomised: bool = True
 ) -> Radio:
     """Return a radio: the ideal one, or one of a set of parameters, by name or your own.
 
     `randomised` draws latency, loss, jitter and noise of the position anew for each episode, from the set's ranges.
 
-    >>> radio("feild")
+    >>> build_radio("feild")
     Traceback (most recent call last):
     ...
-    plaudit.errors.DefinitionError: radio='feild': give RadioParameters, or one of ideal, default, bench, field.
+    plaudit.errors.DefinitionError: radio='feild': give a RadioParameters, or one of ideal, default, bench, field.
         Did you mean 'field'?
     """
     if transport not in TRANSPORTS:
@@ -46,15 +70,5 @@ def radio(
         raise DefinitionError(f"transport={transport!r}: it is one of {', '.join(TRANSPORTS)}.{near}")
     if isinstance(parameters, str) and parameters == IDEAL:
         return IdealRadio()
-    kind = MeshRadio if transport == "mesh" else QueueRadio
-    return kind(_parameters(parameters), randomised=randomised)
-
-
-def _parameters(given: Any) -> RadioParameters:
-    if isinstance(given, RadioParameters):
-        return given
-    if isinstance(given, str) and given in PARAMETERS:
-        return PARAMETERS[given]
-    names = (IDEAL, *PARAMETERS)
-    near = did_you_mean(str(given), names)
-    raise DefinitionError(f"radio={given!r}: give RadioParameters, or one of {', '.join(names)}.{near}")
+    chosen = find_named("radio", parameters, RadioParameters, PARAMETERS, others=[IDEAL])
+    return (MeshRadio if transport == "mesh" else QueueRadio)(chosen, randomised=randomised)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.errors import DefinitionError
-from plaudit.systems.roadsense.numbers import check_number, check_pair
+from plaudit.systems.roadsense.validate import validate_number, validate_pair
 
 Range = tuple[float, float]
 
@@ -21,7 +21,7 @@ class RadioParameters:
     A packet takes `base_latency + latency_per_metre × distance`, give or take `jitter`, and 1 ms at least. It is lost
     with the probability `base_loss` below `near` metres, rising from there in a line to `middle_loss` at `far`, and
     with `far_loss` from `far` on; where losses were measured, `bins` says so instead, `(20.0, 0.058)` for distances
-    below 20 m. `bursts` and noise are told below.
+    below 20 m. `bursts` and noise are described below.
 
     >>> RadioParameters(position_noise=33_310.0)
     Traceback (most recent call last):
@@ -66,24 +66,24 @@ class RadioParameters:
 
     def __post_init__(self) -> None:
         for name, (low, high, unit) in _ALLOWED.items():
-            check_number(name, getattr(self, name), low, high, unit)
+            validate_number(name, getattr(self, name), low, high, unit)
         for name, of in _DRAWN.items():
-            check_pair(name, getattr(self, name), *_ALLOWED[of])
+            validate_pair(name, getattr(self, name), *_ALLOWED[of])
         if not self.near < self.far:
             raise DefinitionError(f"near={self.near!r} m: it is a number below far={self.far!r} m.")
         if not isinstance(self.bursts, bool):
             raise DefinitionError(f"bursts={self.bursts!r}: it is True or False.")
-        _check_bins(self.bins)
+        _validate_bins(self.bins)
 
-    def drawn(self, rng: np.random.Generator) -> "RadioParameters":
+    def sample(self, rng: np.random.Generator) -> "RadioParameters":
         """Return those of one episode: latency, loss, jitter and noise of the position drawn from their ranges."""
         latency, loss, jitter, position = rng.random(len(_DRAWN)).tolist()
         return replace(
             self,
-            base_latency=_within(self.latency_range, latency),
-            base_loss=_within(self.loss_range, loss),
-            jitter=_within(self.jitter_range, jitter),
-            position_noise=_within(self.position_range, position),
+            base_latency=_interpolate(self.latency_range, latency),
+            base_loss=_interpolate(self.loss_range, loss),
+            jitter=_interpolate(self.jitter_range, jitter),
+            position_noise=_interpolate(self.position_range, position),
         )
 
 
@@ -115,19 +115,19 @@ _ALLOWED: dict[str, tuple[float, float, str]] = {
 }
 
 
-def _within(ends: Range, share: float) -> float:
+def _interpolate(ends: Range, share: float) -> float:
     low, high = ends
     return min(low + (high - low) * share, high)
 
 
-def _check_bins(bins: Any) -> None:
+def _validate_bins(bins: Any) -> None:
     shaped = isinstance(bins, tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in bins)
     if not shaped:
         raise DefinitionError(f"bins={bins!r}: it is a tuple of pairs (upper end in m, loss).")
     ends = [end for end, _ in bins]
     for end, loss in bins:
-        check_number("bins", end, 0.0, 10_000.0, "m")
-        check_number("bins", loss, 0.0, 1.0)
+        validate_number("bins", end, 0.0, 10_000.0, "m")
+        validate_number("bins", loss, 0.0, 1.0)
     if ends != sorted(set(ends)):
         raise DefinitionError(f"bins={bins!r}: their upper ends must rise.")
 

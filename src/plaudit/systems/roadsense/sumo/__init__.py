@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, get_args
 
 from plaudit.errors import InputError, did_you_mean
-from plaudit.systems.roadsense.sumo.network import road
-from plaudit.systems.roadsense.sumo.orders import Command
-from plaudit.systems.roadsense.sumo.way import Road
+from plaudit.systems.roadsense.sumo.network import find_road
+from plaudit.systems.roadsense.sumo.protocol import Command
+from plaudit.systems.roadsense.sumo.route import Road
 from plaudit.systems.roadsense.world import CarState, World
 
-__all__ = ["BINDINGS", "Binding", "Command", "Road", "Simulation", "road", "simulation"]
+__all__ = ["BINDINGS", "Binding", "Command", "Road", "Simulation", "build_simulation", "find_road"]
 
 Binding = Literal["libsumo", "process", "traci"]
 """How SUMO is run: in this process, in a process of its own, or as the program `sumo`."""
@@ -33,7 +33,7 @@ class Simulation(Protocol):
         """End the simulation and every process it started; a second call does nothing."""
 
 
-def simulation(binding: Binding = "libsumo", *, gui: bool = False) -> Simulation:
+def build_simulation(binding: Binding = "libsumo", *, gui: bool = False) -> Simulation:
     """Return a simulation that is not started yet.
 
     With a pyarrow loaded beside it, libsumo may crash: SUMO then gets a process of its own, as with `process`.
@@ -43,13 +43,13 @@ def simulation(binding: Binding = "libsumo", *, gui: bool = False) -> Simulation
     if gui and binding != "traci":
         raise InputError(f'sumo-gui is a program of its own: it needs binding="traci", not {binding!r}')
     if binding == "traci":
-        from plaudit.systems.roadsense.sumo.tracing import Traced
+        from plaudit.systems.roadsense.sumo.traci_client import TraciSimulation
 
-        return Traced(gui=gui)
+        return TraciSimulation(gui=gui)
     if binding == "process" or "pyarrow" in sys.modules:
-        from plaudit.systems.roadsense.sumo.process import Elsewhere
+        from plaudit.systems.roadsense.sumo.subprocess_engine import SubprocessSimulation
 
-        return Elsewhere()
-    from plaudit.systems.roadsense.sumo.here import Here
+        return SubprocessSimulation()
+    from plaudit.systems.roadsense.sumo.inprocess_engine import InprocessSimulation
 
-    return Here()
+    return InprocessSimulation()

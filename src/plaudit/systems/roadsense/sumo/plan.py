@@ -2,11 +2,11 @@
 
 from dataclasses import astuple
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from plaudit.errors import InputError, OutOfRange
-from plaudit.systems.roadsense.sumo.network import road
-from plaudit.systems.roadsense.sumo.way import Road
+from plaudit.systems.roadsense.sumo.network import find_road
+from plaudit.systems.roadsense.sumo.route import Road
 from plaudit.systems.roadsense.world import STEP, CarModel, Departure, World
 
 
@@ -70,20 +70,20 @@ RANGES = {
     "speed_factor": (0.1, 5.0),
     "speed_deviation": (0.0, 0.5),
 }
-"""What SUMO can be asked for; beyond it, SUMO takes a number and drives nonsense."""
+"""What SUMO can drive; beyond it, SUMO takes a number and drives nonsense."""
 SEEDS = 2**31
 """SUMO's seeds are below this."""
 
 
-def plan(world: World) -> Plan:
+def plan_world(world: World) -> Plan:
     """Return a world in the terms of SUMO; one that SUMO would refuse, or drive as nonsense, is refused."""
-    _check(world)
-    way = road(world.network)
-    starts = tuple(_start(car, way) for car in world.cars)
+    _validate(world)
+    way = find_road(world.network)
+    starts = tuple(_locate_start(car, way) for car in world.cars)
     return Plan(way.path, int(world.seed), way.edges, starts, tuple(map(float, astuple(world.model))))
 
 
-def _check(world: World) -> None:
+def _validate(world: World) -> None:
     ids = [car.id for car in world.cars]
     if len(set(ids)) < len(ids) or not all(ids):
         raise InputError(f"every car of a world needs an id of its own, and these are {ids}")
@@ -98,9 +98,44 @@ def _check(world: World) -> None:
             raise OutOfRange(f"{what} is {value!r}: it must be from {low} to {high}")
 
 
-def _start(car: Departure, way: Road) -> Start:
+def _locate_start(car: Departure, way: Road) -> Start:
     for index, piece in enumerate(way.pieces):
         if 0 <= car.position - piece.begin <= piece.length:
             return Start(car.id, index, float(car.position - piece.begin), float(car.speed))
     parts = " and ".join(f"{piece.begin:.1f} to {piece.begin + piece.length:.1f} m" for piece in way.pieces)
     raise OutOfRange(f"car {car.id!r} cannot depart at {car.position} m: the road of {way.path} has {parts}")
+
+
+VEHICLE_TYPE = "convoy"
+"""The vehicle type of every car."""
+
+
+def place_cars(api: Any, plan: Plan) -> None:  # libsumo and a TraCI connection have the same calls and no types
+    """Add the vehicle type, the route and the cars; SUMO inserts them at its next step."""
+    _define_vehicle_type(api.vehicletype, plan)
+    for edge in sorted({start.edge for start in plan.starts}):
+        api.route.add(f"from {edge}", list(plan.edges[edge:]))
+    for start in plan.starts:
+        api.vehicle.add(
+            start.id,
+            f"from {start.edge}",
+            typeID=VEHICLE_TYPE,
+            depart="0",
+            departLane="first",
+            departPos=repr(start.position),
+            departSpeed=repr(start.speed),
+        )
+
+
+def _define_vehicle_type(types: Any, plan: Plan) -> None:
+    model = plan.car_model
+    types.copy("DEFAULT_VEHTYPE", VEHICLE_TYPE)
+    types.setAccel(VEHICLE_TYPE, model.accel)
+    types.setDecel(VEHICLE_TYPE, model.decel)
+    types.setImperfection(VEHICLE_TYPE, model.sigma)
+    types.setTau(VEHICLE_TYPE, model.tau)
+    types.setLength(VEHICLE_TYPE, model.length)
+    types.setMinGap(VEHICLE_TYPE, model.min_gap)
+    types.setMaxSpeed(VEHICLE_TYPE, model.max_speed)
+    types.setSpeedFactor(VEHICLE_TYPE, model.speed_factor)
+    types.setSpeedDeviation(VEHICLE_TYPE, model.speed_deviation)

@@ -1,16 +1,24 @@
 """Training a policy on the convoy: PPO of Stable-Baselines3, its evaluation, checkpoints and reports."""
 
 from plaudit.systems.roadsense.training.checkpoint import About, load_policy, read_about
-from plaudit.systems.roadsense.training.config import RADIOS, Config, config_for
-from plaudit.systems.roadsense.training.convoys import HAZARD, WORLD, convoy
-from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, drives
-from plaudit.systems.roadsense.training.evaluation import Evaluation, by_bucket, evaluation, rescored
-from plaudit.systems.roadsense.training.network import ConvoyFeatures, network
-from plaudit.systems.roadsense.training.recording import record_drives
-from plaudit.systems.roadsense.training.report import TRAINED, Evaluated, described, evaluated, trained, untrained
+from plaudit.systems.roadsense.training.config import RADIOS, Config, build_config
+from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, drive_buckets, record_drives
+from plaudit.systems.roadsense.training.envs import HAZARD, WORLD, build_env
+from plaudit.systems.roadsense.training.evaluation import (
+    TRAINED,
+    Evaluation,
+    PolicyEvaluations,
+    build_trained_driver,
+    build_untrained_drivers,
+    describe_run,
+    evaluate_by_bucket,
+    evaluate_drives,
+    evaluate_run,
+    rescore_drives,
+)
+from plaudit.systems.roadsense.training.network import ConvoyFeatures, build_network
 from plaudit.systems.roadsense.training.run import Run, train
-from plaudit.systems.training.folder import write_report
-from plaudit.systems.training.stopping import Stop, stoppable
+from plaudit.systems.training.run import Stop, catch_signals, write_report
 
 __all__ = [
     "BUCKETS",
@@ -23,25 +31,25 @@ __all__ = [
     "Config",
     "ConvoyFeatures",
     "Drive",
-    "Evaluated",
     "Evaluation",
+    "PolicyEvaluations",
     "Run",
     "Stop",
-    "by_bucket",
-    "config_for",
-    "convoy",
-    "described",
-    "drives",
-    "evaluated",
-    "evaluation",
+    "build_config",
+    "build_env",
+    "build_network",
+    "build_trained_driver",
+    "build_untrained_drivers",
+    "catch_signals",
+    "describe_run",
+    "drive_buckets",
+    "evaluate_by_bucket",
+    "evaluate_drives",
+    "evaluate_run",
     "load_policy",
-    "network",
     "read_about",
     "record_drives",
-    "rescored",
-    "stoppable",
+    "rescore_drives",
     "train",
-    "trained",
-    "untrained",
     "write_report",
 ]

@@ -13,64 +13,64 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecNormalize
 
 from plaudit.systems.roadsense.training.config import Config
-from plaudit.systems.roadsense.training.network import network
-from plaudit.systems.training import about as abouts
-from plaudit.systems.training import archive
-from plaudit.systems.training.archive import Arrays
+from plaudit.systems.roadsense.training.network import build_network
+from plaudit.systems.training import checkpoint as abouts
+from plaudit.systems.training import checkpoint as archive
+from plaudit.systems.training.checkpoint import Arrays
 
 FORMAT = 1
 """How checkpoints are laid out. One of another format is refused."""
-About = abouts.About[Config]
+About = abouts.CheckpointInfo[Config]
 
 
 def save_run(path: Path, model: PPO, about: About) -> None:
     """Write everything that a run needs to go on: all of it, or nothing."""
-    archive.write_archive(path, about.to_json(FORMAT), _run(model))
+    archive.write_archive(path, about.to_json(FORMAT), _collect_run(model))
 
 
 def save_policy(path: Path, policy: BasePolicy, about: About) -> None:
     """Write the weights of a policy: all of them, or nothing."""
-    archive.write_archive(path, about.to_json(FORMAT), _weights(policy))
+    archive.write_archive(path, about.to_json(FORMAT), _collect_weights(policy))
 
 
 def read_about(path: Path) -> About:
     """Return what a checkpoint says of itself; FileError if it is none, is damaged, or is of another format."""
-    return abouts.read_about(path, Config.from_dict, format=FORMAT)
+    return abouts.read_info(path, Config.from_dict, format=FORMAT)
 
 
 def load_run(path: Path, model: PPO) -> None:
     """Put a model, which was made with the same settings, into the state in which a run was kept."""
     about, arrays = read_about(path), archive.read_archive(path)
-    archive.check_shapes(path, arrays, _run(model, begun=about.update > 0), writer=about.plaudit)
+    archive.check_shapes(path, arrays, _collect_run(model, begun=about.update > 0), writer=about.plaudit)
     _set_weights(model.policy, arrays)
     _set_optimizer(model.policy.optimizer, arrays)
     _set_scale(model, arrays)
-    _set_chance(arrays)
+    _set_random_state(arrays)
     model.num_timesteps = about.steps
 
 
 def load_policy(path: Path) -> BasePolicy:
     """Return the network that a run found: of its `policy.npz`, or of its checkpoint."""
     about, arrays = read_about(path), archive.read_archive(path)
-    policy = network(about.config.actions)
+    policy = build_network(about.config.actions)
     weights = {name: array for name, array in arrays.items() if name.startswith("policy/")}
-    archive.check_shapes(path, weights, _weights(policy), writer=about.plaudit)
+    archive.check_shapes(path, weights, _collect_weights(policy), writer=about.plaudit)
     _set_weights(policy, weights)
     policy.set_training_mode(False)
     return policy
 
 
-def _run(model: PPO, *, begun: bool | None = None) -> Arrays:
+def _collect_run(model: PPO, *, begun: bool | None = None) -> Arrays:
     """Return everything of a run by name; `begun` says whether the optimizer has made a step, if the model does not."""
     has = bool(model.policy.optimizer.state) if begun is None else begun
-    optimizer = _optimizer(model.policy.optimizer) if has else {}
-    return {**_weights(model.policy), **optimizer, **_scale(model), **_chance()}
+    optimizer = _collect_optimizer(model.policy.optimizer) if has else {}
+    return {**_collect_weights(model.policy), **optimizer, **_collect_scale(model), **_collect_random_state()}
 
 
 # -- the network -----------------------------------------------------------------------------------------------------
 
 
-def _weights(policy: BasePolicy) -> Arrays:
+def _collect_weights(policy: BasePolicy) -> Arrays:
     return {f"policy/{name}": tensor.detach().numpy() for name, tensor in policy.state_dict().items()}
 
 
@@ -85,9 +85,9 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 _COUNT = "step"
 
 
-def _optimizer(optimizer: torch.optim.Optimizer) -> Arrays:
+def _collect_optimizer(optimizer: torch.optim.Optimizer) -> Arrays:
     found: Arrays = {}
-    for at, weights in enumerate(_tuned(optimizer)):
+    for at, weights in enumerate(_list_tuned_weights(optimizer)):
         state: dict[str, Any] = optimizer.state.get(weights, {})
         found |= {f"optimizer/{at}/{name}": state.get(name, torch.zeros_like(weights)).numpy() for name in _MOMENTS}
         found[f"optimizer/{at}/{_COUNT}"] = state.get(_COUNT, torch.zeros(())).numpy()
@@ -95,20 +95,20 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> Arrays:
 
 
 def _set_optimizer(optimizer: torch.optim.Optimizer, arrays: Arrays) -> None:
-    for at, weights in enumerate(_tuned(optimizer)):
+    for at, weights in enumerate(_list_tuned_weights(optimizer)):
         if f"optimizer/{at}/{_COUNT}" in arrays:
             names = (_COUNT, *_MOMENTS)
             optimizer.state[weights] = {name: torch.tensor(arrays[f"optimizer/{at}/{name}"]) for name in names}
 
 
-def _tuned(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+def _list_tuned_weights(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
     return [weights for group in optimizer.param_groups for weights in group["params"]]
 
 
 # -- the scale of returns ----------------------------------------------------------------------------------------------
 
 
-def _scale(model: PPO) -> Arrays:
+def _collect_scale(model: PPO) -> Arrays:
     scale = model.get_vec_normalize_env()
     if scale is None:
         return {}
@@ -127,7 +127,7 @@ def _set_scale(model: PPO, arrays: Arrays) -> None:
 # -- chance: Stable-Baselines3 draws actions from PyTorch's generator and minibatches from NumPy's ---------------------
 
 
-def _chance() -> Arrays:
+def _collect_random_state() -> Arrays:
     numpy: Any = np.random.get_state(legacy=False)
     rest = np.array([numpy["state"]["pos"], numpy["has_gauss"], numpy["gauss"]], np.float64)
     return {
@@ -137,7 +137,7 @@ def _chance() -> Arrays:
     }
 
 
-def _set_chance(arrays: Arrays) -> None:
+def _set_random_state(arrays: Arrays) -> None:
     at, has_gauss, gauss = arrays["chance/numpy_rest"].tolist()
     np.random.set_state(("MT19937", arrays["chance/numpy"], int(at), int(has_gauss), gauss))
     torch.set_rng_state(torch.tensor(arrays["chance/torch"]))

@@ -8,7 +8,7 @@ from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.action_applicator import Actions
 from plaudit.systems.roadsense.versions import VERSIONS
-from plaudit.systems.training.settings import need, settings_from
+from plaudit.systems.training.settings import build_settings, require_setting
 
 RADIOS = ("ideal", "default", "bench", "field")
 """What cars hear of one another: everything at once, or what a measured radio lets through."""
@@ -64,18 +64,18 @@ class Config:
 
     def __post_init__(self) -> None:
         for name in ("envs", "steps", "rollout", "epochs", "limit", "threads"):
-            need(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
-        need(self.minibatch >= 2, "minibatch", self.minibatch, "2 or more")
+            require_setting(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        require_setting(self.minibatch >= 2, "minibatch", self.minibatch, "2 or more")
         for name in ("learning_rate", "max_gradient", "clip"):
-            need(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
+            require_setting(0 < getattr(self, name) < float("inf"), name, getattr(self, name), "above 0")
         for name in ("gamma", "gae_lambda", "hazards"):
-            need(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
+            require_setting(0 <= getattr(self, name) <= 1, name, getattr(self, name), "between 0 and 1")
         for name in ("value_weight", "entropy"):
-            need(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
-        need(-20 <= self.log_std <= 2, "log_std", self.log_std, "between -20 and 2")
-        need(self.actions in get_args(Actions), "actions", self.actions, " or ".join(get_args(Actions)))
-        need(self.radio in RADIOS, "radio", self.radio, " or ".join(RADIOS))
-        need(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
+            require_setting(0 <= getattr(self, name) < float("inf"), name, getattr(self, name), "0 or more")
+        require_setting(-20 <= self.log_std <= 2, "log_std", self.log_std, "between -20 and 2")
+        require_setting(self.actions in get_args(Actions), "actions", self.actions, " or ".join(get_args(Actions)))
+        require_setting(self.radio in RADIOS, "radio", self.radio, " or ".join(RADIOS))
+        require_setting(0 <= self.seed < 2**32, "seed", self.seed, "between 0 and 2**32 - 1")
         if self.rollout % self.envs or self.rollout % self.minibatch:
             raise DefinitionError(
                 f"a rollout of {self.rollout} steps cannot be cut into {self.envs} equal parts for the convoys "
@@ -104,25 +104,27 @@ class Config:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> "Config":
         """Return the settings that `to_dict` gave."""
-        return settings_from(cls, given)
+        return build_settings(cls, given)
 
 
-def config_for(reward: Reward, **changes: Any) -> Config:
+def build_config(reward: Reward, **changes: Any) -> Config:
     """Return the settings with which a version of the reward was trained, with changes.
 
     A reward that reads the action gets the four actions of the seed, any other one the continuous action. Rewards of
     your own are trained like the versions that they resemble in this.
 
     >>> from plaudit.systems.roadsense.versions import version
-    >>> config_for(version("R0")).actions, config_for(version("R8")).actions
+    >>> build_config(version("R0")).actions, build_config(version("R8")).actions
     ('discrete', 'continuous')
     """
     discrete = "action" in reward.inputs
-    return Config(**{**(EARLY if _is_early(reward, discrete) else LATER), **_actions(discrete), **changes})
-
-
-def _actions(discrete: bool) -> dict[str, Any]:
-    return {"actions": "discrete" if discrete else "continuous"}
+    return Config(
+        **{
+            **(EARLY if _is_early(reward, discrete) else LATER),
+            "actions": "discrete" if discrete else "continuous",
+            **changes,
+        }
+    )
 
 
 def _is_early(reward: Reward, discrete: bool) -> bool:

@@ -1,24 +1,26 @@
 """Episodes that are driven to be judged, not to be learnt from: the same ones for every policy."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
 
+from plaudit.ledger.ledger import Ledger
+from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.action_applicator import HARDEST, RELEASE
 from plaudit.systems.roadsense.env import RoadSenseEnv
-from plaudit.systems.roadsense.facts import BRAKE
-from plaudit.systems.roadsense.measured import Measured
+from plaudit.systems.roadsense.fields import BRAKE
+from plaudit.systems.roadsense.measurement import Measurement, select_columns
 from plaudit.systems.roadsense.scenario import SCENARIOS
-from plaudit.systems.roadsense.training.convoys import HAZARD
+from plaudit.systems.roadsense.training.envs import HAZARD
 
 SEED = 1_000_003
 """All runs are judged by the same episodes, which no run was trained on."""
 MOST_PEERS = 5
 
-Driver = Callable[[Any, Measured, int, np.random.Generator], Any]
+Driver = Callable[[Any, Measurement, int, np.random.Generator], Any]
 """From what is observed, what was measured in the step before, the step and chance: the action."""
 
 
@@ -62,23 +64,23 @@ class Drive(NamedTuple):
         return float(sum(self.terms.values()))
 
 
-def drives(env: RoadSenseEnv, driver: Driver, *, episodes: int) -> Iterator[Drive]:
+def drive_buckets(env: RoadSenseEnv, driver: Driver, *, episodes: int) -> Iterator[Drive]:
     """Yield `episodes` drives of every bucket; each bucket has its own convoys, the same ones for every driver."""
     for bucket in BUCKETS:
         for number in range(episodes):
-            yield driven(env, driver, bucket, seed=np.random.SeedSequence([SEED, *bucket, number]))
+            yield drive_episode(env, driver, bucket, seed=np.random.SeedSequence([SEED, *bucket, number]))
 
 
-def driven(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np.random.SeedSequence) -> Drive:
-    """Return one episode of a bucket, driven to its end."""
+def drive_episode(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np.random.SeedSequence) -> Drive:
+    """Drive one episode of a bucket to its end."""
     rng = np.random.default_rng(seed)
     options = {
-        "scenario": SCENARIOS["late"].drawn(rng, peers=bucket.peers),
+        "scenario": SCENARIOS["late"].sample(rng, peers=bucket.peers),
         "hazard": replace(HAZARD, target=f"rank:{bucket.rank}"),
     }
-    observation, told = env.reset(seed=int(rng.integers(2**31)), options=options)
-    discrete, info, over = isinstance(env.action_space, spaces.Discrete), told, False
-    rows: list[Measured] = []
+    observation, info = env.reset(seed=int(rng.integers(2**31)), options=options)
+    discrete, last, over = isinstance(env.action_space, spaces.Discrete), info, False
+    rows: list[Measurement] = []
     distances: list[float] = []
     requested: list[float] = []
     while not over:
@@ -86,31 +88,59 @@ def driven(env: RoadSenseEnv, driver: Driver, bucket: Bucket, *, seed: np.random
         observation, _, terminated, truncated, info = env.step(action)
         over = terminated or truncated
         if "reward_components" in info:  # else the car had left the road, and nothing was measured
-            told = info
+            last = info
             rows.append(env.measured)
             distances.append(env.true_distance)
-            requested.append(asked(action, discrete=discrete))
+            requested.append(compute_requested_deceleration(action, discrete=discrete))
     return Drive(
         bucket,
-        dict(zip(Measured._fields, map(np.array, zip(*rows, strict=True)), strict=True)),
+        dict(zip(Measurement._fields, map(np.array, zip(*rows, strict=True)), strict=True)),
         np.array(distances),
         np.array(requested),
         dict(info["episode_reward_components"]),
         info["collision"],
         info.get("truncated_reason"),
-        told["hazard_step"] if told["hazard_injected"] else None,
-        told["hazard_injection_failed_reason"],
+        last["hazard_step"] if last["hazard_injected"] else None,
+        last["hazard_injection_failed_reason"],
         env.measured.warned_ever > 0,
     )
 
 
-def asked(action: Any, *, discrete: bool) -> float:
+def compute_requested_deceleration(action: Any, *, discrete: bool) -> float:
     """Return how hard an action asks the car to brake, in m/s².
 
-    >>> asked(2, discrete=True), asked(np.array([0.5]), discrete=False), asked(0.01, discrete=False)
-    (2.0, 4.0, 0.0)
+    >>> compute_requested_deceleration(2, discrete=True)
+    2.0
+    >>> [compute_requested_deceleration(level, discrete=False) for level in (np.array([0.5]), 0.01)]
+    [4.0, 0.0]
     """
     level = np.asarray(action).item()
     if discrete:
         return BRAKE[level]
     return HARDEST * level if level > RELEASE else 0.0
+
+
+def stack_measures(drives: Iterable[Drive]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return every measure of some drives under its name, one drive after the other."""
+    rows = [each.measured for each in drives]
+    return {name: np.concatenate([each[name] for each in rows]) for name in rows[0]}
+
+
+def record_drives(
+    ledger: Ledger, reward: Reward, drives: Sequence[Drive], *, run: str, actor: str, steps: int
+) -> list[int]:
+    """Record every step of some drives and return the numbers of the records.
+
+    `actor` is the policy that drove, after so many `steps` of training. An episode is called by its bucket.
+    """
+    lengths = [len(drive.requested) for drive in drives]
+    return ledger.record_batch(
+        reward,
+        select_columns(reward, stack_measures(drives)),
+        run=run,
+        episode=[str(drive.bucket) for drive, length in zip(drives, lengths, strict=True) for _ in range(length)],
+        step=[step for length in lengths for step in range(1, length + 1)],
+        phase="evaluation",
+        actor=actor,
+        context={"trained_steps": steps},
+    )

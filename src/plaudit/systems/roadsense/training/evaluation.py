@@ -1,17 +1,27 @@
-"""How a policy drives: what it earned, whether it collided, and how it took the hazard."""
+"""How a policy drives: what it earned, whether it collided, how it took the hazard; and the report of a run."""
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import stable_baselines3
+import torch
+from stable_baselines3.common.policies import BasePolicy
 
 from plaudit.reward.reward import Reward
-from plaudit.systems.roadsense.measured import columns_of
-from plaudit.systems.roadsense.training.drives import BUCKETS, Drive
-from plaudit.systems.roadsense.versions import version
+from plaudit.systems.roadsense.measurement import Measurement, select_columns
+from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy, PolicyInput
+from plaudit.systems.roadsense.sumo.installation import find_version
+from plaudit.systems.roadsense.training.config import Config
+from plaudit.systems.roadsense.training.drives import BUCKETS, SEED, Drive, Driver, drive_buckets, stack_measures
+from plaudit.systems.roadsense.training.envs import LIMIT, build_env
+from plaudit.systems.roadsense.training.run import Run
+from plaudit.systems.roadsense.versions import VERSIONS, version
 from plaudit.systems.roadsense.world import STEP
+from plaudit.systems.training.run import get_plaudit_version
 
 FAILED = -1000.0
 """An episode that returns this or less was no success, even without a collision."""
@@ -21,6 +31,8 @@ BRAKES = 0.5
 """Own braking above this, in m/s², is a reaction."""
 STANDS = 0.5
 """A car that is no faster than this stands, in m/s."""
+TRAINED, EXPLORING = "trained", "exploring"
+"""The trained policy in a report, by its most probable actions and as in training; others as in `policies`."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +80,100 @@ class Evaluation:
         return dict(vars(self))
 
 
-def evaluation(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Evaluation:
+class PolicyEvaluations(NamedTuple):
+    """How well policies drive, and some of what the trained one did."""
+
+    results: dict[str, Evaluation]
+    """By policy, over all buckets; the trained one is the first."""
+    buckets: dict[str, dict[str, Evaluation]]
+    """By policy, and by the number of peers and the rank of the car that braked."""
+    drives: list[Drive]
+    """The first drive of each bucket, of the trained policy."""
+
+
+def evaluate_run(
+    run: Run,
+    reward: Reward,
+    *,
+    episodes: int,
+    baselines: bool = False,
+    limit: int = LIMIT,
+) -> PolicyEvaluations:
+    """Let the policy of a run drive `episodes` convoys of every bucket, each for at most `limit` steps.
+
+    It drives them twice: always taking its most probable action, and as it did in training. With `baselines` policies
+    that need no training drive the same convoys.
+    """
+    learnt = {TRAINED: build_trained_driver(run.policy), EXPLORING: build_trained_driver(run.policy, exploring=True)}
+    drivers = {**learnt, **(build_untrained_drivers(run.config) if baselines else {})}
+    found: dict[str, list[Drive]] = {}
+    torch.manual_seed(SEED)  # which an exploring network draws its actions from
+    env = build_env(reward, run.config, limit=limit)
+    try:
+        for name, driver in drivers.items():
+            found[name] = list(drive_buckets(env, driver, episodes=episodes))
+    finally:
+        env.close()
+    return PolicyEvaluations(
+        {name: evaluate_drives(each, versions=VERSIONS) for name, each in found.items()},
+        {name: evaluate_by_bucket(each) for name, each in found.items()},
+        found[TRAINED][::episodes],
+    )
+
+
+def describe_run(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str, Any]:
+    """Return the report of a run, as JSON has it."""
+    return {
+        "system": "roadsense",
+        "plaudit": get_plaudit_version(),
+        "reward": {"name": reward.name, "version": reward.version, "fingerprint": reward.fingerprint},
+        "config": run.config.to_dict(),
+        "cores": os.cpu_count(),
+        "libraries": {
+            "stable-baselines3": stable_baselines3.__version__,
+            "torch": torch.__version__,
+            "sumo": find_version(),
+        },
+        "updates": run.update,
+        "steps": run.steps,
+        "seconds": run.seconds,
+        "steps_per_second": run.speed if run.rows else None,
+        "last": run.rows[-1] if run.rows else None,
+        "evaluation": {
+            name: {
+                "all": overall.to_dict(),
+                "buckets": {bucket: each.to_dict() for bucket, each in found.buckets[name].items()},
+            }
+            for name, overall in found.results.items()
+        },
+    }
+
+
+def build_trained_driver(policy: BasePolicy, *, exploring: bool = False) -> Driver:
+    """Return what drives as a network finds best, or as it explores."""
+
+    def drive(observation: Any, measured: Measurement, step: int, rng: np.random.Generator) -> Any:
+        return policy.predict(observation, deterministic=not exploring)[0]
+
+    return drive
+
+
+def build_untrained_drivers(config: Config) -> dict[str, Driver]:
+    """Return what drives without having been trained, for the actions of a run."""
+    chosen: Mapping[str, Policy] = DISCRETE if config.actions == "discrete" else CONTINUOUS
+    return {name: _build_untrained_driver(policy) for name, policy in chosen.items()}
+
+
+def _build_untrained_driver(policy: Policy) -> Driver:
+    return lambda observation, measured, step, rng: policy(PolicyInput(measured, step, rng))
+
+
+def evaluate_drives(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Evaluation:
     """Return what a policy came to in some drives; they are scored anew by each of the `versions`."""
     returns = np.array([each.returned for each in drives])
     distances = np.concatenate([each.true_distance for each in drives])
     exposed = [each for each in drives if each.hazard is not None]
-    reactions = [reaction(each) for each in exposed]
+    reactions = [measure_reaction(each) for each in exposed]
     return Evaluation(
         episodes=len(drives),
         mean_return=float(returns.mean()),
@@ -86,63 +186,57 @@ def evaluation(drives: Sequence[Drive], *, versions: Sequence[str] = ()) -> Eval
         success_rate=float(np.mean([not each.collision and each.returned > FAILED for each in drives])),
         close_share=float(np.mean(distances < CLOSE)),
         mean_speed=float(np.mean(np.concatenate([each.measured["ego_speed"] for each in drives]))),
-        mean_distance=_mean(distances[np.isfinite(distances)]),
+        mean_distance=_mean_or_none(distances[np.isfinite(distances)]),
         hazards=len(exposed),
         failures=dict(Counter(each.failed or "unknown" for each in drives if each.hazard is None)),
-        warned_rate=_mean([each.warned for each in exposed]),
-        standing_rate=_mean([_speeds_before(each)[_onset(each)] <= STANDS for each in exposed]),
-        reaction_rate=_mean([each is not None for each in reactions]),
-        reaction_time=_mean([each for each in reactions if each is not None]),
-        least_distance=_mean(_finite(each.true_distance[_onset(each) :].min() for each in exposed)),
+        warned_rate=_mean_or_none([each.warned for each in exposed]),
+        standing_rate=_mean_or_none([_list_speeds_before(each)[_find_onset(each)] <= STANDS for each in exposed]),
+        reaction_rate=_mean_or_none([each is not None for each in reactions]),
+        reaction_time=_mean_or_none([each for each in reactions if each is not None]),
+        least_distance=_mean_or_none(_keep_finite(each.true_distance[_find_onset(each) :].min() for each in exposed)),
         terms={name: float(np.mean([each.terms[name] for each in drives])) for name in drives[0].terms},
-        by_version={label: float(np.mean(rescored(drives, version(label)))) for label in versions},
+        by_version={label: float(np.mean(rescore_drives(drives, version(label)))) for label in versions},
     )
 
 
-def by_bucket(drives: Sequence[Drive]) -> dict[str, Evaluation]:
+def evaluate_by_bucket(drives: Sequence[Drive]) -> dict[str, Evaluation]:
     """Return what a policy came to for every number of peers and rank of the braking car, as in `3/1`."""
     return {
-        str(bucket): evaluation([each for each in drives if each.bucket == bucket])
+        str(bucket): evaluate_drives([each for each in drives if each.bucket == bucket])
         for bucket in BUCKETS
         if any(each.bucket == bucket for each in drives)
     }
 
 
-def reaction(drive: Drive) -> float | None:
+def measure_reaction(drive: Drive) -> float | None:
     """Return how many seconds after the hazard the policy began to brake while it was moving; None where it did not."""
-    start = _onset(drive)
-    brakes = (drive.requested > BRAKES) & (_speeds_before(drive) > STANDS)
+    start = _find_onset(drive)
+    brakes = (drive.requested > BRAKES) & (_list_speeds_before(drive) > STANDS)
     (steps,) = np.nonzero(brakes[start:])
     return float(steps[0]) * STEP if len(steps) else None
 
 
-def rescored(drives: Sequence[Drive], reward: Reward) -> list[float]:
+def rescore_drives(drives: Sequence[Drive], reward: Reward) -> list[float]:
     """Return what each drive would have returned under another reward."""
-    totals = reward.compile("numpy")(columns_of(reward, stacked(drives))).total
+    totals = reward.compile("numpy")(select_columns(reward, stack_measures(drives))).total
     ends = np.cumsum([len(each.requested) for each in drives])[:-1]
     return [float(part.sum()) for part in np.split(totals, ends)]
 
 
-def stacked(drives: Iterable[Drive]) -> dict[str, np.ndarray[Any, Any]]:
-    """Return every measure of some drives under its name, one drive after the other."""
-    rows = [each.measured for each in drives]
-    return {name: np.concatenate([each[name] for each in rows]) for name in rows[0]}
-
-
-def _onset(drive: Drive) -> int:
+def _find_onset(drive: Drive) -> int:
     """Return the row in which the car ahead began to brake."""
     return min(drive.hazard or 0, len(drive.requested) - 1)
 
 
-def _speeds_before(drive: Drive) -> np.ndarray[Any, Any]:
+def _list_speeds_before(drive: Drive) -> np.ndarray[Any, Any]:
     """Return how fast the driven car was when each action was taken."""
     speeds = drive.measured["ego_speed"]
     return np.concatenate([speeds[:1], speeds[:-1]])
 
 
-def _mean(values: Sequence[float] | np.ndarray[Any, Any]) -> float | None:
+def _mean_or_none(values: Sequence[float] | np.ndarray[Any, Any]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _finite(values: Iterable[float]) -> list[float]:
+def _keep_finite(values: Iterable[float]) -> list[float]:
     return [value for value in values if np.isfinite(value)]

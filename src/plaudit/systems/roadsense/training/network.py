@@ -26,7 +26,7 @@ class ConvoyFeatures(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: spaces.Dict, width: int = WIDTH) -> None:
-        (ego,), (_, peer) = (_shape(observation_space, name) for name in ("ego", "peers"))
+        (ego,), (_, peer) = (_find_shape(observation_space, name) for name in ("ego", "peers"))
         super().__init__(observation_space, features_dim=ego + width)
         self.each = nn.Sequential(nn.Linear(peer, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
 
@@ -39,13 +39,13 @@ class ConvoyFeatures(BaseFeaturesExtractor):
         return torch.cat([observations["ego"], outputs.amax(dim=-2)], dim=-1)
 
 
-def _shape(space: spaces.Dict, name: str) -> tuple[int, ...]:
+def _find_shape(space: spaces.Dict, name: str) -> tuple[int, ...]:
     shape = space[name].shape
     assert shape is not None
     return shape
 
 
-def network_settings(log_std: float) -> dict[str, Any]:
+def build_network_settings(log_std: float) -> dict[str, Any]:
     """Return how Stable-Baselines3 is to build the network."""
     return {
         "features_extractor_class": ConvoyFeatures,
@@ -56,9 +56,9 @@ def network_settings(log_std: float) -> dict[str, Any]:
     }
 
 
-def network(actions: Actions, *, log_std: float = 0.0) -> MultiInputActorCriticPolicy:
+def build_network(actions: Actions, *, log_std: float = 0.0) -> MultiInputActorCriticPolicy:
     """Return a new network for one kind of actions, with nothing learnt."""
     seen = ObservationBuilder("dict", peers=SCENARIOS["late"].ids[1:]).space
     assert isinstance(seen, spaces.Dict)
     done = spaces.Discrete(4) if actions == "discrete" else spaces.Box(0.0, 1.0, (1,), np.float32)
-    return MultiInputActorCriticPolicy(seen, done, lambda progress: 0.0, **network_settings(log_std))
+    return MultiInputActorCriticPolicy(seen, done, lambda progress: 0.0, **build_network_settings(log_std))

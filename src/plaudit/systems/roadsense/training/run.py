@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import fsum
 from pathlib import Path
 from typing import Any
 
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
@@ -17,14 +19,20 @@ from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.training import checkpoint
 from plaudit.systems.roadsense.training.checkpoint import About
 from plaudit.systems.roadsense.training.config import Config
-from plaudit.systems.roadsense.training.convoys import convoys, seed_after
-from plaudit.systems.roadsense.training.episodes import Episodes
-from plaudit.systems.roadsense.training.network import network_settings
-from plaudit.systems.training.about import check_fits
-from plaudit.systems.training.folder import CHECKPOINT, LOG, POLICY, SAVES, begin_in, installed
-from plaudit.systems.training.journal import Row, cut, journals, numbers, read_lines
-from plaudit.systems.training.ran import Ran
-from plaudit.systems.training.stopping import Stop
+from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
+from plaudit.systems.roadsense.training.network import build_network_settings
+from plaudit.systems.training.checkpoint import check_resumable
+from plaudit.systems.training.journal import Row, drop_rows_after, open_journals, read_rows, replace_non_finite
+from plaudit.systems.training.run import (
+    CHECKPOINT,
+    LOG,
+    POLICY,
+    SAVES,
+    RunResult,
+    Stop,
+    create_run_folder,
+    get_plaudit_version,
+)
 
 _FIGURES = {
     "kl": "approx_kl",
@@ -40,7 +48,7 @@ _THEIRS = ("train/", "rollout/", "time/")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Ran[Config]):
+class Run(RunResult[Config]):
     """A run that ended, or was stopped."""
 
     policy: BasePolicy
@@ -54,52 +62,52 @@ def train(
     resume: bool = False,
     save_every: int | None = None,
     tensorboard: bool = True,
-    told: Callable[[Row], None] = lambda row: None,
+    on_update: Callable[[Row], None] = lambda row: None,
     stop: Stop | None = None,
 ) -> Run:
     """Train a policy that `reward` pays, and keep everything in the folder `out`.
 
-    `told` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is; the episodes
+    `on_update` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is; the episodes
     that were under way begin anew.
     """
-    about = About("run", installed(), reward.version, reward.fingerprint, 0, config)
-    done = _begun(out, about, resume=resume)
-    rows = read_lines(out / LOG)
+    about = About("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
+    done = _begin_or_resume(out, about, resume=resume)
+    rows = read_rows(out / LOG)
     every = save_every or max(1, config.updates // SAVES)
     stop = stop or Stop()
     torch.set_num_threads(config.threads)
-    with convoys(reward, config) as envs:
-        model, terms = learner(config, envs, after=done), RewardTermsCallback()
+    with open_envs(reward, config) as envs:
+        model, terms = build_learner(config, envs, after=done), RewardTermsCallback()
         if resume:
             checkpoint.load_run(out / CHECKPOINT, model)
-        with journals(out, after=done * config.batch, tensorboard=tensorboard, extra="gym") as books:
+        with open_journals(out, after=done * config.batch, tensorboard=tensorboard, extra="tensorboard") as books:
             if not resume:
-                keep(out, model, about)  # whatever happens, there is a run to go on with
+                save(out, model, about)  # whatever happens, there is a run to go on with
             while done < config.updates and not stop.asked:
                 done += 1
-                row = updated(model, done, terms)
+                row = run_update(model, done, terms)
                 for book in books:
                     book.write(row)
-                rows.append(numbers(row))
-                told(row)
+                rows.append(replace_non_finite(row))
+                on_update(row)
                 if done % every == 0 or done == config.updates or stop.asked:
-                    keep(out, model, replace(about, update=done))
+                    save(out, model, replace(about, update=done))
     return Run(config=config, policy=model.policy, rows=rows, update=done)
 
 
-def _begun(out: Path, wanted: About, *, resume: bool) -> int:
+def _begin_or_resume(out: Path, wanted: About, *, resume: bool) -> int:
     """Return how many updates the run in a folder has; FileError where it is another one than is wanted."""
     if not resume:
-        begin_in(out)
+        create_run_folder(out)
         return 0
     path = out / CHECKPOINT
     about = checkpoint.read_about(path)
-    check_fits(path, about, wanted, system="roadsense")
-    cut(out / LOG, about.update)
+    check_resumable(path, about, wanted, system="roadsense")
+    drop_rows_after(out / LOG, about.update)
     return about.update
 
 
-def learner(config: Config, envs: VecEnv, *, after: int = 0) -> PPO:
+def build_learner(config: Config, envs: VecEnv, *, after: int = 0) -> PPO:
     """Return a PPO with nothing learnt; its episodes are those that begin after so many updates."""
     model = PPO(
         "MultiInputPolicy",
@@ -114,18 +122,18 @@ def learner(config: Config, envs: VecEnv, *, after: int = 0) -> PPO:
         ent_coef=config.entropy,
         vf_coef=config.value_weight,
         max_grad_norm=config.max_gradient,
-        policy_kwargs=network_settings(config.log_std),
+        policy_kwargs=build_network_settings(config.log_std),
         seed=config.seed,
         device="cpu",
     )
     model.set_logger(configure(None, []))  # its figures are taken from it, and written by the journals
-    envs.seed(seed_after(config, after))
+    envs.seed(derive_seed(config, after))
     return model
 
 
-def updated(model: PPO, update: int, terms: RewardTermsCallback) -> dict[str, Any]:
+def run_update(model: PPO, update: int, terms: RewardTermsCallback) -> dict[str, Any]:
     """Play a rollout, learn from it, and return the figures of the update; `terms` is the same one for a whole run."""
-    episodes, before = Episodes(), time.perf_counter()
+    episodes, before = EpisodeStatistics(), time.perf_counter()
     batch = model.n_steps * model.n_envs
     model.learn(batch, callback=[episodes, terms], reset_num_timesteps=False, log_interval=2)  # one iteration, unlogged
     seconds = time.perf_counter() - before
@@ -136,7 +144,7 @@ def updated(model: PPO, update: int, terms: RewardTermsCallback) -> dict[str, An
         "steps": update * batch,
         "seconds": seconds,
         "steps_per_second": batch / seconds,
-        **episodes.figures(),
+        **episodes.summarise(),
         **{name: float(found[f"train/{theirs}"]) for name, theirs in _FIGURES.items()},
         "entropy": -float(found["train/entropy_loss"]),
         **({"std": float(found["train/std"])} if "train/std" in found else {}),
@@ -144,7 +152,45 @@ def updated(model: PPO, update: int, terms: RewardTermsCallback) -> dict[str, An
     }
 
 
-def keep(out: Path, model: PPO, about: About) -> None:
+def save(out: Path, model: PPO, about: About) -> None:
     """Write the run as it is now, and the policy alone."""
     checkpoint.save_run(out / CHECKPOINT, model, about)
     checkpoint.save_policy(out / POLICY, model.policy, replace(about, kind="policy"))
+
+
+class EpisodeStatistics(BaseCallback):
+    """Counts what steps pay and the episodes that end: their return, how long they were, and how they ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = 0
+        self._paid: list[float] = []
+        self._ended: list[dict[str, Any]] = []
+
+    def _on_step(self) -> bool:
+        for done, info in zip(self.locals["dones"], self.locals["infos"], strict=True):
+            self._steps += 1
+            self._paid += info["reward_components"].values()
+            if done:
+                self._ended.append(info)
+        return True
+
+    def summarise(self) -> dict[str, Any]:
+        """Return what a step paid in the mean, the number of episodes and their means.
+
+        Rewards are as the environment pays them, before they are scaled for the network. Where no episode ended,
+        their means are NaN.
+        """
+        count = len(self._ended)
+
+        def mean(values: list[float]) -> float:
+            return fsum(values) / count if count else float("nan")
+
+        return {
+            "reward": fsum(self._paid) / max(1, self._steps),
+            "episodes": count,
+            "return": mean([fsum(info["episode_reward_components"].values()) for info in self._ended]),
+            "length": mean([info["step"] for info in self._ended]),
+            "collision_rate": mean([info["collision"] for info in self._ended]),
+            "hazard_rate": mean([info["hazard_injected"] for info in self._ended]),
+        }

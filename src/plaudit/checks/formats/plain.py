@@ -1,0 +1,144 @@
+"""Numbers, values, paths and whole findings as plain strings, for every format."""
+
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
+
+from plaudit.checks.finding import Finding, Step
+
+MOST_SENTENCES = 6
+"""Of longer witnesses the rest is counted."""
+
+Value = float | bool | str
+"""An input as a person gives it."""
+
+
+def format_number(value: Any) -> str:
+    """Return a number as people write it.
+
+    >>> format_number(12000.0), format_number(0.30000000000000004), format_number(-0.0)
+    ('12,000', '0.3', '0')
+    """
+    rounded = float(f"{value:.6g}") + 0.0
+    return f"{rounded:,.0f}" if abs(rounded) < 1e15 and rounded == int(rounded) else f"{rounded:g}"
+
+
+def format_value(value: Value) -> str:
+    """Return an input so that typing it in gives the same input: all digits of a number, none to spare.
+
+    >>> format_value(35.0), format_value(4.500000000000001), format_value(True), format_value("coding")
+    ('35', '4.500000000000001', 'true', 'coding')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return escape_control(value)
+    return repr(float(value)).removesuffix(".0")
+
+
+def format_total(total: float | None) -> str:
+    """Return a total in six digits; "none" where there is none.
+
+    >>> format_total(0.1 + 0.2), format_total(-113.0), format_total(None)
+    ('0.3', '-113', 'none')
+    """
+    return "none" if total is None else f"{total + 0.0:.6g}"
+
+
+def escape_control(text: str) -> str:
+    r"""Return a text in one line, its control characters made visible: no text can steer a terminal or a log.
+
+    >>> escape_control("red: \x1b[31m")
+    'red: \\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def encode_number(value: Value | None) -> Value | None:
+    """Return a value as JSON can hold it: infinities and NaN, which it has not, as texts.
+
+    >>> encode_number(float("inf")), encode_number(0.5), encode_number("coding")
+    ('inf', 0.5, 'coding')
+    """
+    if isinstance(value, bool | str) or value is None or math.isfinite(value):
+        return value
+    return str(float(value))
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count and its noun.
+
+    >>> format_count(1, "warning"), format_count(1200, "warning")
+    ('1 warning', '1,200 warnings')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def relative_path(file: str, root: str | Path) -> str | None:
+    """Return `file` relative to the folder `root`, with forward slashes; None where it is not below it.
+
+    >>> relative_path("/home/me/car/rewards.py", "/home/me")
+    'car/rewards.py'
+    """
+    for path, folder in ((file, root), (os.path.realpath(file), os.path.realpath(root))):
+        if os.path.isabs(file) and PurePath(path).is_relative_to(folder):
+            return PurePath(path).relative_to(folder).as_posix()
+    return None
+
+
+def short_path(file: str, root: str | Path) -> str:
+    """Return a path that people recognise: below `root`, else as it would be imported, else whole.
+
+    >>> import plaudit
+    >>> short_path(plaudit.__file__, "/elsewhere")
+    'plaudit/__init__.py'
+    """
+    folders = [root, *sorted(filter(None, sys.path), key=len, reverse=True)]
+    found = (relative_path(file, folder) for folder in folders)
+    return next((path for path in found if path is not None), PurePath(file).as_posix())
+
+
+def format_uri(file: str, root: str | Path) -> str:
+    """Return the address of `file`: relative to `root` where it is below it, percent-encoded.
+
+    >>> format_uri("/home/me/my car.py", "/home/me"), format_uri("/opt/car.py", "/home/me")
+    ('my%20car.py', 'file:///opt/car.py')
+    """
+    below = relative_path(file, root)
+    if below is not None:
+        return quote(os.fsencode(below))
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+
+
+def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
+    """Return a finding as lines: what is wrong, a line a step of its witness, what to do, and the facts it rests on.
+
+    >>> stay = Step({"near": True}, 0.5, "stay")
+    >>> found = Finding(code="jump", severity="advice", term="gap", message="Oh.", advice="Do.", witness=(stay,))
+    >>> print(format_finding(found, {}))
+    gap: Oh.
+    stay: near true; total 0.5
+    Do.
+    """
+    lines = [
+        f"{finding.term}: {escape_control(finding.message)}",
+        *_format_steps(finding.witness, rest),
+        escape_control(finding.advice),
+    ]
+    return "\n".join([*lines, f"Facts used: {escape_control(', '.join(finding.facts))}."] if finding.facts else lines)
+
+
+def _format_steps(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[str]:
+    named = {name for step in steps for name, value in step.inputs.items() if name not in rest or value != rest[name]}
+    resting = ", the others at rest" if any(step.inputs.keys() - named for step in steps) else ""
+    for step in steps[:MOST_SENTENCES]:
+        note = f"{escape_control(step.note)}: " if step.note else ""
+        inputs = ", ".join(f"{name} {format_value(value)}" for name, value in step.inputs.items() if name in named)
+        yield f"{note}{inputs or 'all inputs at rest'}{resting if inputs else ''}; total {format_total(step.total)}"
+    if len(steps) > MOST_SENTENCES:
+        yield f"… {len(steps) - MOST_SENTENCES:,} more rows"

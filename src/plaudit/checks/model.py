@@ -1,0 +1,350 @@
+"""A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from plaudit.checks.finding import SourceLine, Step
+from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
+from plaudit.checks.solver.ranges import (
+    NEAR,
+    NumericRow,
+    decode_row,
+    strip_step_end,
+    value_at_rest,
+)
+from plaudit.checks.solver.solver import Solver
+from plaudit.errors import InputError
+from plaudit.language import nodes as n
+from plaudit.language.field import Field, Role
+from plaudit.language.program import Program
+from plaudit.language.source import Source
+from plaudit.language.static import analyse_program
+from plaudit.reward.declared import find_fact_inputs
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term
+from plaudit.targets.compiled import Scores
+
+UNCLAMPED = "total, unclamped"
+"""The output that is the sum of all terms before the clamp of the total."""
+MOST_DECLARED = 24
+"""Among so many declarations the guilty ones are looked for one by one; of more all are named."""
+
+Outcomes = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Episodes by name, from the worst to the best; each a sequence of rows as `reward.score` takes them."""
+
+
+@dataclass(frozen=True)
+class RewardModel:
+    """A reward as the rules see it."""
+
+    reward: Reward
+
+    @cached_property
+    def program(self) -> Program:
+        """The whole reward with its parameters as constants, and the sum before the last clamp as an output.
+
+        Of the conditions under which a row counts only those are kept that can fail: one that cannot would tie
+        every question about a term to all of the inputs.
+        """
+        whole = self.reward.program
+        total = whole.nodes[whole.outputs["total"]]
+        clamped = self.reward.low is not None or self.reward.high is not None
+        inner = n.operands(total)[0] if clamped else whole.outputs["total"]
+        bound = replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind()
+        sure = analyse_program(bound).holds
+        infinite = any(field.infinite for field in bound.inputs.values())
+        open_guards = [
+            guard
+            for guard in bound.value_guards
+            if guard.node not in sure and (infinite or not isinstance(bound.nodes[guard.node], n.IsFinite))
+        ]
+        return replace(bound, value_guards=tuple(open_guards))
+
+    @cached_property
+    def fields(self) -> Mapping[str, Field]:
+        """The field of every input, those that only facts read included."""
+        return {**self.reward.facts_program.inputs, **self.program.inputs}
+
+    @cached_property
+    def terms(self) -> Mapping[str, Term]:
+        """The terms by name."""
+        return {term.name: term for term in self.reward.terms}
+
+    @cached_property
+    def reads(self) -> Mapping[str, frozenset[str]]:
+        """The inputs that each term and the total depend on."""
+        return {
+            name: self._inputs_of(output)
+            for name, output in [*((term, f"{term}.value") for term in self.terms), ("total", "total")]
+        }
+
+    @cached_property
+    def reads_score(self) -> Mapping[str, frozenset[str]]:
+        """The inputs that the score of each term depends on, before clamp and weight."""
+        return {term: self._inputs_of(f"{term}.score") for term in self.terms}
+
+    def _inputs_of(self, output: str) -> frozenset[str]:
+        return list_inputs(self.program.nodes, self.program.outputs[output])
+
+    def role(self, field: Field) -> Role:
+        """Return what a field is: what persists, what the agent chooses, or what happens in a step."""
+        if field.role is not None:
+            return field.role
+        if any(name.startswith(("prev.", "curr.")) and each.name == field.name for name, each in self.fields.items()):
+            return "state"
+        return "action" if field.name == self.reward.action else "event"
+
+    def locate(self, term: str) -> SourceLine | None:
+        """Return where a term is defined."""
+        return locate_source(self.terms[term].source) if term in self.terms else None
+
+    def facts_about(self, *inputs: str) -> tuple[str, ...]:
+        """Return the facts that tie any of these inputs to others."""
+        program = self.reward.facts_program
+        named = [fact for fact in program.outputs if set(find_fact_inputs(program, fact)) & set(inputs)]
+        declared = {self.fields[name].name: self.fields[name] for name in inputs if name in self.fields}
+        short = [f"{name} only rises" for name, field in declared.items() if field.monotone == "up"]
+        short += [f"{name} only falls" for name, field in declared.items() if field.monotone == "down"]
+        short += [
+            f"{name} changes by at most {field.step:g} in a step"
+            for name, field in declared.items()
+            if field.step is not None
+        ]
+        return (*named, *short)
+
+    def add_row(
+        self,
+        question: Question,
+        *,
+        names: Mapping[str, str] | None = None,
+        fixed: Mapping[str, float] | None = None,
+        scored: bool = True,
+    ) -> Copy:
+        """Add one row that can happen to a question: it can be `scored`, and every fact is true of it."""
+        copy = question.copy(self.program, names, fixed, scored=scored)
+        self.require_facts(question, names=names, fixed=fixed)
+        return copy
+
+    def require_facts(
+        self,
+        question: Question,
+        *,
+        names: Mapping[str, str] | None = None,
+        fixed: Mapping[str, float] | None = None,
+    ) -> None:
+        """Require of a row of a question that every fact is true of it."""
+        names, fixed = names or {}, fixed or {}
+        facts = question.copy(self.reward.facts_program, names, fixed)
+        for fact in self.reward.facts_program.outputs:
+            question.require(facts[fact])
+        for ends in self.step_ends():
+            field = self.fields[ends[0]]
+            if field.kind != "number" or all(name in fixed for name in ends):
+                continue  # a step that is given as a whole is taken as it is
+            self.require_change(
+                question, field, *(question.input(names.get(name, name), field, fixed.get(name)) for name in ends)
+            )
+
+    def step_ends(self) -> Iterator[tuple[str, str]]:
+        """Yield the pairs of inputs that are one field before and after a step."""
+        for name in self.fields:
+            if name.startswith("prev."):
+                plain = name.removeprefix("prev.")
+                yield from ((name, after) for after in (f"curr.{plain}", plain) if after in self.fields)
+
+    def require_change(self, question: Question, field: Field, first: int, last: int) -> None:
+        """Let a field change in a step as it is declared to: in one direction, by no more than its step."""
+        if first == last:
+            return
+        if field.monotone is not None:
+            question.require(question.compare(last, n.Ge if field.monotone == "up" else n.Le, first))
+        if field.step is not None:
+            change = question.minus(last, first)
+            question.require(question.compare(change, n.Le, question.number(field.step)))
+            question.require(question.compare(change, n.Ge, question.number(-field.step)))
+
+    @cached_property
+    def resting_events(self) -> NumericRow:
+        """Events at rest, in an episode that goes on."""
+        return {name: value_at_rest(field) for name, field in self.fields.items() if self.role(field) == "event"}
+
+    @cached_property
+    def _compiled(self) -> Callable[[Mapping[str, Any]], Scores]:
+        compiled: Callable[[Mapping[str, Any]], Scores] = self.reward.compile("python")
+        return compiled
+
+    def score(self, row: NumericRow) -> Scores | None:
+        """Return what the reward really makes of a row; None where it cannot be scored."""
+        try:
+            return self._compiled(decode_row(self.complete_row(row), self.program.inputs))
+        except InputError:
+            return None
+
+    def complete_row(self, row: NumericRow) -> NumericRow:
+        """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
+        fields = self.program.inputs
+        still = {name: row.get(name, value_at_rest(field)) for name, field in fields.items()}
+        if fields.keys() <= row.keys():
+            return still
+        try:
+            self._compiled(decode_row(still, fields))
+        except InputError:
+            question = Question()
+            copy = self.add_row(question, fixed={name: value for name, value in row.items() if name in self.fields})
+            still |= maximise(question.program(copy["total"])).row or {}
+        return still
+
+    def build_step(
+        self, row: NumericRow, note: str = "", *, only: frozenset[str] | None = None, plain: bool = False
+    ) -> Step:
+        """Return a row of a witness, with the reward it really gets; `only` some of its inputs may matter.
+
+        A row that stands alone may be told in `plain` numbers that every term scores the same.
+        """
+        row = self.complete_row(row)
+        scores = self.score(row)
+        row = row if scores is None or not plain else self._simplify_numbers(row, scores)
+        inputs = decode_row({name: row[name] for name in self._ordered_inputs}, self.program.inputs)
+        about = tuple(name for name in inputs if name in only) if only is not None else ()
+        return Step(inputs, None if scores is None else float(scores.total), note, about)
+
+    @cached_property
+    def _ordered_inputs(self) -> list[str]:
+        """The inputs as people read them: before the step, then after it."""
+        plain = [strip_step_end(name) for name in self.program.inputs]
+        return sorted(
+            self.program.inputs, key=lambda name: (plain.index(strip_step_end(name)), name.startswith("curr."))
+        )
+
+    def _simplify_numbers(self, row: NumericRow, scores: Scores) -> NumericRow:
+        """Return a row of rounder numbers that every term scores the same."""
+        for name, value in row.items():
+            plainly = math.isinf(value) or (value == round(value, 3) and abs(value) <= NEAR)
+            if plainly or name not in self.program.inputs or self.fields[name].kind != "number":
+                continue
+            for plain in (
+                value_at_rest(self.fields[name]),
+                *(100.0, 1000.0, NEAR),
+                *(round(value, digits) for digits in (0, 1, 3)),
+            ):
+                other = {**row, name: float(plain)}
+                same = self.fields[name].holds(plain) and self.score(other)
+                if same and dict(same.scores) == dict(scores.scores):
+                    row = other
+                    break
+        return row
+
+
+def locate_source(source: Source | None) -> SourceLine | None:
+    """Return where a function stands, whatever was made of it; None where it was loaded and has no source."""
+    if source is None:
+        return None
+    line = source.tree.lineno
+    return SourceLine(source.file, line, source.lines[line - source.first].strip())
+
+
+def find_state_fields(model: RewardModel) -> dict[str, Field]:
+    """Return what makes up a state: each field that persists, an entry of a vector by itself."""
+    names = {strip_step_end(name): field for name, field in model.fields.items()}
+    return {name: field for name, field in names.items() if model.role(field) == "state"}
+
+
+def find_tied_inputs(model: RewardModel, name: str) -> set[str]:
+    """Return the inputs that a fact ties to another, such as the action: they follow it."""
+    program = model.reward.facts_program
+    together = [set(find_fact_inputs(program, fact)) for fact in program.outputs]
+    return {
+        each for group in together if name in group for each in group if model.role(model.fields[each]) != "state"
+    } - {name}
+
+
+def name_step_inputs(model: RewardModel, before: str, after: str, *, chosen: str = "") -> dict[str, str]:
+    """Return the names of a step's inputs when it leads from the state `before` to the state `after`."""
+    names = {}
+    for name, field in model.fields.items():
+        plain = strip_step_end(name)
+        if model.role(field) == "state":
+            names[name] = f"{before if name.startswith('prev.') else after}.{plain}"
+        elif chosen:
+            names[name] = f"{plain}, {chosen}"
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Declarations that are true of no step."""
+
+    facts: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    """How fields are declared to change in a step: "level only rises"."""
+
+    def __str__(self) -> str:
+        """Return the contradiction as a sentence without its end."""
+        *others, last = map(repr, self.facts)
+        named = f"the facts {', '.join(others)} and {last} true at once" if others else f"the fact {last} true"
+        given = f", given that {' and '.join(self.changes)}" if self.changes else ""
+        return f"no step that the declared ranges allow makes {named}{given}"
+
+
+def find_contradiction(model: RewardModel, solver: Solver) -> Contradiction | Unknown | None:
+    """Return the smallest contradiction that is easily found; None where there is none."""
+    declared = _Declarations(model, solver)
+    if not declared.facts:
+        return None  # a step that changes nothing keeps to every range, and to every way of changing
+    match declared.find_step(declared.flags):
+        case Witness():
+            return None
+        case Unknown() as unknown:
+            return unknown
+    guilty = declared.find_guilty()
+    return Contradiction(
+        tuple(name for name in guilty if name in declared.facts),
+        tuple(name for name in guilty if name not in declared.facts),
+    )
+
+
+class _Declarations:
+    """One question with everything in it that is declared of a step, each under its name."""
+
+    def __init__(self, model: RewardModel, solver: Solver) -> None:
+        self.solver = solver
+        self.question = Question()
+        program = model.reward.facts_program
+        copy = self.question.copy(program, scored=False)
+        self.facts = tuple(program.outputs)
+        self.flags: dict[str, list[int]] = {
+            fact: [copy[fact], *(copy.at(guard.node) for guard in program.value_guards if guard.where == fact)]
+            for fact in self.facts
+        }
+        for ends in model.step_ends():
+            field = model.fields[ends[0]]
+            alone = [replace(field, step=None)] if field.monotone is not None else []
+            alone += [replace(field, monotone=None)] if field.step is not None else []
+            changes = [each for each in model.facts_about(*ends) if each not in self.facts]
+            for name, each in zip(changes, alone, strict=True) if field.kind == "number" else ():
+                model.require_change(self.question, each, *(self.question.input(end, field) for end in ends))
+                self.flags.setdefault(name, []).extend(self.question.given)
+                self.question.given.clear()
+
+    def find_step(self, names: Collection[str]) -> SolverAnswer:
+        """Return a step of which all of these are true."""
+        flags = [flag for name in names for flag in self.flags[name]]
+        return self.solver.find_example(self.question, self.question.all(flags))
+
+    def find_guilty(self) -> list[str]:
+        """Return a fact that is never true by itself, or declarations of which none can be left out."""
+        names = list(self.flags)
+        if len(names) > MOST_DECLARED:
+            return names
+        for fact in self.facts:
+            if self.find_step([fact]) == Impossible():
+                return [fact]
+        for name in list(self.flags):
+            rest = [each for each in names if each != name]
+            if self.find_step(rest) == Impossible():
+                names = rest
+        return names

@@ -1,0 +1,194 @@
+"""What can be asked for the reward of a row: a Python function, or a program in any language as a child process."""
+
+import os
+import shlex
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+from plaudit.checks.parity.answers import Answer, NoAnswer, parse_answer, parse_line
+from plaudit.checks.parity.conversation import Conversation
+from plaudit.checks.parity.rows import encode_row
+from plaudit.errors import DefinitionError
+
+
+class Session(Protocol):
+    """Something that is asked row by row."""
+
+    def ask(self, row: Mapping[str, Any]) -> Answer:
+        """Return the answer to a row as `reward.score` takes it; Failed where there is none."""
+
+    def check_silence(self) -> None:
+        """Raise Failed where there is a second answer to the same row."""
+
+    def finish(self) -> None:
+        """Raise Failed where something comes after the last row."""
+
+    def restart(self) -> None:
+        """Begin afresh."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """A way to ask: `Command` or `Function`."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+
+    def start(self, terms: Sequence[str], timeout: float) -> Session:
+        """Return what is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that takes what `reward.score` takes, by keyword, and returns what a program answers.
+
+    That is a total, a mapping with `total` and perhaps `values`, or an object with these two. It runs without a time
+    limit.
+
+    >>> Function(max).name
+    'builtins:max'
+    """
+
+    function: Callable[..., Any]
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called in reports."""
+        module = getattr(self.function, "__module__", None)
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        return self.title or (f"{module}:{name}" if module else name)
+
+    def start(self, terms: Sequence[str], timeout: float) -> "FunctionSession":
+        """Return the function, ready to be asked."""
+        return FunctionSession(self.function, tuple(terms))
+
+
+class FunctionSession:
+    """A function that is asked."""
+
+    def __init__(self, function: Callable[..., Any], terms: Sequence[str]) -> None:
+        self._function = function
+        self._terms = terms
+
+    def ask(self, row: Mapping[str, Any]) -> Answer:
+        """Return what it answers to a row."""
+        try:
+            found = self._function(**row)
+        except (Exception, SystemExit) as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            text = traceback.format_exception_only(error)[-1].strip()
+            where = "" if last.filename == __file__ else f"\n    {last.filename}, line {last.lineno}:  {last.line}"
+            raise NoAnswer("raised", f"raised {text}{where}") from None
+        return parse_answer(found, self._terms)
+
+    def check_silence(self) -> None:
+        """Do nothing: a function returns once."""
+
+    def finish(self) -> None:
+        """Do nothing: a function needs no end."""
+
+    def restart(self) -> None:
+        """Do nothing: a function cannot be started afresh."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Do nothing."""
+
+
+STRAY = 0.05
+"""Seconds in which a second line for the same row would come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line, which is started without a shell unless `shell` is true.
+
+    >>> Command("./reward --fast").name
+    './reward --fast'
+    """
+
+    command: str | Sequence[str]
+    shell: bool = False
+
+    @property
+    def name(self) -> str:
+        """The command line as a string."""
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
+    def start(self, terms: Sequence[str], timeout: float) -> "CommandSession":
+        """Return the running program."""
+        words: str | Sequence[str] = self.command
+        if isinstance(words, str) and not self.shell and os.name != "nt":
+            try:
+                words = shlex.split(words)
+            except ValueError as error:
+                raise DefinitionError(f"{self.command!r} is no command line: {error}.") from None
+        if not words:
+            raise DefinitionError("the command line is empty.")
+        return CommandSession(words, self.shell, tuple(terms), timeout)
+
+
+class CommandSession:
+    """A program that is asked, and started again after it has failed."""
+
+    def __init__(self, command: str | Sequence[str], shell: bool, terms: Sequence[str], timeout: float) -> None:
+        self._command = command
+        self._shell = shell
+        self._terms = terms
+        self._timeout = timeout
+        self._conversation: Conversation | None = Conversation(command, shell=shell)
+        self._understood = False
+
+    def ask(self, row: Mapping[str, Any]) -> Answer:
+        """Return what it answers to a row."""
+        if self._conversation is None:
+            self._conversation = Conversation(self._command, shell=self._shell)
+        try:
+            line = self._conversation.ask(f"{encode_row(row)}\n".encode(), self._timeout)
+            answer = self._parse(line, self._conversation)
+        except NoAnswer:
+            self.restart()
+            raise
+        self._understood = True
+        return answer
+
+    def _parse(self, line: bytes, conversation: Conversation) -> Answer:
+        try:
+            return parse_line(line, self._terms)
+        except NoAnswer:
+            if self._understood:  # it may be a second line for the row before, and the answer is still to come
+                conversation.check_silence(wait=STRAY, row_before=True)
+            raise
+
+    def check_silence(self) -> None:
+        """Refuse a second line for the same row."""
+        if self._conversation is not None:
+            self._conversation.check_silence(wait=STRAY)
+
+    def finish(self) -> None:
+        """Tell it that there are no more rows, and refuse what it still prints."""
+        if self._conversation is not None:
+            self._conversation.finish()
+
+    def restart(self) -> None:
+        """Let the next row be asked of a fresh start."""
+        if self._conversation is not None:
+            self._conversation.end()
+            self._conversation = None
+            self._understood = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.restart()

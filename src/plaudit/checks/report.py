@@ -1,0 +1,163 @@
+"""The report of a check: everything that was found out about one reward, and how it reads as text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from plaudit.checks.finding import SEVERITIES, Finding, Severity, SourceLine, Suppressed, Undecided
+from plaudit.checks.formats.plain import escape_control, format_count
+from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
+from plaudit.reward.reward import Reward
+
+WIDTH = 80
+"""Characters of a line where nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Everything that was found out about one reward."""
+
+    reward: str
+    version: str
+    fingerprint: str
+    findings: tuple[Finding, ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
+    undecided: tuple[Undecided, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Rules that did not run at all, and why."""
+    rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
+    """What each input is when nothing happens; in a witness that goes without saying."""
+    seconds: float = field(default=0.0, compare=False)
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Walk through the findings, gravest first."""
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        """Return how many findings there are."""
+        return len(self.findings)
+
+    def __str__(self) -> str:
+        """Return the report as `plaudit check` prints it."""
+        return format_reports([LocatedReport(self)]).rstrip("\n")
+
+    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
+        """Return the findings that are at least as grave as `severity`."""
+        grave = SEVERITIES[SEVERITIES.index(severity) :]
+        return tuple(finding for finding in self.findings if finding.severity in grave)
+
+    def coded(self, code: str) -> tuple[Finding, ...]:
+        """Return the findings of one rule."""
+        return tuple(finding for finding in self.findings if finding.code == code)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no warning."""
+        return not self.at_least("warning")
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedReport:
+    """A report, and where its reward stands in the source."""
+
+    report: Report
+    home: SourceLine | None = None
+    """Where the reward is defined, for findings without a place of their own."""
+
+    @classmethod
+    def of(cls, report: Report, reward: Reward, *, file: str | None = None) -> Self:
+        """Return a report that is at home where the first term of its reward is, or else in `file`."""
+        source = next((term.source for term in reward.terms if term.source is not None), None)
+        if source is not None:
+            return cls(report, SourceLine(source.file, source.first))
+        return cls(report, None if file is None else SourceLine(file, 1))
+
+    @property
+    def name(self) -> str:
+        """The reward's name and version."""
+        return f"{self.report.reward}@{self.report.version}"
+
+
+def format_reports(reports: Sequence[LocatedReport], *, width: int = WIDTH) -> str:
+    """Return reports as plain text, one after the other."""
+    return "".join(f"{join_pieces(line)}\n" for line in format_lines(reports, width=width))
+
+
+def format_lines(reports: Sequence[LocatedReport], *, width: int = WIDTH) -> Iterator[Line]:
+    """Yield reports line by line; where there are several, the last line counts them all together."""
+    separate = False
+    for each in reports:
+        lines = list(_format_report(each, width))
+        if separate or (each is not reports[0] and len(lines) > 1):
+            yield ()
+        separate = len(lines) > 1
+        yield from lines
+    if len(reports) > 1:
+        yield ()
+        counts = summarise_counts([each.report for each in reports])
+        yield (Piece(f"{len(reports):,} rewards: {counts}", "title"),)
+
+
+def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
+    """Yield one report: who, every finding, what was not answered, what is allowed, and the counts."""
+    report = located.report
+    title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
+    if not report.findings and not report.undecided and not report.suppressed:
+        yield (*title, Piece("  nothing to complain about"))
+        yield from _format_skipped(report, width)
+        return
+    asides = [*_format_undecided(report, width), *_format_skipped(report, width), *_format_allowed(report, width)]
+    yield title
+    for finding in report.findings:
+        yield ()
+        yield from format_finding_lines(finding, report.rest, width)
+    yield ()
+    if asides:
+        yield from asides
+        yield ()
+    yield (Piece(summarise_counts([report])),)
+
+
+def summarise_counts(reports: Sequence[Report]) -> str:
+    """Return how much was found in all, in a line.
+
+    >>> summarise_counts([Report(reward="r", version="1", fingerprint="", skipped={"jump": "no z3"})])
+    'no findings; 1 rule not run'
+    """
+    warnings = sum(len(report.at_least("warning")) for report in reports)
+    advice = sum(len(report) for report in reports) - warnings
+    found = [format_count(warnings, "warning")] if warnings else []
+    if advice:
+        found.append(f"{format_count(advice, 'piece')} of advice")
+    skipped = {code for report in reports for code in report.skipped}
+    asides = {
+        "undecided": sum(len(report.undecided) for report in reports),
+        f"{'rule' if len(skipped) == 1 else 'rules'} not run": len(skipped),
+        "allowed": sum(len(report.suppressed) for report in reports),
+    }
+    more = [f"{count:,} {what}" for what, count in asides.items() if count]
+    return "; ".join(part for part in (", ".join(found) or "no findings", ", ".join(more)) if part)
+
+
+def _format_undecided(report: Report, width: int) -> Iterator[Line]:
+    for each in report.undecided:
+        yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_control(each.why)}", width)
+
+
+def _format_skipped(report: Report, width: int) -> Iterator[Line]:
+    by_reason: dict[str, list[str]] = {}
+    for code, why in report.skipped.items():
+        by_reason.setdefault(why, []).append(code)
+    for why, codes in by_reason.items():
+        yield from _format_aside("not run", f"{', '.join(codes)}: {escape_control(why)}", width)
+
+
+def _format_allowed(report: Report, width: int) -> Iterator[Line]:
+    for each in report.suppressed:
+        yield from _format_aside(
+            "allowed", f"{each.finding.code}  {each.finding.term}: {escape_control(each.reason)}", width
+        )
+
+
+def _format_aside(what: str, text: str, width: int) -> Iterator[Line]:
+    return wrap_paragraph(text, width=width, first=what.ljust(len("undecided  ")), part="dim")

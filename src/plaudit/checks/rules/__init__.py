@@ -1,0 +1,38 @@
+"""What `check` looks for: one module a family of rules, all of them together in `RULES`."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from plaudit.checks.rules import (
+    actions,
+    branches,
+    clamps,
+    declared,
+    ends,
+    failures,
+    loops,
+    potential,
+    preferences,
+    staying,
+    terms,
+    units,
+)
+from plaudit.checks.rules.registry import Rule, rules_of
+
+FAMILIES = (
+    loops,
+    potential,
+    staying,
+    ends,
+    clamps,
+    terms,
+    branches,
+    actions,
+    preferences,
+    failures,
+    units,
+    declared,
+)
+
+RULES: Mapping[str, Rule] = MappingProxyType({rule.code: rule for family in FAMILIES for rule in rules_of(family)})
+"""Every rule by its code, in the order in which rules are listed and run."""

@@ -1,0 +1,320 @@
+"""Rules about branches and the zones they cut: out of reach, overlapping, with a gap between them, with a jump."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+from plaudit.checks.finding import Finding, SourceLine, Step
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.boxes import evaluate
+from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try
+from plaudit.checks.solver.question import Question, SolverAnswer, Unknown, Witness, list_inputs
+from plaudit.checks.solver.ranges import NumericRow, list_choices, value_at_rest
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+from plaudit.language.intervals import Interval, bound_nodes_within
+from plaudit.language.program import Builder, Program
+from plaudit.language.reader import Mark
+from plaudit.reward.lower import find_transitions, read_term_into
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term
+
+MOST_LISTED = 5
+"""So many branches of a term are listed one by one; of more, how many there are."""
+ORDERED = (n.Lt, n.Le, n.Gt, n.Ge)
+MOST_SETTINGS = 12
+"""How many settings of the other inputs an edge is looked at in."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedTerm:
+    """A term, read again with its places marked; flags that are knobs are left open, as inputs."""
+
+    program: Program
+    """Outputs `reached 0`, `test 0`, …, one of each for every mark that has them."""
+    marks: tuple[Mark, ...]
+
+    def locate(self, at: int) -> SourceLine:
+        """Return where a mark stands."""
+        mark = self.marks[at]
+        return SourceLine(mark.file, mark.line, mark.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """What a score does at one value of an input: just below it, at it, just above it."""
+
+    input: str
+    at: float
+    row: NumericRow
+    below: float
+    here: float
+    above: float
+    named: bool
+    """Whether a test names this very value: `x == 5`."""
+
+    @property
+    def jump(self) -> float:
+        """How far the score changes from one side to the other; what a value alone does is a gap, not a jump."""
+        if self.alone:
+            return abs(self.below - self.above)
+        return max(abs(self.below - self.here), abs(self.above - self.here), abs(self.below - self.above))
+
+    @property
+    def alone(self) -> bool:
+        """Whether the value stands apart from both of its sides; 0 between two signs is meant to, and what is named."""
+        if self.named or (self.at == 0 and self.here == (self.below + self.above) / 2):
+            return False
+        least = 1e-6 * max(1.0, abs(self.here))
+        return abs(self.here - self.below) > least and abs(self.here - self.above) > least
+
+
+@rule(
+    "unreachable-branch", severity="warning", why="What can never happen is never paid: the number there has no effect."
+)
+def find_unreachable_branches(context: CheckContext) -> Found:
+    """Find branches that no step can reach, given the declared ranges and facts."""
+    for term in context.reward.terms:
+        read = mark_branches(context.reward, term)
+        if read is None:
+            continue
+        never: list[SourceLine] = []
+        inputs: set[str] = set()
+        for marks in _group_marks(read).values():
+            answers = [_find_step_that_reaches(context, read, at) for at in marks]
+            if any(isinstance(answer, Witness) for answer in answers):
+                continue
+            place = read.locate(marks[0])
+            unknown = next((answer for answer in answers if isinstance(answer, Unknown)), None)
+            if unknown is not None:
+                what = f"whether line {place.line} is ever reached"
+                yield context.undecided(term.name, what, reason=unknown.reason)
+                continue
+            never.append(place)
+            inputs |= list_inputs(read.program.nodes, read.program.outputs[f"reached {marks[0]}"])
+        facts = context.model.facts_about(*inputs)
+        for at, place in enumerate(never[:MOST_LISTED]):
+            more = len(never) - MOST_LISTED if at == MOST_LISTED - 1 else 0
+            yield _describe_unreachable(context, term.name, place, facts, more)
+
+
+def _group_marks(read: MarkedTerm) -> dict[tuple[str, int, int, str], list[int]]:
+    """Return the marks of each place: a helper that is called twice has each of its places twice."""
+    lines: dict[tuple[str, int, int, str], list[int]] = {}
+    for at, mark in enumerate(read.marks):
+        if mark.test is None:
+            lines.setdefault((mark.file, mark.line, mark.column, mark.text), []).append(at)
+    return lines
+
+
+def _describe_unreachable(
+    context: CheckContext, term: str, place: SourceLine, facts: tuple[str, ...], more: int
+) -> Finding:
+    given = " and facts" if facts else ""
+    others = f" The same is true of {more} other places in it." if more > 0 else ""
+    return context.finding(
+        term,
+        f"{term!r} never gets to `{place.text}`: no step within the declared ranges{given} leads there.{others}",
+        "Correct the condition, or drop the branch: what stands there is never paid.",
+        place=place,
+        facts=facts,
+    )
+
+
+def _find_step_that_reaches(context: CheckContext, read: MarkedTerm, at: int) -> SolverAnswer:
+    question = Question()
+    copy = question.copy(read.program)
+    context.model.require_facts(question)
+    return context.solver.find_example(question, copy[f"reached {at}"])
+
+
+@rule("zone-overlap", severity="advice", why="Two zones claim the same values, and only the first one gets them.")
+def find_zone_overlaps(context: CheckContext) -> Found:
+    """Find a test of a range (`15 <= x < 40`) part of which an earlier test has already taken."""
+    for term in context.reward.terms:
+        read = mark_branches(context.reward, term)
+        for at, mark in enumerate(read.marks if read is not None else ()):
+            if read is None or mark.test is None:
+                continue
+            program = read.program
+            test, reached = program.outputs[f"test {at}"], program.outputs[f"reached {at}"]
+            names = list_inputs(program.nodes, test)
+            apart = len(names) != 1 or not list_inputs(program.nodes, reached) <= names
+            if apart or not _is_two_sided(program, test) or not _follows_other_tests(program, reached):
+                continue
+            (name,) = names
+            taken = [
+                x
+                for x in _list_middles(program, name)
+                if _holds(program, test, name, x) and not _holds(program, reached, name, x)
+            ]
+            if taken:
+                place = read.locate(at)
+                yield context.finding(
+                    term.name,
+                    f"`{place.text.rstrip(':')}` in {term.name!r} claims {name} = {format_number(taken[0])}, which "
+                    "an earlier test has already taken.",
+                    "Let the zones touch: begin each where the one before it ends.",
+                    witness=(context.model.build_step({name: taken[0]}, only=frozenset([name])),),
+                    place=place,
+                )
+
+
+def _follows_other_tests(program: Program, reached: int) -> bool:
+    """Return whether a place is reached wherever none of the tests before it holds: it is not inside another `if`."""
+    match program.nodes[reached]:
+        case n.And(left, right):
+            return _follows_other_tests(program, left) and _follows_other_tests(program, right)
+        case n.Not() | n.Const():
+            return True
+    return False
+
+
+def _is_two_sided(program: Program, test: int) -> bool:
+    match program.nodes[test]:
+        case n.And(left, right):
+            sides = (program.nodes[left], program.nodes[right])
+            return all(isinstance(side, n.Lt | n.Le | n.Gt | n.Ge) for side in sides)
+    return False
+
+
+def _list_middles(program: Program, name: str) -> list[float]:
+    """Return a value inside each stretch between two values that the input is compared with."""
+    breakpoints = list(find_breakpoints(program)[name])
+    if not breakpoints:
+        return []
+    ends = [breakpoints[0] - 1, *breakpoints, breakpoints[-1] + 1]
+    middles = [(a + b) / 2 for a, b in pairwise(ends)]
+    return [x for x in middles if program.inputs[name].holds(x)]
+
+
+def _holds(program: Program, at: int, name: str, value: float) -> bool:
+    row = {each: value_at_rest(field) for each, field in program.inputs.items()} | {name: value}
+    return bound_nodes_within(program, {each: Interval(x, x) for each, x in row.items()})[at].low == 1
+
+
+@rule(
+    "zone-gap",
+    severity="warning",
+    why="A single value between two zones falls through to a third: a wrong `<` or `<=`.",
+)
+def find_zone_gaps(context: CheckContext) -> Found:
+    """Find a single value between two zones that neither of them takes."""
+    for term in context.reward.terms:
+        reported: set[tuple[str, float]] = set()
+        for edge in _find_edges(context, term.name):
+            if not edge.alone or (edge.input, edge.at) in reported:
+                continue
+            reported.add((edge.input, edge.at))
+            yield context.finding(
+                term.name,
+                f"{term.name!r} is {format_number(edge.here)} at {edge.input} = {format_number(edge.at)} alone: "
+                f"{format_number(edge.below)} just below it and {format_number(edge.above)} just above.",
+                "One of the two zones should take this value: write <= or >= for < or >.",
+                witness=_steps_around(context, edge),
+            )
+
+
+@rule("jump", severity="advice", why="At a jump the smallest change of an input makes a large change of the reward.")
+def find_jumps(context: CheckContext) -> Found:
+    """Find the largest jump of each term."""
+    for term in context.reward.terms:
+        if term.weight == 0:
+            continue
+        edges = [edge for edge in _find_edges(context, term.name) if edge.jump > 1e-6 * max(1.0, abs(edge.here))]
+        if not edges:
+            continue
+        worst = max(edges, key=lambda edge: edge.jump)
+        places = sorted({(edge.input, edge.at) for edge in edges} - {(worst.input, worst.at)})
+        more = f" It jumps in {len(places)} other place{'s' * (len(places) > 1)} too." if places else ""
+        yield context.finding(
+            term.name,
+            f"the score of {term.name!r} jumps by {format_number(worst.jump)} at {worst.input} = "
+            f"{format_number(worst.at)}: from {format_number(worst.below)} just below to {format_number(worst.above)} "
+            f"just above.{more}",
+            "A slope between the two would tell an agent which way is better; keep the jump where the edge is real.",
+            witness=_steps_around(context, worst),
+        )
+
+
+def mark_branches(reward: Reward, term: Term) -> MarkedTerm | None:
+    """Return `term` with its places marked; None where it was loaded and has no source."""
+    if term.source is None:
+        return None
+    builder = Builder()
+    reading = read_term_into(builder, term, reward.fields, find_transitions(reward.terms), reward.shared)
+    params = {**term.params, **reward.shared}
+    switches = {name: Field("switch", flag=True) for name, value in params.items() if isinstance(value, bool)}
+    nodes = _open_switches(builder.nodes, set(switches))
+    outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}
+    outputs |= {f"test {at}": mark.test for at, mark in enumerate(reading.marks) if mark.test is not None}
+    inputs = {**reading.inputs, **switches}
+    inputs |= {"terminal": Field("terminal", flag=True)} if term.terminal else {}
+    program = Program(
+        reward.name, (), tuple(nodes), inputs, params, outputs, frozenset(), value_guards=reading.guards, ranges=()
+    )
+    return MarkedTerm(program.bind(), reading.marks)
+
+
+def _open_switches(nodes: Sequence[n.Node], switches: set[str]) -> list[n.Node]:
+    """Return nodes in which some parameters are inputs."""
+    return [n.Input(node.name) if isinstance(node, n.Param) and node.name in switches else node for node in nodes]
+
+
+def _steps_around(context: CheckContext, edge: Edge) -> tuple[Step, ...]:
+    model = context.model
+    shown = frozenset({edge.input, *edge.row})
+    beside = (
+        (math.nextafter(edge.at, -math.inf), "just below"),
+        (edge.at, "here"),
+        (math.nextafter(edge.at, math.inf), "just above"),
+    )
+    return tuple(model.build_step({**edge.row, edge.input: x}, note, only=shown) for x, note in beside)
+
+
+def _find_edges(context: CheckContext, term: str) -> list[Edge]:
+    """Return what the score of a term does wherever an input crosses a value that it is compared with."""
+    known: dict[str, list[Edge]] = context.known.setdefault("edges", {})
+    if term not in known:
+        known[term] = _cross_edges(context, term)
+    return known[term]
+
+
+def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
+    question = Question()
+    copy = context.model.add_row(question)
+    program = question.program(copy[f"{term}.score"])
+    found: list[Edge] = []
+    named = find_breakpoints(program, comparing=(n.Eq, n.Ne))
+    everywhere = find_breakpoints(program)
+    for name, breakpoints in find_breakpoints(program, comparing=ORDERED).items():
+        settings = _list_settings(program, name, everywhere) if breakpoints and not context.solver.late else []
+        for at in breakpoints:
+            sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
+            if not all(program.inputs[name].holds(x) for x in sides):
+                continue
+            for row in settings:
+                below, here, above = (evaluate(program, {**row, name: x}) for x in sides)
+                if math.isfinite(below + here + above):
+                    others = {each: value for each, value in row.items() if each != name}
+                    found.append(Edge(name, at, others, below, here, above, at in named[name]))
+    return found
+
+
+def _list_settings(program: Program, name: str, breakpoints: Mapping[str, tuple[float, ...]]) -> list[NumericRow]:
+    """Return some settings of the other inputs: at rest, and each combination of what they choose between."""
+    still = {each: value_at_rest(field) for each, field in program.inputs.items()}
+    options: Mapping[str, tuple[float, ...]] = {
+        each: list_choices(field)
+        or list_numbers_to_try(field, breakpoints[each])[:: max(1, len(breakpoints[each]) // 2)]
+        for each, field in program.inputs.items()
+        if each != name
+    }
+    rows = [still]
+    for values in product(*options.values()):
+        if len(rows) >= MOST_SETTINGS:
+            break
+        rows.append({**still, **dict(zip(options, values, strict=True))})
+    return rows

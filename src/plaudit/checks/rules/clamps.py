@@ -1,0 +1,182 @@
+"""Rules about clamps: one that binds nearly everywhere, and one that can never bind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import UNCLAMPED
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.breakpoints import to_column
+from plaudit.checks.solver.ranges import NumericRow, declared_range, strip_step_end, value_at_rest
+from plaudit.reward.term import Term
+
+if TYPE_CHECKING:
+    import numpy as np  # whoever lists the rules loads no NumPy
+
+SHARE = 0.9
+"""A clamp that binds on this share of a declared range says nothing on most of it."""
+POINTS = 2001
+Curve = Callable[["np.ndarray"], "np.ndarray"]
+"""What becomes of one input's values."""
+
+
+@rule(
+    "saturated-clamp", severity="warning", why="Where a clamp binds nearly everywhere, the term says nothing any more."
+)
+def find_saturated_clamps(context: CheckContext) -> Found:
+    """Find clamps that bind on 90 % or more of an input's declared range, all other inputs at rest."""
+    model = context.model
+    for term in context.reward.terms:
+        for name in sorted(model.reads_score[term.name]):
+            field = model.program.inputs[name]
+            if field.kind != "number" or field.numbers or field.low is None or field.high is None:
+                continue
+            if any(
+                each != name and strip_step_end(each) == strip_step_end(name) for each in model.reads_score[term.name]
+            ):
+                continue  # the change of a field is clamped, and its range says little about how far it changes
+            if "[" in name and not name.endswith("[0]"):
+                continue  # the first entry of a vector stands for all of them
+            for side, limit in (("low", term.low), ("high", term.high)):
+                if limit is not None:
+                    yield from _find_saturation(context, term, name, side, limit)
+
+
+def _find_where_it_binds(score: Curve, side: str, limit: float) -> Curve:
+    """Return where a clamp binds, as a function of the input that the score is a function of."""
+    return (lambda x: score(x) <= limit) if side == "low" else (lambda x: score(x) >= limit)
+
+
+def _score_along(context: CheckContext, term: Term, name: str) -> Curve:
+    """Return the score of a term along one input, all others at rest."""
+    import numpy as np
+
+    model = context.model
+    fields = model.program.inputs
+    still = {each: value_at_rest(field) for each, field in fields.items()}
+    if "terminal" in still:
+        still["terminal"] = float(term.terminal)
+    compiled = model.reward.compile("numpy", on_bad="mask")
+
+    def score(values: np.ndarray) -> np.ndarray:
+        columns = {each: to_column(np.full(len(values), value), fields[each]) for each, value in still.items()}
+        columns[name] = values
+        found: np.ndarray = compiled(columns).scores[term.name]
+        return found
+
+    return score
+
+
+def _find_saturation(context: CheckContext, term: Term, name: str, side: str, limit: float) -> Iterator[Finding]:
+    import numpy as np
+
+    model = context.model
+    field = model.program.inputs[name]
+    low, high = declared_range(field)
+    points = np.linspace(low, high, POINTS)
+    score = _score_along(context, term, name)
+    binds = _find_where_it_binds(score, side, limit)
+    bound = binds(points)
+    if bound.mean() < SHARE or bound.all():
+        return  # where it binds everywhere the term is dead, and that is another rule
+    if np.ptp(score(points)[bound]) <= 1e-9 * max(1.0, abs(limit)):
+        return  # it would say no more without the clamp
+    threshold, rising = _locate_threshold(points, bound, binds)
+    share = max(float(bound.mean()), (high - threshold if rising else threshold - low) / (high - low))
+    where = (
+        f"from {_format_threshold(threshold, high - low)}"
+        if rising
+        else f"up to {_format_threshold(threshold, high - low)}"
+    )
+    what = "cap" if side == "high" else "floor"
+    end: NumericRow = {"terminal": 1.0} if term.terminal else {}
+    row: NumericRow = {name: threshold, **end}
+    far: NumericRow = {name: high if rising else low, **end}
+    yield context.finding(
+        term.name,
+        f"{term.name!r} is at its {what} of {format_number(limit)} {where} of the declared {format_number(low)} to "
+        f"{format_number(high)} of {name}: on {_format_percent(share)} of that range more or less of it changes "
+        "nothing.",
+        f"Rescale the score so that it reaches {format_number(limit)} near the end of the range, raise the {what}, or "
+        f"declare the range that {name} really has.",
+        witness=(
+            model.build_step(each, note, only=frozenset([name]), plain=True)
+            for each, note in ((row, f"reaches the {what}"), (far, "and here it is the same"))
+        ),
+    )
+
+
+def _format_percent(share: float) -> str:
+    return f"{min(share, 0.9999):.2%}".replace(".00%", "%").replace("%", " %")
+
+
+def _format_threshold(value: float, width: float) -> str:
+    """Return a threshold as people write it: whole where the range is a long one."""
+    return format_number(math.ceil(value - 1e-9)) if width >= 1000 and value >= 10 else format_number(value)
+
+
+def _locate_threshold(points: np.ndarray, bound: np.ndarray, binds: Curve) -> tuple[float, bool]:
+    """Return where the clamp begins to bind and that it binds above, or where it ends and that it binds below."""
+    import numpy as np
+
+    rising = bool(bound[-1])
+    change = int(np.argmin(bound[::-1])) if rising else int(np.argmin(bound))
+    at = len(points) - change if rising else change - 1  # the first or last point that is bound
+    inside, outside = (
+        points[min(at, len(points) - 1)],
+        points[max(at - 1, 0) if rising else min(at + 1, len(points) - 1)],
+    )
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        if bool(binds(np.array([middle]))[0]):
+            inside = middle
+        else:
+            outside = middle
+    return float(inside), rising
+
+
+@rule(
+    "clamp-never-binds",
+    severity="warning",
+    why="A clamp out of reach protects nothing and hides what the range really is.",
+)
+def find_idle_clamps(context: CheckContext) -> Found:
+    """Find clamps that no step can reach, on any of their sides."""
+    reward = context.reward
+    clamped = [(term.name, f"{term.name}.score", term.low, term.high) for term in reward.terms]
+    for name, output, low, high in [*clamped, ("total", UNCLAMPED, reward.low, reward.high)]:
+        if low is None and high is None:
+            continue
+        reach = context.span(output)
+        if (low is not None and reach.least < low) or (high is not None and reach.most > high):
+            continue  # it binds
+        if not reach.exact:
+            reach = context.span(output, tight=True)
+        what = "the total" if name == "total" else repr(name)
+        if (low is not None and reach.low < low) or (high is not None and reach.high > high):
+            if (low is None or reach.least >= low) and (high is None or reach.most <= high):
+                yield context.undecided(name, f"whether the clamp of {what} ever binds")
+            continue
+        if not math.isfinite(reach.low) or not math.isfinite(reach.high):
+            continue
+        witness = [
+            context.model.build_step(row, note, plain=True)
+            for row, note in ((reach.lowest, "the lowest"), (reach.highest, "the highest"))
+            if row is not None
+        ]
+        yield context.finding(
+            name,
+            f"the clamp of {what} to [{_format_end(low, '-inf')}, {_format_end(high, 'inf')}] never binds: it always "
+            f"lies in [{', '.join(format_number(end) for end in reach.ends)}].",
+            "Drop the clamp, or set it where it protects.",
+            witness=witness if len(context.model.program.inputs) <= 8 else (),
+            facts=context.model.facts_about(*context.model.reads[name]),
+        )
+
+
+def _format_end(value: float | None, missing: str) -> str:
+    return missing if value is None else format_number(value)

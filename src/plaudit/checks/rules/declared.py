@@ -1,0 +1,164 @@
+"""Rules about what is declared: fields, knobs and allowances without effect, ranges, facts, constants that changed."""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from plaudit.checks.model import Contradiction, RewardModel, locate_source
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.breakpoints import sample_columns
+from plaudit.checks.solver.question import Impossible, Question, Unknown
+from plaudit.language import nodes as n
+from plaudit.language.source import Source, read_current
+
+ROWS = 400
+"""How many rows are tried before anything is proved."""
+
+
+@rule("unused-field", severity="advice", why="A field that cannot change the total is measured for nothing.")
+def find_unused_fields(context: CheckContext) -> Found:
+    """Find fields that a term reads and that cannot change the total."""
+    model = context.model
+    weighed = {name for term in context.reward.terms if term.weight != 0 for name in model.reads_score[term.name]}
+    by_field: dict[str, set[str]] = {}
+    for name in weighed:
+        by_field.setdefault(model.program.inputs[name].name, set()).add(name)
+    by_field.pop("terminal", None)
+    for field in sorted(by_field):
+        readers = [term.name for term in context.reward.terms if model.reads_score[term.name] & by_field[field]]
+        part = RewardModel(context.reward.only(*readers))
+        if has_effect(part, by_field[field]):
+            continue
+        question = Question()
+        other = {name: f"{name}, otherwise" for name in by_field[field]}
+        this, that = part.add_row(question), part.add_row(question, names=other)
+        match context.solver.find_above(question, question.distance(this["total"], that["total"])):
+            case Unknown(reason):
+                yield context.undecided("total", f"whether {field} can change the total", reason=reason)
+            case Impossible():
+                yield context.finding(
+                    "total",
+                    f"{field!r} is read and cannot change the total.",
+                    "Drop the field, or give its part of the expression a weight.",
+                )
+
+
+def has_effect(model: RewardModel, names: Iterable[str]) -> bool:
+    """Return whether other values of these inputs have changed a total; False proves nothing."""
+    fields = model.program.inputs
+    columns = sample_columns(fields, [model.program], ROWS)
+    others = sample_columns(fields, [model.program], 2 * ROWS)
+    compiled = model.reward.compile("numpy", on_bad="mask")
+    before = compiled(columns).total
+    after = compiled({**columns, **{name: others[name][ROWS:] for name in names}}).total
+    return bool((abs(before - after) > 1e-12).any())
+
+
+@rule("unused-knob", severity="warning", why="A knob that changes nothing will be tuned in vain.")
+def find_unused_knobs(context: CheckContext) -> Found:
+    """Find knobs that no expression uses."""
+    program = context.reward.program
+    used = {node.name for node in program.nodes if isinstance(node, n.Param)}
+    for name in context.reward.params:
+        if name in used:
+            continue
+        term = name.partition(".")[0] if "." in name else "total"
+        yield context.finding(
+            term, f"the knob {name!r} changes nothing: its term does not use it.", "Use it or drop it."
+        )
+
+
+@rule("missing-range", severity="advice", why="Without ranges little can be proved.")
+def find_missing_ranges(context: CheckContext) -> Found:
+    """Find numbers that nobody said how large they can be."""
+    without = {
+        field.name: [
+            end for end in ("low", "high") if getattr(field, end) is None and not (end == "high" and field.infinite)
+        ]
+        for field in context.reward.fields.values()
+        if field.kind == "number" and not field.numbers
+    }
+    open_ended = [f"{name} ({' and '.join(ends)})" for name, ends in without.items() if ends]
+    if open_ended:
+        yield context.finding(
+            "total",
+            f"no range is declared for {', '.join(open_ended)}.",
+            "Declare low= and high=, as far as the world sets them; the proofs get stronger for it.",
+        )
+
+
+@rule("contradictory-facts", severity="warning", why="Facts that are true of no step prove whatever one likes.")
+def find_contradictory_facts(context: CheckContext) -> Found:
+    """Find facts that are true of no step."""
+    match context.find_contradiction():
+        case Unknown(reason):
+            yield context.undecided("total", "whether the facts can all be true", reason=reason)
+        case Contradiction() as found:
+            first = next(fact for fact in context.reward.facts if fact.name in found.facts)
+            yield context.finding(
+                "total",
+                f"{found}: whatever is proved of such steps says nothing.",
+                "Correct the fact, or the range, that is wrong; nothing else is checked before that.",
+                place=locate_source(first.source),
+                facts=(*found.facts, *found.changes),
+            )
+
+
+@rule(
+    "unused-allow",
+    severity="advice",
+    why="A reason for what is no longer there hides the flaw when it comes back.",
+    needs="findings",
+)
+def find_unused_allowances(context: CheckContext) -> Found:
+    """Find an `allow=` of a rule that was decided and found nothing that it allows."""
+    reward = context.reward
+    own = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
+    allowed = own | {("total", code): reason for code, reason in reward.allow.items()}
+    found = {(each.finding.term, each.finding.code) for each in context.suppressed}
+    used = {(term if (term, code) in own else "total", code) for term, code in found}
+    for (term, code), reason in allowed.items():
+        if (term, code) in used or code not in context.decided or code == "unused-allow":
+            continue
+        owner = "the reward" if term == "total" else repr(term)
+        yield context.finding(
+            term,
+            f"{owner} allows {code} ({reason!r}), and there is nothing to allow.",
+            "Take the allow= away: if the flaw comes back, it should be seen.",
+        )
+
+
+@rule(
+    "changed-since-read", severity="warning", why="The function and the reward made of it no longer compute the same."
+)
+def find_changed_constants(context: CheckContext) -> Found:
+    """Find functions whose constants or helpers were given another value after the reward was made."""
+    for term in context.reward.terms:
+        for name, before, after in _find_changes(term.source) if term.source is not None else ():
+            yield context.finding(
+                term.name,
+                f"{name} was {before} when {term.name!r} was read and is {after} now: the function computes something "
+                "else than the reward.",
+                "Make the reward after its constants have their values, or make the constant a knob.",
+            )
+
+
+def _find_changes(source: Source) -> Iterator[tuple[str, str, str]]:
+    for name, before in source.known.items():
+        if not isinstance(name, str):
+            continue
+        with suppress(KeyError):  # a name that is gone changes nothing
+            after = read_current(source.function, name)
+            if after is not before and not (type(after) is type(before) and _is_equal(after, before)):
+                yield name, f"{before!r:.60}", f"{after!r:.60}"
+    for helper in source.helpers.values():
+        yield from _find_changes(helper)
+
+
+def _is_equal(left: Any, right: Any) -> bool:
+    import numpy as np
+
+    if isinstance(left, float) and isinstance(right, float):
+        return left == right or (math.isnan(left) and math.isnan(right))
+    return bool(np.array_equal(left, right)) if isinstance(left, np.ndarray) else bool(left == right)

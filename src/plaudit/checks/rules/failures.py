@@ -1,0 +1,111 @@
+"""Rules about where a reward fails: totals without bound, and rows that cannot be scored."""
+
+import math
+
+from plaudit.checks.finding import SourceLine, Step
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.question import Question, Unknown, Witness, list_inputs
+from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
+from plaudit.language import nodes as n
+from plaudit.language.program import Guard
+
+
+@rule("unbounded", severity="warning", why="One row can outweigh a whole training run.")
+def find_unbounded_totals(context: CheckContext) -> Found:
+    """Find totals that no declared range keeps finite."""
+    model = context.model
+    span = context.span("total")
+    if not span.exact and (math.isinf(span.low) or math.isinf(span.high)):
+        span = context.span("total", tight=True)
+    for end, word, row in ((span.high, "high", span.highest), (-span.low, "low", span.lowest)):
+        if end != math.inf:
+            continue
+        open_ended = sorted(
+            {
+                field.name
+                for name in model.reads["total"]
+                if (field := model.program.inputs[name]).kind == "number" and not field.numbers
+                if field.low is None or (field.high is None and not field.infinite)
+            }
+        )
+        verb = "has" if len(open_ended) == 1 else "have"
+        why = (
+            f"because of {', '.join(open_ended)}, which {verb} no declared range on one side"
+            if open_ended
+            else "though every field has a declared range"
+        )
+        exact = row is not None or bool(open_ended)
+        if not exact:
+            yield context.undecided("total", f"how {word} the total can get")
+            continue
+        yield context.finding(
+            "total",
+            f"the total can get as {word} as you like, {why}.",
+            "Declare low= and high= of the fields, or clamp the term or the total.",
+            severity="advice" if open_ended else "warning",
+            witness=() if row is None else (_build_witness(context, word, row),),
+            facts=model.facts_about(*model.reads["total"]),
+        )
+
+
+def _build_witness(context: CheckContext, word: str, row: NumericRow) -> Step:
+    """Return a step whose total is far out: where the best row overflows, another one."""
+    model = context.model
+    step = model.build_step(_tame_row(row), plain=True)
+    if step.total is None:
+        question = Question()
+        total = model.add_row(question)["total"]
+        asked = total if word == "high" else question.builder.simplify(n.Neg(total))
+        match context.solver.find_above(question, asked, NEAR):
+            case Witness(other):
+                return model.build_step(other, plain=True)
+    return step
+
+
+def _tame_row(row: NumericRow) -> NumericRow:
+    """Return a row in which what has no bound is merely large."""
+    return {
+        name: math.copysign(NEAR, value) if is_unlimited(value) and math.isfinite(value) else value
+        for name, value in row.items()
+    }
+
+
+@rule("not-a-number", severity="warning", why="A row that the declared ranges allow cannot be scored.")
+@rule("may-divide-by-zero", severity="warning", why="A row that the declared ranges allow cannot be scored.")
+def find_unscorable_rows(context: CheckContext) -> Found:
+    """Find rows inside the declared ranges that divide by zero, take the logarithm of 0, and the like."""
+    model = context.model
+    program = model.program
+    reported: set[tuple[str, str]] = set()
+    for guard in program.value_guards:
+        if (guard.where, guard.line) in reported:
+            continue
+        read = list_inputs(program.nodes, guard.node)
+        question = Question()
+        copy = model.add_row(question, scored=False)
+        if isinstance(program.nodes[guard.node], n.IsFinite):  # what grows without bound is `unbounded`
+            open_ends = {name: program.inputs[name] for name in sorted(read) if program.inputs[name].infinite}
+            far = [question.builder.add(n.IsInf(question.input(*each))) for each in open_ends.items()]
+            question.require(question.builder.any(far))
+        code = "may-divide-by-zero" if "zero" in guard.why else "not-a-number"
+        match context.solver.find_example(question, question.negate(copy.at(guard.node))):
+            case Unknown(reason):
+                yield context.undecided(guard.where, f"whether it ever {guard.why}", reason=reason, code=code)
+            case Witness(row):
+                reported.add((guard.where, guard.line))
+                yield context.finding(
+                    guard.where,
+                    f"{guard.where!r} {guard.why} for inputs that the declared ranges allow.",
+                    "Guard the operation with a condition, or tighten the range of the field: low=, high= or a fact.",
+                    witness=[model.build_step(row, "cannot be scored", only=read, plain=True)],
+                    place=_locate_guard(guard, model.locate(guard.where)),
+                    facts=model.facts_about(*read),
+                    code=code,
+                )
+
+
+def _locate_guard(guard: Guard, term: SourceLine | None) -> SourceLine | None:
+    """Return the line that a guard names: 'rewards.py, line 12:  return a / b'."""
+    head, _, text = guard.line.partition(":  ")
+    line = head.rpartition("line ")[2]
+    return SourceLine(term.file, int(line), text) if term is not None and line.isdecimal() else term

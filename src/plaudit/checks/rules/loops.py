@@ -1,0 +1,392 @@
+"""The rule about loops: a lap of states that pays although nothing was gained.
+
+Potential-based terms are left out first: whatever they pay on the way they take back. A lap is looked for among the
+edges of the declared ranges, which finds nearly all there are; z3 then finds the others or proves that there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import RewardModel, find_state_fields, find_tied_inputs, name_step_inputs
+from plaudit.checks.rules.potential import classify_shaping_terms
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.staying import add_standing_step, drop_shaping
+from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try, to_column
+from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
+from plaudit.checks.solver.ranges import (
+    NumericRow,
+    declared_range,
+    decode_value,
+    list_choices,
+    list_plain_values,
+    strip_step_end,
+    value_at_rest,
+)
+from plaudit.errors import DefinitionError
+from plaudit.language import nodes as n
+from plaudit.language.field import Field
+
+if TYPE_CHECKING:
+    import numpy as np  # whoever lists the rules loads no NumPy
+
+LENGTHS = (2, 3)
+"""How many steps a lap has that z3 is asked about."""
+MOST_STATES = 64
+MOST_CHOICES = 32
+MOST_EDGES = 60_000
+LONGEST = 12
+"""How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
+PLAIN = 1e-12
+"""What a lap loses for each field that it moves, so that of equal laps the plainest is shown."""
+LEAST = 1e-9
+"""What a lap must earn to count as more than nothing."""
+
+
+@rule(
+    "loop-that-pays",
+    severity="warning",
+    why="An agent can go round for ever and be paid for it without getting anywhere.",
+)
+def find_paying_loops(context: CheckContext) -> Found:
+    """Find laps whose rewards add up to more than 0, and to more than standing still in any of their states."""
+    if not any(name.startswith("prev.") for name in context.model.program.inputs):
+        return  # what is paid for being somewhere is paid for standing there as well
+    model = drop_shaping(context)
+    if model is None or not any(term in classify_shaping_terms(context) for term in model.terms):
+        return
+    laps = StateGraph(model).laps()
+    for lap in laps:
+        yield _describe_lap(context, model, lap)
+    if not laps:
+        for length in LENGTHS:
+            match _find_lap(context, model, length):
+                case Lap() as lap:
+                    yield _describe_lap(context, model, lap)
+                    return
+                case Unknown(reason):
+                    yield context.undecided("total", f"whether a lap of {length} states pays", reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """A lap that pays: the states in order, what is chosen in each step, and what the steps earn together."""
+
+    states: tuple[NumericRow, ...]
+    chosen: tuple[NumericRow, ...]
+    gain: float
+
+    @property
+    def mean(self) -> float:
+        """What a step of it earns."""
+        return self.gain / len(self.states)
+
+
+def build_row(model: RewardModel, before: NumericRow, after: NumericRow, chosen: NumericRow) -> NumericRow:
+    """Return the row of a step from one state to another, events at rest."""
+    ends = {f"prev.{name}": value for name, value in before.items()}
+    ends |= {f"curr.{name}": value for name, value in after.items()} | dict(after)
+    return {**model.resting_events, **{k: v for k, v in {**ends, **chosen}.items() if k in model.fields}}
+
+
+@dataclass(frozen=True)
+class StateGraph:
+    """Some states of a reward and what a step from each to each other earns at best.
+
+    Fields that only rise or fall stay as they are: a lap does not bring them back, and their price is given apart.
+    """
+
+    model: RewardModel
+
+    @cached_property
+    def states(self) -> list[NumericRow]:
+        """The states that are looked at: every combination of what can be counted, and the edges of numbers."""
+        fields = find_state_fields(self.model)
+        still = {name: value_at_rest(field) for name, field in fields.items()}
+        moving = {name: field for name, field in fields.items() if field.monotone is None}
+        counted = {name: list_choices(field) for name, field in moving.items() if list_choices(field)}
+        found = [still]
+        if math.prod(len(values) for values in counted.values()) <= MOST_STATES:
+            found += [{**still, **dict(zip(counted, values, strict=True))} for values in product(*counted.values())]
+        else:
+            found += [{**still, name: value} for name, values in counted.items() for value in values]
+        limit = min(int((MOST_EDGES / len(self.options)) ** 0.5), 3 * MOST_STATES)
+        numbers = {name: field for name, field in moving.items() if name not in counted}
+        each = max(4, (limit - len(found)) // max(1, len(numbers)))
+        for name, field in numbers.items():
+            found += [
+                {**still, name: value} for value in list_plain_values(field, self._breakpoints.get(name, ()))[:each]
+            ]
+        return list({tuple(state.items()): state for state in found}.values())[: max(limit, 2)]
+
+    @cached_property
+    def _breakpoints(self) -> dict[str, tuple[float, ...]]:
+        breakpoints: dict[str, tuple[float, ...]] = {}
+        for name, at in find_breakpoints(self.model.program).items():
+            plain = strip_step_end(name)
+            breakpoints[plain] = tuple(sorted({*breakpoints.get(plain, ()), *at}))
+        return breakpoints
+
+    @cached_property
+    def options(self) -> list[NumericRow]:
+        """What can be chosen in a step: actions, and what a fact ties to them."""
+        model = self.model
+        action = model.reward.action
+        follow = find_tied_inputs(model, action) if action is not None else set[str]()
+        names = [name for name, field in model.fields.items() if model.role(field) == "action" or name in follow]
+        breakpoints = find_breakpoints(model.program)
+        values = [
+            _thin_out(list_choices(model.fields[name]) or list_numbers_to_try(model.fields[name], breakpoints[name]))
+            for name in names
+        ]
+        rows = [dict(zip(names, each, strict=True)) for each in product(*values)]
+        return rows[:MOST_CHOICES] or [{}]
+
+    @cached_property
+    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the best step from each state to each other earns, and which option that is; -inf where none leads."""
+        import numpy as np
+
+        size = len(self.states)
+        pairs = [(before, after, option) for before in self.states for after in self.states for option in self.options]
+        rows = [build_row(self.model, *pair) for pair in pairs]
+        columns = {name: _build_column(rows, name, field) for name, field in self.model.program.inputs.items()}
+        scores = self._compiled(columns)
+        earned = np.where(scores.ok, scores.total, -np.inf) + np.where(self._allowed(columns), 0.0, -np.inf)
+        table = earned.reshape(size, size, len(self.options))
+        return table.max(axis=2), table.argmax(axis=2)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return self.model.reward.compile("numpy", on_bad="mask", guard="facts")
+
+    def _allowed(self, columns: dict[str, np.ndarray]) -> np.ndarray:
+        """Return which steps change each field as it is declared to change."""
+        import numpy as np
+
+        allowed = np.ones(len(next(iter(columns.values()))), dtype=bool)
+        for before, after in self.model.step_ends():
+            field = self.model.fields[before]
+            if field.step is not None and before in columns and after in columns:
+                allowed &= np.abs(columns[after] - columns[before]) <= field.step
+        return allowed
+
+    def laps(self) -> list[Lap]:
+        """Return the shortest lap that pays and, if it is another, the one that pays most a step.
+
+        None are looked for where a fact reads what a row does not hold.
+        """
+        import numpy as np
+
+        try:
+            weights, chosen = self.weights
+        except DefinitionError:
+            return []
+        size = len(self.states)
+        standing = np.maximum(np.diag(weights), 0.0)
+        spare = weights - standing[:, None]  # a step that pays no more than standing where it began gains nothing
+        spare -= PLAIN * self._changes
+        np.fill_diagonal(spare, -np.inf)
+        best = spare.copy()
+        through: list[np.ndarray] = []
+        found: list[Lap] = []
+        for length in range(2, (size if size <= MOST_STATES else LONGEST) + 1):
+            ways = best[:, :, None] + spare[None, :, :]
+            through.append(ways.argmax(axis=1))
+            best = ways.max(axis=1)
+            start = int(np.diag(best).argmax())
+            if not best[start, start] > LEAST:
+                continue
+            lap = self._lap(start, length, through, weights, chosen, standing)
+            if lap is not None and (not found or lap.mean > found[-1].mean + LEAST):
+                found.append(lap)
+        return found[:1] + ([found[-1]] if len(found) > 1 else [])
+
+    @cached_property
+    def _changes(self) -> np.ndarray:
+        """How many fields a step from each state to each other changes."""
+        import numpy as np
+
+        values = np.array([list(state.values()) for state in self.states])
+        return np.asarray((values[:, None, :] != values[None, :, :]).sum(axis=2), dtype=float)
+
+    def _lap(
+        self,
+        start: int,
+        length: int,
+        through: list[np.ndarray],
+        weights: np.ndarray,
+        chosen: np.ndarray,
+        standing: np.ndarray,
+    ) -> Lap | None:
+        order = [start]
+        for way in reversed(through):
+            order.append(int(way[start, order[-1]]))
+        order = order[::-1]  # the states in the order they are visited, the last one the start again
+        order = [start, *order[:-1]]
+        steps = list(zip(order, [*order[1:], order[0]], strict=True))
+        gain = float(sum(weights[step] for step in steps))
+        if len(set(order)) < length or gain <= LEAST or gain <= length * max(standing[at] for at in order) + LEAST:
+            return None
+        options = tuple(self.options[int(chosen[step])] for step in steps)
+        return Lap(tuple(self.states[at] for at in order), options, gain)
+
+
+def _thin_out(values: tuple[float, ...], most: int = 12) -> tuple[float, ...]:
+    """Return at most so many of the values, the ends among them."""
+    if len(values) <= most:
+        return values
+    kept = {round(at * (len(values) - 1) / (most - 1)) for at in range(most)}
+    return tuple(values[at] for at in sorted(kept))
+
+
+def _build_column(rows: list[NumericRow], name: str, field: Field) -> np.ndarray:
+    import numpy as np
+
+    return to_column(np.array([row.get(name, 0.0) for row in rows]), field)
+
+
+def _find_lap(context: CheckContext, model: RewardModel, length: int) -> Lap | Impossible | Unknown:
+    """Return a lap that the solver found."""
+    question = Question()
+    names = [f"s{at}" for at in range(length)]
+    steps = list(zip(names, [*names[1:], names[0]], strict=True))
+    paid = []
+    for at, (before, after) in enumerate(steps):
+        ends = _hold_monotone(model, name_step_inputs(model, before, after, chosen=f"step {at}"))
+        paid.append(model.add_row(question, names=ends, fixed=model.resting_events)["total"])
+    gain = question.plus(*paid)
+    for at, name in enumerate(names):
+        ends = _hold_monotone(model, name_step_inputs(model, name, name, chosen=f"step {at}"))
+        stand = question.times(length, model.add_row(question, names=ends, fixed=model.resting_events)["total"])
+        question.require(question.compare(gain, n.Gt, stand))
+    match context.solver.find_above(question, gain, LEAST):
+        case Witness(row):
+            lap = _read_lap(model, names, row, length)
+            best = max(_bound_standing(model, state) for state in lap.states)
+            return lap if lap.gain > length * best + LEAST else Unknown(context.solver.explain_unknown())
+        case answer:
+            return answer
+
+
+def _hold_monotone(model: RewardModel, names: dict[str, str]) -> dict[str, str]:
+    """Return the names of a step in which fields that only rise or fall stay as they are."""
+    fixed = {}
+    for name, own in names.items():
+        stays = model.role(model.fields[name]) == "state" and model.fields[name].monotone is not None
+        fixed[name] = own.partition(".")[2] if stays else own
+    return fixed
+
+
+def _read_lap(model: RewardModel, names: list[str], row: NumericRow, length: int) -> Lap:
+    fields = find_state_fields(model)
+    states = tuple({each: row.get(f"{name}.{each}", row.get(each, 0.0)) for each in fields} for name in names)
+    suffixes = [f", step {at}" for at in range(length)]
+    chosen = tuple({k.removesuffix(end): v for k, v in row.items() if k.endswith(end)} for end in suffixes)
+    gain = sum(_score_step(model, *step) for step in zip(states, [*states[1:], states[0]], chosen, strict=True))
+    return Lap(states, chosen, gain)
+
+
+def _score_step(model: RewardModel, before: NumericRow, after: NumericRow, chosen: NumericRow) -> float:
+    scores = model.score(build_row(model, before, after, chosen))
+    return -math.inf if scores is None else float(scores.total)
+
+
+def _bound_standing(model: RewardModel, state: Mapping[str, float]) -> float:
+    """Return the most that standing in a state can pay."""
+    question = Question()
+    asked = add_standing_step(model, question)
+    for name, value in state.items():
+        if f"s.{name}" in question.inputs:
+            field = question.inputs[f"s.{name}"]
+            same = question.compare(question.input(f"s.{name}", field), n.Eq, question.input("", field, value))
+            question.require(same)
+    return maximise(question.program(asked)).bound
+
+
+def _describe_lap(context: CheckContext, model: RewardModel, lap: Lap) -> Finding:
+    states = [*lap.states, lap.states[0]]
+    moved = [name for name in lap.states[0] if len({state[name] for state in lap.states}) > 1]
+    fields = find_state_fields(model)
+    way = " → ".join(" ".join(_format_state_value(fields[name], state[name]) for name in moved) for state in states)
+    steps = list(zip(lap.states, states[1:], lap.chosen, strict=True))
+    prices = dict(_find_prices(model, lap))
+    read = [name for name in model.fields if strip_step_end(name) in {*moved, *prices}]
+    return context.finding(
+        _blame_term(model, steps),
+        f"a lap of {len(lap.states)} steps ({', '.join(moved)}: {way}) earns {format_number(lap.gain)}"
+        f"{_format_prices(prices, fields)}, time after time, and ends where it began.",
+        "Pay the way back what the way there earned (a potential-based difference), pay each state once (a high-water "
+        "mark that the environment keeps), or let a step cost more than it can earn.",
+        witness=(
+            context.model.build_step(build_row(model, before, after, chosen), only=frozenset(read))
+            for before, after, chosen in steps
+        ),
+        facts=model.facts_about(*read),
+    )
+
+
+def _blame_term(model: RewardModel, steps: list[tuple[NumericRow, NumericRow, NumericRow]]) -> str:
+    """Return the term that earns most on a lap."""
+    earned: dict[str, float] = {}
+    for step in steps:
+        scores = model.score(build_row(model, *step))
+        for term, value in scores.values.items() if scores is not None else ():
+            earned[term] = earned.get(term, 0.0) + float(value)
+    return max(earned, key=lambda term: earned[term])
+
+
+def _format_state_value(field: Field, value: float) -> str:
+    known = decode_value(field, value)
+    if isinstance(known, bool):
+        return str(known).lower()
+    return format_number(known) if isinstance(known, float) else str(known)
+
+
+def _find_prices(model: RewardModel, lap: Lap) -> Iterator[tuple[str, float]]:
+    """Yield each field that only rises or falls, with the change in a lap at which it no longer pays."""
+    for name, field in find_state_fields(model).items():
+        if field.monotone is None or f"prev.{name}" not in model.fields:
+            continue
+        room = (
+            declared_range(field).high - lap.states[0][name]
+            if field.monotone == "up"
+            else lap.states[0][name] - declared_range(field).low
+        )
+        if _still_pays(model, lap, name, room):
+            continue  # whatever it costs
+        low, high = 0.0, min(1.0, room)
+        while _still_pays(model, lap, name, high):
+            low, high = high, min(high * 2, room)
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if _still_pays(model, lap, name, middle) else (low, middle)
+        yield name, high
+
+
+def _still_pays(model: RewardModel, lap: Lap, name: str, change: float) -> bool:
+    """Return whether a lap still pays in whose first step a field rises or falls by `change`."""
+    before, after, chosen = lap.states[0], lap.states[1], lap.chosen[0]
+    sign = 1.0 if find_state_fields(model)[name].monotone == "up" else -1.0
+    dearer = _score_step(model, before, {**after, name: before[name] + sign * change}, chosen)
+    return lap.gain - _score_step(model, before, after, chosen) + dearer > LEAST
+
+
+def _format_prices(prices: Mapping[str, float], fields: Mapping[str, Field]) -> str:
+    if not prices:
+        return ""
+    parts = []
+    for name, price in prices.items():
+        unit = fields[name].unit
+        parts.append(
+            f"fewer than {format_number(price)} {unit}" if unit else f"less than {format_number(price)} of {name}"
+        )
+    return f" as long as it costs {' and '.join(parts)}"

@@ -1,0 +1,140 @@
+"""What a rule is, how a function becomes one, and what every rule is given to work with."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, Literal
+
+from plaudit.checks.bounds import Ranges, Span
+from plaudit.checks.finding import Finding, Severity, SourceLine, Step, Suppressed, Undecided
+from plaudit.checks.model import Contradiction, Outcomes, RewardModel, find_contradiction
+from plaudit.checks.solver.question import Unknown
+from plaudit.checks.solver.solver import Solver
+from plaudit.reward.reward import Reward
+
+ROUGH = 40
+"""How many boxes are cut where a rough bound will do."""
+
+Found = Iterator[Finding | Undecided]
+"""What a rule yields: flaws, and questions that stay open."""
+Needs = Literal["reward", "outcomes", "findings"]
+"""What a rule needs to run: the reward alone, whole episodes as well, or what all other rules found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a finding's code stands for; `docs/checks/<code>.md` says more."""
+
+    code: str
+    severity: Severity
+    """What a finding of this rule usually is."""
+    why: str
+    """Why it matters, in a sentence."""
+    find: "Callable[[CheckContext], Found]"
+    """Two rules may share a function; each finding names its rule."""
+    needs: Needs = "reward"
+
+
+_REGISTERED: dict[str, Rule] = {}
+
+_Find = Callable[["CheckContext"], Found]
+
+
+def rule(code: str, *, severity: Severity, why: str, needs: Needs = "reward") -> Callable[[_Find], _Find]:
+    """Make a rule of a function; decorators may be stacked where one function answers for several rules."""
+
+    def register(find: _Find) -> _Find:
+        assert code not in _REGISTERED, f"there are two rules {code!r}"
+        _REGISTERED[code] = Rule(code, severity, why, find, needs)
+        return find
+
+    return register
+
+
+def rules_of(family: ModuleType) -> list[Rule]:
+    """Return the rules that a module defines, in the order of the file."""
+    return [each for each in _REGISTERED.values() if each.find.__module__ == family.__name__]
+
+
+@dataclass(frozen=True)
+class CheckContext:
+    """A reward, and the means to ask about it; what is expensive to know is kept."""
+
+    model: RewardModel
+    solver: Solver
+    rule: Rule | None = None
+    """The rule that is asked, which a finding is of unless it says otherwise."""
+    outcomes: Outcomes = field(default_factory=dict)
+    """Whole episodes, for rules that need outcomes."""
+    decided: frozenset[str] = frozenset()
+    """The rules that ran and left nothing open, for rules that need findings."""
+    suppressed: tuple[Suppressed, ...] = ()
+    """The findings that the reward allows, for rules that need findings."""
+    known: dict[str, Any] = field(default_factory=dict)
+    """What one rule found out and another wants to know."""
+
+    @property
+    def reward(self) -> Reward:
+        """The reward that is checked."""
+        return self.model.reward
+
+    def find(self, rule: Rule) -> Found:
+        """Return what a rule finds."""
+        return rule.find(replace(self, rule=rule))
+
+    def span(self, output: str, *, tight: bool = False) -> Span:
+        """Return the lowest and highest value of an output over every step that can happen.
+
+        Boxes are quick and mostly exact; z3 is asked as well where the bounds must be `tight`.
+        """
+        spans: dict[tuple[str, bool], Span] = self.known.setdefault("spans", {})
+        if (output, tight) not in spans:
+            rough = spans.get((output, False))
+            spans[output, tight] = rough if rough is not None and rough.exact else self._ranges(tight).span(output)
+        return spans[output, tight]
+
+    def _ranges(self, tight: bool) -> Ranges:
+        name = "tight ranges" if tight else "rough ranges"
+        if name not in self.known:
+            solver = self.solver if tight else replace(self.solver, z3=False, boxes=ROUGH)
+            self.known[name] = Ranges(self.model, solver)
+        found: Ranges = self.known[name]
+        return found
+
+    def find_contradiction(self) -> Contradiction | Unknown | None:
+        """Return how the facts contradict one another; None where they do not."""
+        if "contradiction" not in self.known:
+            self.known["contradiction"] = find_contradiction(self.model, self.solver)
+        found: Contradiction | Unknown | None = self.known["contradiction"]
+        return found
+
+    def finding(
+        self,
+        term: str,
+        message: str,
+        advice: str,
+        *,
+        witness: Iterable[Step] = (),
+        severity: Severity | None = None,
+        facts: tuple[str, ...] = (),
+        place: SourceLine | None = None,
+        code: str | None = None,
+    ) -> Finding:
+        """Return a finding of the rule, as grave as the rule says and where the term stands unless told otherwise."""
+        assert self.rule is not None, "a finding is of a rule"
+        return Finding(
+            code=code or self.rule.code,
+            severity=severity or self.rule.severity,
+            term=term,
+            message=message,
+            advice=advice,
+            witness=tuple(witness),
+            place=place or self.model.locate(term),
+            facts=facts,
+        )
+
+    def undecided(self, term: str, what: str = "", *, reason: str = "", code: str | None = None) -> Undecided:
+        """Return that a question was asked and not answered, for a reason or because the solver cannot tell."""
+        assert self.rule is not None, "a question is of a rule"
+        parts = [part for part in (what, reason or self.solver.explain_unknown()) if part]
+        return Undecided(code or self.rule.code, term, ": ".join(parts))

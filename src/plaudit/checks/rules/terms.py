@@ -1,0 +1,116 @@
+"""Rules about what a term can be worth: dead, drowned by another, or of the wrong sign."""
+
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.boxes import is_close
+from plaudit.checks.solver.ranges import is_unlimited
+from plaudit.reward.term import Term
+
+SHARE = 0.01
+"""A term whose largest value is below this share of another's is drowned by it."""
+
+
+@rule("dead-term", severity="warning", why="A term that is the same for every input teaches nothing.")
+def find_dead_terms(context: CheckContext) -> Found:
+    """Find terms that read something and are the same whatever they read."""
+    model = context.model
+    for term in context.reward.terms:
+        if term.weight == 0 or not term.reads:
+            continue  # recorded on purpose, or a plain price per step
+        span = context.span(f"{term.name}.value")
+        if not span.exact and is_close(span.least, span.most):
+            span = context.span(f"{term.name}.value", tight=True)
+        if not is_close(span.low, span.high) or span.lowest is None:
+            if not span.exact and is_close(span.least, span.most):
+                yield context.undecided(term.name, "whether it is ever anything else")
+            continue
+        yield context.finding(
+            term.name,
+            f"{term.name!r} adds {format_number(span.ends[0])} to every reward, whatever {', '.join(term.reads)} "
+            f"{'is' if len(term.reads) == 1 else 'are'}.",
+            "Correct the expression or the declared ranges, or drop the term.",
+            witness=(model.build_step(span.lowest, only=model.reads[term.name] or None, plain=True),),
+            facts=model.facts_about(*model.reads[term.name]),
+        )
+
+
+@rule("dominated-term", severity="advice", why="A term a hundred times smaller than another is drowned by its noise.")
+def find_dominated_terms(context: CheckContext) -> Found:
+    """Find terms whose whole range is below 1 % of another's."""
+    spans = {term.name: context.span(f"{term.name}.value") for term in context.reward.terms}
+    reached = {name: max(abs(span.least), abs(span.most)) for name, span in spans.items()}
+    finite = {name: size for name, size in reached.items() if not is_unlimited(size)}
+    largest = max(finite, key=lambda name: finite[name], default=None)
+    sizes = {name: max(abs(span.low), abs(span.high)) for name, span in spans.items()}
+    drowned = {name: size for name, size in sizes.items() if largest and 0 < size < SHARE * finite[largest]}
+    if largest is None or not drowned:
+        return
+    listed = ", ".join(f"{name} ({format_number(size)})" for name, size in drowned.items())
+    yield context.finding(
+        largest,
+        f"{largest!r} can be {format_number(finite[largest])}, more than a hundred times what these can be at most: "
+        f"{listed}.",
+        f"Raise their weights or lower that of {largest!r}, unless it is paid so rarely that they rule in between.",
+    )
+
+
+@rule(
+    "wrong-sign",
+    severity="warning",
+    why="A penalty that pays, or a bonus that costs, teaches the opposite of what is meant.",
+)
+def find_wrong_signs(context: CheckContext) -> Found:
+    """Find penalties that can pay, and bonuses that only ever cost."""
+    for term in context.reward.terms:
+        if term.weight == 0:
+            continue
+        penalty = term.kind == "penalty" or (term.kind is None and term.weight < 0)
+        if penalty:
+            yield from _find_paying_penalty(context, term)
+        elif term.kind == "bonus":
+            yield from _find_costing_bonus(context, term)
+
+
+def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
+    model, span = context.model, context.span(f"{term.name}.value")
+    if span.high > 0 and span.most <= 0:
+        span = context.span(f"{term.name}.value", tight=True)
+    if span.high <= 0 or is_close(span.high, 0.0):
+        return
+    row = span.highest
+    scores = None if row is None else model.score(row)
+    if row is None or scores is None or not float(scores.values[term.name]) > 0:
+        yield context.undecided(term.name, "whether this penalty can pay")
+        return
+    paid = float(scores.values[term.name])
+    declared = (
+        "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {format_number(term.weight)}"
+    )
+    yield context.finding(
+        term.name,
+        f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",
+        "Turn the sign of the score or of the weight, clamp the score with low=0, or declare the range or fact that "
+        "rules this out.",
+        witness=(
+            model.build_step(row, f"{term.name} adds {format_number(paid)}", only=model.reads[term.name], plain=True),
+        ),
+        facts=model.facts_about(*model.reads[term.name]),
+    )
+
+
+def _find_costing_bonus(context: CheckContext, term: Term) -> Found:
+    model, span = context.model, context.span(f"{term.name}.value")
+    if span.high > 0 or span.low >= 0 or span.lowest is None:
+        return
+    yield context.finding(
+        term.name,
+        f"{term.name!r} is declared a bonus, and it never raises the total: at best it adds "
+        f"{format_number(span.high)}.",
+        "Turn the sign of the score or of the weight.",
+        witness=(
+            model.build_step(
+                span.lowest, f"{term.name} adds {format_number(span.low)}", only=model.reads[term.name], plain=True
+            ),
+        ),
+        facts=model.facts_about(*model.reads[term.name]),
+    )

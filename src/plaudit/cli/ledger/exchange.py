@@ -1,0 +1,71 @@
+"""`plaudit ledger export` and `import`: records as a file, and back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from plaudit.cli.options import drop_unset, query_options
+from plaudit.errors import FileError
+from plaudit.ledger.formatting import format_count
+from plaudit.systems.arguments import explain_unreadable, open_ledger, open_ledger_to_write
+from plaudit.terminal import handle_signals, show_progress
+
+FORMATS = ("jsonl", "parquet")
+
+
+@click.command(epilog="Example: plaudit ledger export rewards.db night-3.parquet --run night-3 --reward roadsense")
+@click.argument("ledger")
+@click.argument("file")
+@query_options
+@click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE becomes, if its ending does not say.")
+@click.option("--force", is_flag=True, help="Replace a FILE that is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def export(ledger: str, file: str, form: str | None, force: bool, as_json: bool, **query: Any) -> None:
+    """Write records of a LEDGER to a FILE, .jsonl or .parquet.
+
+    The FILE appears when it is complete, or not at all. JSON lines hold everything, the rewards' definitions too, and
+    `plaudit ledger import` takes them in. Parquet holds the records of one reward in columns, for analysis.
+    """
+    form = form or Path(file).suffix.lstrip(".")
+    if form not in FORMATS:
+        raise FileError(f"{file} ends in neither .jsonl nor .parquet; say which it is with --format.")
+    if Path(file).is_file() and not force:
+        raise FileError(f"{file} exists already; choose another name, or replace it with --force.")
+    with handle_signals(), open_ledger(ledger) as found, show_progress("exporting") as progress:
+        count = found.export(file, format=form, overwrite=force, progress=progress, **drop_unset(query))
+        name = found.name
+    outcome = {"ledger": name, "file": file, "format": form, "records": count}
+    _print_outcome(f"{format_count(count, 'record')} written to {file}.", outcome, as_json)
+
+
+@click.command("import", epilog="Example: plaudit ledger import rewards.db night-3.jsonl")
+@click.argument("ledger")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def import_(ledger: str, file: str, as_json: bool) -> None:
+    """Take into a LEDGER what `plaudit ledger export` wrote.
+
+    FILE is one of JSON lines; all of it is taken in, or nothing. A LEDGER that is not there is made, and a record that
+    the LEDGER has already is not added again.
+    """
+    try:
+        with open(file, "rb"):
+            pass
+    except OSError as error:
+        raise explain_unreadable(Path(file), error) from None
+    with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
+        count = found.import_file(file, progress=progress)
+        name = found.name
+    text = (
+        f"{format_count(count, 'record')} of {file} added to {name}." if count else f"{name} had all of {file} already."
+    )
+    _print_outcome(text, {"ledger": name, "file": file, "records": count}, as_json)
+
+
+def _print_outcome(text: str, outcome: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(outcome, indent=2))
+    else:
+        click.echo(text, err=True)

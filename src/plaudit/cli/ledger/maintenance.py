@@ -1,0 +1,50 @@
+"""`plaudit ledger backup` and `compact`: the care of a ledger."""
+
+import json
+from pathlib import Path
+
+import click
+
+from plaudit.errors import FileError
+from plaudit.systems.arguments import open_ledger, open_ledger_to_write
+from plaudit.terminal import handle_signals, show_status
+
+
+@click.command(epilog="Example: plaudit ledger backup rewards.db /backups/rewards-2026-11-01.db")
+@click.argument("ledger")
+@click.argument("file")
+@click.option("--force", is_flag=True, help="Replace a FILE that is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def backup(ledger: str, file: str, force: bool, as_json: bool) -> None:
+    """Copy a LEDGER as it is now to a FILE, while others write to it.
+
+    The FILE is a ledger itself, in SQLite whatever the LEDGER is kept in, and appears when it is complete.
+    """
+    if Path(file).is_file() and not force:
+        raise FileError(f"{file} exists already; choose another name, or replace it with --force.")
+    with handle_signals(), open_ledger(ledger) as found, show_status(f"copying to {file}"):
+        found.backup(file, overwrite=force)
+        name = found.name
+    size = Path(file).stat().st_size
+    if as_json:
+        click.echo(json.dumps({"ledger": name, "file": file, "bytes": size}, indent=2))
+    else:
+        click.echo(f"{name} is copied to {file}: {size:,} bytes.", err=True)
+
+
+@click.command(epilog="Example: plaudit ledger compact rewards.db")
+@click.argument("ledger")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def compact(ledger: str, as_json: bool) -> None:
+    """Give back the space that nothing in a LEDGER needs.
+
+    No record is removed or changed. Writers wait until it is done.
+    """
+    with open_ledger_to_write(ledger) as found, show_status("compacting"):
+        name, before = found.name, found.size()
+        found.compact()
+        after = found.size()
+    if as_json:
+        click.echo(json.dumps({"ledger": name, "bytes_before": before, "bytes": after}, indent=2))
+    else:
+        click.echo(f"{name}: {after:,} bytes, {before:,} before.", err=True)

@@ -1,0 +1,120 @@
+"""Options that several commands have: values for knobs, seconds, moments, and which records are meant."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.errors import DefinitionError
+from plaudit.systems.commands import Command, add_options
+
+if TYPE_CHECKING:
+    from plaudit.reward.reward import Reward
+
+KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
+LONGEST_TIMEOUT = 3600.0
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+# -- knobs ------------------------------------------------------------------------------------------------------------
+
+
+def tuning_options(text: str = KNOBS) -> Callable[[Command], Command]:
+    """Return what adds `--set` and `--params`, which `tune` takes as `settings` and `params`."""
+    return lambda command: add_options(
+        command,
+        click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help=text),
+        click.option("--params", metavar="FILE", help="Such values in a TOML file; --set goes over it."),
+    )
+
+
+def tune(reward: "Reward", params: str | None, settings: Sequence[str]) -> "Reward":
+    """Return `reward` with the values of a TOML file, then with those of `settings`."""
+    if params is not None:
+        reward = reward.with_file(params)
+    return reward.with_params(dict(map(parse_setting, settings)))
+
+
+def parse_setting(setting: str) -> tuple[str, float | bool]:
+    """Return the name and the value of `--set`.
+
+    >>> parse_setting("comfort.weight=2"), parse_setting("strict = true")
+    (('comfort.weight', 2.0), ('strict', True))
+    """
+    name, equals, value = (part.strip() for part in setting.partition("="))
+    if not equals or not name:
+        raise DefinitionError(f"--set {setting}: write the name of a knob and its value, as in comfort.weight=2.")
+    if value in ("true", "false"):
+        return name, value == "true"
+    try:
+        return name, float(value)
+    except ValueError:
+        raise DefinitionError(f"--set {setting}: {value!r} is neither a number nor true or false.") from None
+
+
+# -- time -------------------------------------------------------------------------------------------------------------
+
+
+def check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
+    """Refuse a time that is not above 0, or longer than an hour."""
+    if not 0 < seconds <= LONGEST_TIMEOUT:
+        raise click.BadParameter(f"{seconds:g} is not in the range 0 < SECONDS <= {LONGEST_TIMEOUT:g}.")
+    return seconds
+
+
+def convert_moment(ctx: click.Context, option: click.Parameter, given: str | None) -> datetime | None:
+    """Return the moment that an option's text means."""
+    if given is None:
+        return None
+    try:
+        return parse_moment(given, datetime.now(UTC))
+    except (ValueError, OverflowError, OSError):
+        raise click.BadParameter(
+            f"{given!r} is no moment. Write 2026-11-01, 2026-11-01T12:00 (local time), 2026-11-01T12:00Z, or how long "
+            "ago: 90s, 30m, 12h, 7d, 2w."
+        ) from None
+
+
+def parse_moment(text: str, now: datetime) -> datetime:
+    """Return the moment that `text` means, a date or how long ago; without a zone it is local time.
+
+    >>> noon = datetime(2026, 11, 8, 12, tzinfo=UTC)
+    >>> parse_moment("7d", noon).isoformat(), parse_moment("2026-11-01T12:00Z", noon).isoformat()
+    ('2026-11-01T12:00:00+00:00', '2026-11-01T12:00:00+00:00')
+    """
+    if ago := re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip(), re.ASCII):
+        return now - timedelta(**{_UNITS[ago[2]]: float(ago[1])})
+    return datetime.fromisoformat(text.strip()).astimezone(UTC)
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+_QUERY = (
+    click.option("--reward", metavar="NAME", help="Of this reward, such as roadsense."),
+    click.option("--version", metavar="LABEL", help="Of this version of a reward."),
+    click.option("--run", metavar="TEXT", help="Of this run (or mission)."),
+    click.option("--episode", metavar="TEXT", help="Of this episode."),
+    click.option("--step", metavar="NUMBER", type=int, help="Of this step."),
+    click.option("--phase", metavar="TEXT", help="Of this phase."),
+    click.option("--decision-class", metavar="TEXT", help="Of this class of decision."),
+    click.option("--actor", metavar="TEXT", help="Of this actor."),
+    click.option("--key", metavar="TEXT", help="The one with this key."),
+    click.option(
+        "--since", metavar="WHEN", callback=convert_moment, help="At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h."
+    ),
+    click.option("--until", metavar="WHEN", callback=convert_moment, help="Before such a moment."),
+    click.option("--after", metavar="NUMBER", type=int, help="With higher numbers than this record's."),
+    click.option("--job", metavar="NUMBER", type=int, help="Of this re-scoring; without it, only what was recorded."),
+)
+
+
+def query_options(command: Command) -> Command:
+    """Add every option that says which records are meant."""
+    return add_options(command, *_QUERY)
+
+
+def drop_unset(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as `Ledger.history` takes them."""
+    return {name: value for name, value in options.items() if value is not None}

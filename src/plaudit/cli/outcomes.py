@@ -1,0 +1,73 @@
+"""Outcomes from a file: whole episodes by name, worst first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from plaudit.errors import FileError
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import explain_unreadable
+
+Row = dict[str, Any]
+Episodes = dict[str, list[Row]]
+_RECORDS = ("prev", "curr")
+_INFINITIES = {text: float(text) for text in ("inf", "-inf", "Infinity", "-Infinity")}
+
+
+def read_outcomes(path: Path) -> Episodes:
+    """Return the episodes of a JSON file in their order; FileError where it holds anything else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_refuse_doubles)
+    except FileError as error:
+        raise FileError(f"{path}: {error}") from None
+    except OSError as error:
+        raise explain_unreadable(path, error) from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path} is not JSON: {error}") from None
+    if not isinstance(found, dict) or not found:
+        raise FileError(f"{path}: outcomes are a JSON object from a name to a list of rows, worst first.")
+    for name, rows in found.items():
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+            raise FileError(f"{path}: the outcome {name!r} must be a list of rows, each a JSON object.")
+    return found
+
+
+def _refuse_doubles(pairs: Sequence[tuple[str, Any]]) -> Row:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise FileError(f"{double!r} is given twice.")
+    return found
+
+
+def arrange_outcomes(outcomes: Episodes, reward: Reward) -> Episodes:
+    """Return the rows as `reward.score` takes them: `prev` and `curr` as records, "inf" as a number.
+
+    >>> from plaudit.systems import load
+    >>> arrange_outcomes({"lost": [{"distance": "inf", "action": 0}]}, load("roadsense"))
+    {'lost': [{'distance': inf, 'action': 0}]}
+    """
+    return {name: [_arrange_row(row, reward) for row in rows] for name, rows in outcomes.items()}
+
+
+def _arrange_row(row: Row, reward: Reward) -> Row:
+    nested: Row = {}
+    for key, value in row.items():
+        record, dot, name = key.partition(".")
+        if dot and record in _RECORDS:
+            nested.setdefault(record, {})[name] = _convert_number(value, name, reward)
+        elif key in _RECORDS and isinstance(value, Mapping):
+            nested.setdefault(key, {}).update({part: _convert_number(of, part, reward) for part, of in value.items()})
+        else:
+            nested[key] = _convert_number(value, key, reward)
+    return nested
+
+
+def _convert_number(value: Any, name: str, reward: Reward) -> Any:
+    if isinstance(value, list):
+        return [_convert_number(entry, name, reward) for entry in value]
+    field = reward.fields.get(name)
+    infinite = isinstance(value, str) and field is not None and field.kind == "number"
+    return _INFINITIES.get(value, value) if infinite else value

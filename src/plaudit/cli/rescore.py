@@ -1,0 +1,200 @@
+"""`plaudit rescore`: another reward for every row of a data set, or for every record of a ledger."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
+from plaudit.errors import DefinitionError
+from plaudit.ledger.formatting import format_count
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
+from plaudit.terminal import SOME_BAD, escape_controls, handle_signals, show_progress, show_status
+
+if TYPE_CHECKING:
+    from plaudit.ledger.dataset import FileRescoring
+
+_EXAMPLE = "Example: plaudit rescore steps.parquet roadsense@R8 --against roadsense --out steps.R8.parquet"
+_LEDGER_ONLY = ("reward", "version", "run", "phase", "since", "until")
+_FILES_ONLY = ("out", "against", "keep", "columns", "on_bad", "decision", "scores", "prefix", "force")
+_SQLITE = b"SQLite format 3\0"
+
+
+@click.command(epilog=_EXAMPLE)
+@click.argument("source")
+@click.argument("new", metavar="REWARD")
+@click.option(
+    "-o", "--out", metavar="FILE", help="What is written; rows.rescored.parquet beside rows.parquet if not given."
+)
+@click.option("--against", metavar="REWARD", help="Tell what changed, against a reward or a column of old totals.")
+@click.option("--engine", type=click.Choice(["local", "ray", "spark"]), default="local", help="What runs it.")
+@click.option("--keep", metavar="COLUMN", multiple=True, help="Keep only this column of the rows; can be repeated.")
+@click.option(
+    "--column", "columns", metavar="INPUT=COLUMN", multiple=True, help="Where an input lies; can be repeated."
+)
+@click.option("--scores", is_flag=True, help="Write each term's score too, before clamps and weights.")
+@click.option("--prefix", metavar="TEXT", help="Begin the names of the new columns with it.")
+@click.option("--on-bad", type=click.Choice(["mask", "raise"]), help="Write NULL for a bad row, or stop at it.")
+@click.option("--decision-class", metavar="NAME", help="The column of decision classes; of a ledger, one of them.")
+@click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
+@tuning_options("Another value for a knob; can be repeated.")
+@click.option("--reward", metavar="NAME", help="Of a ledger: records of this reward.")
+@click.option("--version", metavar="LABEL", help="Of a ledger: records of this version.")
+@click.option("--run", metavar="TEXT", help="Of a ledger: records of this run (or mission).")
+@click.option("--phase", metavar="TEXT", help="Of a ledger: records of this phase.")
+@click.option("--since", metavar="WHEN", callback=convert_moment, help="Of a ledger: at or after 2026-11-01, 7d, 12h.")
+@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of a ledger: before such a moment.")
+@click.option("--force", is_flag=True, help="Write over an output that exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def rescore(
+    source: str,
+    new: str,
+    engine: str,
+    settings: tuple[str, ...],
+    params: str | None,
+    decision_class: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Apply a REWARD to every row of SOURCE, a data set or a ledger, and tell what changes.
+
+    A data set is a .parquet, .csv or .jsonl file of any size, or a folder of .parquet parts. The rows are written
+    with the columns they have, `total`, each term's value as `<term>.value`, and `ok`; a row that cannot be scored
+    has `ok` false and NULL for the rest. The output appears when it is complete, or not at all. A folder that was
+    stopped goes on with the parts that lack.
+
+    A ledger is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The new scores are new
+    records beside the old ones; a re-scoring that was stopped goes on where it was.
+
+    The exit code is 0 if every row was scored, 1 if some could not be, 2 if nothing was done.
+    """
+    if not set(source) & set("*?["):  # the parts of a data set may be named by a pattern
+        check_exists(source)
+    ledger = is_ledger(source)
+    for name in _FILES_ONLY if ledger else _LEDGER_ONLY:
+        if options[name]:
+            what = "a data set, and this is a ledger" if ledger else "a ledger, and this is a data set"
+            flag = {"columns": "column"}.get(name, name).replace("_", "-")
+            raise click.UsageError(f"--{flag} is for {what}.")
+    if ledger and engine != "local":
+        raise click.UsageError("--engine is for data sets; a ledger is re-scored where it is.")
+    found = tune(find_reward(new), params, settings)
+    if ledger:
+        query = {name: options[name] for name in _LEDGER_ONLY} | {"decision_class": decision_class}
+        rescore_ledger(source, found, drop_unset(query), as_json)
+    else:
+        chosen = {name: options[name] for name in _FILES_ONLY} | {"decision_class": decision_class}
+        rescore_dataset(source, found, engine, chosen, as_json)
+
+
+def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[str, Any], as_json: bool) -> None:
+    """Re-score a data set, and print what came of it."""
+    for name in ("against", "decision_class", "decision") if engine != "local" else ():
+        if options[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs the local engine; {engine} only writes.")
+    if (options["decision_class"] or options["decision"]) and not options["against"]:
+        raise click.UsageError("--decision-class and --decision tell what flips --against something; name that too.")
+    output = options["out"] or _name_output(source)
+    common: dict[str, Any] = {
+        "keep": options["keep"] or None,
+        "columns": _parse_columns(options["columns"]),
+        "on_bad": options["on_bad"] or "mask",
+        "scores": options["scores"],
+        "prefix": options["prefix"] or "",
+        "overwrite": options["force"],
+    }
+    with handle_signals():
+        done = (
+            _rescore_locally(source, reward, output, options, common)
+            if engine == "local"
+            else _rescore_on_engine(engine, source, reward, output, common)
+        )
+    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else escape_controls(str(done)))
+    if done.bad or done.unreadable:
+        raise click.exceptions.Exit(SOME_BAD)
+
+
+def _rescore_locally(
+    source: str, reward: Reward, output: str, options: Mapping[str, Any], common: Mapping[str, Any]
+) -> "FileRescoring":
+    from plaudit.ledger.dataset import rescore_file  # which needs PyArrow
+
+    against = _find_old(options["against"])
+    with show_progress(Path(source).name) as progress:
+        return rescore_file(
+            reward,
+            source,
+            output,
+            against=against,
+            decision_class=options["decision_class"],
+            decision=options["decision"],
+            progress=progress,
+            **common,
+        )
+
+
+def _rescore_on_engine(
+    engine: str, source: str, reward: Reward, output: str, common: Mapping[str, Any]
+) -> "FileRescoring":
+    with show_status(f"{engine} is at work"):
+        if engine == "ray":
+            from plaudit.adapters.ray import rescore_with_ray
+
+            return rescore_with_ray(reward, source, output, **common)
+        from plaudit.adapters.spark import rescore_with_spark
+
+        return rescore_with_spark(reward, source, output, **common)
+
+
+def _find_old(text: str | None) -> Reward | str | None:
+    """Return the reward that `text` names, or the column."""
+    if text is None or not (is_system(text.partition("@")[0]) or ":" in text or text.endswith(".json")):
+        return text
+    return find_reward(text)
+
+
+def _parse_columns(given: Sequence[str]) -> dict[str, str]:
+    """Return where inputs lie, from texts like `distance=gap_m`."""
+    pairs = [text.partition("=") for text in given]
+    for text, (name, _, column) in zip(given, pairs, strict=True):
+        if not name or not column:
+            raise DefinitionError(f"--column {text}: write an input and the column it lies in, as in distance=gap_m.")
+    return {name.strip(): column.strip() for name, _, column in pairs}
+
+
+def _name_output(source: str) -> str:
+    """Return the name of the output that nobody named.
+
+    >>> _name_output("runs/rows.parquet"), _name_output("runs/")
+    ('runs/rows.rescored.parquet', 'runs.rescored')
+    """
+    path = Path(source)
+    return str(path.with_name(f"{path.stem}.rescored{path.suffix}"))
+
+
+def is_ledger(source: str) -> bool:
+    """Return whether an argument names a ledger: a server, or a file of SQLite."""
+    if not is_file_name(source):
+        return True
+    try:
+        with open(source, "rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # a folder, or nothing: whoever opens it says so
+        return False
+
+
+def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_json: bool) -> None:
+    """Re-score records; first say which lack an input, then what changed."""
+    with handle_signals(), open_ledger_to_write(source) as ledger:
+        planned = ledger.plan_rescore(reward, **query)
+        for lacking in planned.lacking:
+            click.echo(escape_controls(f"{lacking}; they are left out."), err=True)
+        click.echo(f"{format_count(planned.records, 'record')} to score.", err=True)
+        with show_progress("re-scoring") as progress:
+            done = ledger.rescore(reward, progress=progress, **query)
+    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else escape_controls(str(done)))
+    if done.lacking or done.refused:
+        raise click.exceptions.Exit(SOME_BAD)

@@ -1,0 +1,166 @@
+"""`plaudit score`: a reward for every row of a file."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from plaudit.cli.options import tune, tuning_options
+from plaudit.cli.row_reader import RowLayout
+from plaudit.cli.scoring import BadRows, Progress, score_lines
+from plaudit.cli.streams import STANDARD, SUFFIXES, Format, Output, Source, find_format
+from plaudit.errors import FileError
+from plaudit.ledger.formatting import format_count
+from plaudit.systems.arguments import find_reward
+from plaudit.terminal import SOME_BAD, Screen, handle_signals
+
+_EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
+
+
+@click.command(epilog=_EXAMPLE)
+@click.argument("reward")
+@click.option("-i", "--input", "source", metavar="FILE", required=True, help="Rows, .jsonl or .csv; - is stdin.")
+@click.option("-o", "--output", metavar="FILE", required=True, help="Scores, .jsonl or .csv; - is stdout.")
+@click.option("--bad", metavar="FILE", help="Bad rows, .jsonl; OUTPUT.bad.jsonl unless given.")
+@click.option(
+    "--format",
+    "chosen",
+    type=click.Choice(["jsonl", "csv"]),
+    help="What - holds, and files with other endings; jsonl unless given.",
+)
+@tuning_options()
+@click.option("--ignore-extra", is_flag=True, help="Leave out columns that the reward does not read.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def score(
+    reward: str,
+    source: str,
+    output: str,
+    bad: str | None,
+    chosen: Format | None,
+    settings: Sequence[str],
+    params: str | None,
+    ignore_extra: bool,
+    as_json: bool,
+) -> None:
+    """Score every row of a file with a REWARD.
+
+    A row is one line. Its columns, or the keys of its JSON object, are the inputs that `plaudit show` lists:
+    distance, prev.tokens_used, torque[0]. JSON may nest them: {"prev": {"tokens_used": 1}}. An empty cell is an
+    absent value.
+
+    Scores come with the number of their `line`, the `total` and each term's value; JSON keeps those under
+    `values`, and what the terms gave before clamps and weights under `scores`.
+
+    A row that cannot be scored is shown with its line number and kept with its error in OUTPUT.bad.jsonl. The exit
+    code is 0 if every row was scored, 1 if some are bad, 2 if nothing could be done. The output appears when it
+    is complete, or not at all.
+    """
+    if as_json and output == STANDARD:
+        raise click.UsageError("--json and --output - both print to standard output; choose one.")
+    job = ScoreJob(source, find_format(source, chosen), output, find_format(output, chosen), bad)
+    found = tune(find_reward(reward), params, settings)
+    done = score_file(job, RowLayout(found, ignore_extra=ignore_extra))
+    if as_json:
+        identity = {"reward": found.name, "version": found.version, "fingerprint": found.fingerprint}
+        files = {"input": source, "output": output, "bad_rows": done.kept}
+        click.echo(json.dumps({**identity, **files, "scored": done.scored, "bad": done.bad}, indent=2))
+    else:
+        click.echo(_format_outcome(f"{found.name}@{found.version}", done.scored, done.bad, done.kept), err=True)
+    if done.bad:
+        raise click.exceptions.Exit(SOME_BAD)
+
+
+def _format_outcome(reward: str, scored: int, bad: int, kept: str | None) -> str:
+    """Return the outcome in a line.
+
+    >>> _format_outcome("roadsense@R0", 1, 1200, "scores.bad.jsonl")
+    '1 row scored with roadsense@R0. 1,200 bad rows are kept in scores.bad.jsonl.'
+    """
+    text = f"{format_count(scored, 'row')} scored with {reward}."
+    if not bad:
+        return text
+    return (
+        f"{text} {format_count(bad, 'bad row')} {'is' if bad == 1 else 'are'} {f'kept in {kept}' if kept else 'above'}."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreJob:
+    """Where rows come from, where scores and bad rows go, and how they are written."""
+
+    source: str
+    rows: Format
+    output: str
+    scores: Format
+    bad: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many rows were scored, how many were bad, and the file that keeps those."""
+
+    scored: int
+    bad: int
+    kept: str | None
+
+
+def score_file(job: ScoreJob, layout: RowLayout) -> Outcome:
+    """Score every row; on any failure an output that was there before stays as it was."""
+    with handle_signals(), ExitStack() as stack:
+        source = stack.enter_context(Source(job.source))
+        output = stack.enter_context(Output(job.output))
+        aside = job.bad or (_name_bad_rows(job.output) if output.target else None)
+        kept = stack.enter_context(Output(aside)) if aside else None
+        _refuse_overlap(source, output, kept)
+        with _show_bytes(source) as (show, progress):
+            # Without a file of their own bad rows go to stderr, every one of them.
+            bad = BadRows(kept.file, show) if kept else BadRows(sys.stderr, show, shown=0)
+            scored = score_lines(layout, source, job.rows, output.file, job.scores, bad, progress)
+        if kept and (job.bad or bad.count):
+            kept.commit()
+        output.commit()
+    if aside and not job.bad and not bad.count:
+        _remove_old_bad_rows(Path(aside))  # of an earlier run, whose scores have just been replaced
+    return Outcome(scored, bad.count, aside if bad.count else None)
+
+
+def _remove_old_bad_rows(path: Path) -> None:
+    """Remove the bad rows of an earlier run; a file that somebody else wrote stays."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            ours = file.readline(64).startswith('{"line": ')
+    except (OSError, UnicodeDecodeError):
+        return
+    if ours:
+        path.unlink(missing_ok=True)
+
+
+def _name_bad_rows(output: str) -> str:
+    """Return the name for bad rows: `scores.bad.jsonl` beside `scores.csv`."""
+    path = Path(output)
+    stem = path.stem if path.suffix.lower() in SUFFIXES else path.name
+    return str(path.with_name(f"{stem}.bad.jsonl"))
+
+
+def _refuse_overlap(source: Source, output: Output, kept: Output | None) -> None:
+    for written in (output, kept):
+        if written is not None and written.replaces(source.status):
+            raise FileError(f"{written.name} is the file that the rows come from; write to another one.")
+    if kept is not None and kept.target is not None and kept.target == output.target:
+        raise FileError(f"{kept.name} cannot hold both the scores and the bad rows; name another file with --bad.")
+
+
+@contextmanager
+def _show_bytes(source: Source) -> Iterator[tuple[Callable[[str], None], Progress]]:
+    """Yield how to show a message and how to move the progress bar, which only a terminal has."""
+    if not sys.stderr.isatty():
+        yield lambda text: click.echo(text, err=True), lambda done: None
+        return
+    screen, name = Screen(stderr=True), os.path.basename(source.name)
+    with screen.show_bars(as_bytes=True) as bars:
+        yield lambda text: screen.print(text, soft_wrap=True), lambda done: bars.update(name, done, source.size)

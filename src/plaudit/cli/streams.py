@@ -1,0 +1,131 @@
+"""What rows are read from and scores are written to: files, standard input and output, pipes."""
+
+import contextlib
+import io
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import IO, BinaryIO, Literal, Self, TextIO
+
+from plaudit.atomic import AtomicFile
+from plaudit.errors import DefinitionError, FileError
+from plaudit.systems.arguments import explain_unreadable
+
+Format = Literal["jsonl", "csv"]
+STANDARD = "-"
+SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
+
+
+def find_format(path: str, chosen: Format | None) -> Format:
+    """Return how a file is written: by its ending, or as `chosen` where that does not say.
+
+    >>> find_format("rows.csv", None), find_format("-", None), find_format("rows.log", "csv")
+    ('csv', 'jsonl', 'csv')
+    """
+    found = chosen if path == STANDARD else SUFFIXES.get(Path(path).suffix.lower(), chosen)
+    if found is None and path != STANDARD:
+        raise DefinitionError(f"{path} ends in neither .jsonl nor .csv; say which it is with --format.")
+    return found or "jsonl"
+
+
+class Source:
+    """A file of rows, or standard input; `size` is None where nobody knows it."""
+
+    def __init__(self, path: str) -> None:
+        """Open the file at `path`."""
+        self.name = "standard input" if path == STANDARD else path
+        self.file: BinaryIO = sys.stdin.buffer if path == STANDARD else _open_source(path)
+        self.status = _read_status(self.file)
+        self.size = self.status.st_size if self.status and stat.S_ISREG(self.status.st_mode) else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.file is not sys.stdin.buffer:
+            self.file.close()
+
+
+def _open_source(path: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise explain_unreadable(Path(path), error) from None
+
+
+def _read_status(file: IO[str] | IO[bytes]) -> os.stat_result | None:
+    try:
+        return os.fstat(file.fileno())
+    except OSError:  # no real file, as under a test runner
+        return None
+
+
+class Output:
+    """Where a command writes: a draft of a file, or a stream that has no name to be put under.
+
+    Standard output, a pipe and a device are written to as they are.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Open what `path` names."""
+        self.name = "standard output" if path == STANDARD else path
+        self._draft = AtomicFile(path) if path != STANDARD and _is_file_or_new(path) else None
+        self.file: TextIO = self._draft.file if self._draft else _open_stream(path)
+
+    @property
+    def target(self) -> Path | None:
+        """The file that this becomes; None for a stream."""
+        return self._draft.target if self._draft else None
+
+    def replaces(self, status: os.stat_result | None) -> bool:
+        """Return whether this will overwrite the file that has this status."""
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return False
+        if self.target is not None:
+            return self.target.exists() and os.path.samestat(self.target.stat(), status)
+        mine = _read_status(self.file)
+        return mine is not None and os.path.samestat(mine, status)
+
+    def commit(self) -> None:
+        """Finish writing and, where it becomes a file, put it under its name."""
+        if self._draft is not None:
+            self._draft.commit()
+            return
+        try:
+            self.file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise FileError(f"{self.name} cannot be written: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._draft is not None:
+            self._draft.discard()
+        elif self.file is not sys.stdout:
+            with contextlib.suppress(OSError):  # what does not fit any more was to be thrown away
+                self.file.close()
+
+
+def _is_file_or_new(path: str) -> bool:
+    target = Path(path)
+    return target.is_file() or target.is_dir() or not target.exists()
+
+
+def _open_stream(path: str) -> TextIO:
+    if path == STANDARD:
+        return _prepare_standard_output()
+    try:
+        return Path(path).open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _prepare_standard_output() -> TextIO:
+    """Return standard output, set to UTF-8 and plain line ends whatever the terminal's encoding."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    return sys.stdout

@@ -1,0 +1,110 @@
+"""Records as Arrow batches: a column for each part of the context, each input and each output."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from plaudit.errors import MissingExtra
+from plaudit.ledger.context import Scope
+from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.record import Page
+from plaudit.ledger.storage.codec import RecordLayout, decode_column
+
+try:
+    import pyarrow as pa
+except ImportError as error:
+    raise MissingExtra("Arrow and Parquet need pyarrow. Install it: pip install 'plaudit[data]'") from error
+
+LABEL = b"plaudit.reward"
+"""Under which metadata a schema says whose records they are."""
+
+_CONTEXT = {
+    "record.id": pa.int64(),
+    "record.at": pa.timestamp("us", tz="UTC"),
+    "record.key": pa.string(),
+    "record.run": pa.string(),
+    "record.episode": pa.string(),
+    "record.step": pa.int64(),
+    "record.phase": pa.string(),
+    "record.decision_class": pa.string(),
+    "record.actor": pa.string(),
+    "record.context": pa.string(),
+    "record.origin": pa.int64(),
+}
+
+
+def build_schema(layout: RecordLayout) -> pa.Schema:
+    """Return the columns of a reward's records; context under `record.`, scores under `reward.`, inputs as they are."""
+    kinds = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.dictionary(pa.int32(), pa.string())}
+    inputs = {name: kinds[field.kind] for name, field in layout.scored.program.inputs.items()}
+    outputs = {f"reward.{name}": pa.float64() for name in list_outputs(layout)}
+    label = f"{layout.reward.name}@{layout.reward.version} {layout.part}"
+    about = {LABEL: label.encode(), b"plaudit.spec": layout.reward.to_json().encode()}
+    return pa.schema([*_CONTEXT.items(), *inputs.items(), *outputs.items()], metadata=about)
+
+
+def list_outputs(layout: RecordLayout) -> list[str]:
+    """Return the names of a reward's outputs as they are stored."""
+    return ["total", *(f"{term.name}.{part}" for term in layout.scored.terms for part in ("score", "value"))]
+
+
+def build_batches(pages: Iterable[Page], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield pages as batches of about `rows` records of one reward each."""
+    waiting: list[Page] = []
+    count = 0
+    for page in pages:
+        if waiting and (page.layout is not waiting[0].layout or count >= rows):
+            yield _build_batch(waiting)
+            waiting, count = [], 0
+        waiting.append(page)
+        count += len(page.positions())
+    if waiting:
+        yield _build_batch(waiting)
+
+
+def _build_batch(pages: list[Page]) -> pa.RecordBatch:
+    layout = pages[0].layout
+    wanted = build_schema(layout)
+    columns: dict[str, Any] = {name: [] for name in _CONTEXT}
+    for page in pages:
+        _extend_columns(columns, page)
+    arrays = [pa.array(columns[name], kind) for name, kind in _CONTEXT.items()]
+    inputs = np.concatenate([page.inputs[page.positions()] for page in pages])
+    outputs = np.concatenate([page.outputs[page.positions()] for page in pages])
+    for at, field in enumerate(layout.scored.program.inputs.values()):
+        column = inputs[:, at]
+        if field.kind == "category":
+            arrays.append(pa.DictionaryArray.from_arrays(column.astype(np.int32), pa.array(field.labels)))
+        else:
+            arrays.append(pa.array(column != 0 if field.kind == "flag" else np.ascontiguousarray(column)))
+    arrays += [pa.array(np.ascontiguousarray(outputs[:, at])) for at in range(layout.breadth)]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _extend_columns(columns: dict[str, list[Any]], page: Page) -> None:
+    row, at = page.row, page.positions().tolist()
+
+    def chosen(column: str | None) -> list[Any]:
+        found = list(decode_column(column, row.records))
+        return [found[position] for position in at]
+
+    columns["record.id"] += [row.first + position for position in at]
+    columns["record.at"] += [row.earliest + (time or 0) for time in chosen(row.times)]
+    columns["record.key"] += chosen(row.keys)
+    columns["record.episode"] += chosen(row.episodes)
+    columns["record.step"] += chosen(row.steps)
+    columns["record.context"] += [
+        None if each is None else encode_compact(each, "context") for each in chosen(row.contexts)
+    ]
+    for name in Scope._fields:
+        columns[f"record.{name}"] += [getattr(row, name)] * len(at)
+    picked = chosen(row.picked) if row.picked is not None else at
+    columns["record.origin"] += [None if row.origin is None else row.origin + position for position in picked]
+
+
+def open_parquet(file: Any, columns: pa.Schema) -> Any:
+    """Return a writer of Parquet into an open file."""
+    from pyarrow import parquet
+
+    return parquet.ParquetWriter(file, columns, compression="zstd")

@@ -1,0 +1,113 @@
+"""Where a ledger is kept: what a ledger asks of SQLite and PostgreSQL alike."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql import ClauseElement
+
+from plaudit.errors import LedgerBusy, LedgerError
+
+
+class WriteConflict(LedgerError):
+    """Another writer wrote the same row first; look again."""
+
+
+class ConnectionLost(LedgerBusy):
+    """The server went away; whether the last write is in the ledger has to be asked."""
+
+
+class Backend(ABC):
+    """A database that holds a ledger; writing goes through one connection, reading through a pool."""
+
+    name: str
+    """What errors call it: a path, or an address without its password."""
+    read_only: bool
+    closed: bool = False
+    engine: Engine
+    """Connections to read with."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Open one view of the ledger, which later writes do not change."""
+        self.check_open()
+        with self.translate_errors(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @abstractmethod
+    def migration(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that may change the tables, alone."""
+
+    @abstractmethod
+    def transaction(self, *, single: bool = False) -> AbstractContextManager[Any]:
+        """Open a transaction to write: a cursor of the driver's. What it wrote is durable when the block ends.
+
+        With `single`, one statement is written, which is a transaction by itself.
+        """
+
+    @abstractmethod
+    def translate_errors(self) -> AbstractContextManager[None]:
+        """Turn what the driver raises into our errors."""
+
+    @abstractmethod
+    def reserve(self, cursor: Any, count: int) -> int:
+        """Return the first of `count` numbers in a row that no record has."""
+
+    @abstractmethod
+    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+        """Return whether a write whose acknowledgement was lost is in the ledger."""
+
+    @abstractmethod
+    def compact(self) -> None:
+        """Give space back that nothing needs."""
+
+    def find_damage(self) -> list[str]:
+        """Return what the database itself finds wrong with its file."""
+        return []
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return how many bytes the ledger takes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every connection."""
+
+    def abandon(self) -> None:  # noqa: B027  # most backends need nothing
+        """Let go of a write that was interrupted at some point nobody knows."""
+
+    @abstractmethod
+    def drop_connections(self) -> None:
+        """Let go of the connections that a forked process inherited, without disturbing the parent's."""
+
+    def render(self, statement: ClauseElement) -> str:
+        """Return a statement as the driver takes it, with parameters by position."""
+        return _compile(statement, self.dialect)
+
+    @property
+    @abstractmethod
+    def dialect(self) -> Dialect:
+        """How statements are spelled here."""
+
+    def check_not_own(self, path: str | os.PathLike[str]) -> None:  # noqa: B027  # a server is no file
+        """Raise where a file to be written is the ledger itself."""
+
+    def check_open(self) -> None:
+        """Raise where the ledger was closed."""
+        if self.closed:
+            raise LedgerError(f"{self.name} is closed; open it again.")
+
+    def check_writable(self) -> None:
+        """Raise where the ledger was opened to be read."""
+        if self.read_only:
+            raise LedgerError(f"{self.name} was opened with read_only=True; open it again to write.")
+
+
+@lru_cache(maxsize=64)
+def _compile(statement: ClauseElement, dialect: Dialect) -> str:
+    return str(statement.compile(dialect=dialect))

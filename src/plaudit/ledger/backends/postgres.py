@@ -1,0 +1,188 @@
+"""A ledger in a PostgreSQL database, for many writers on many machines."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import URL, Dialect, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from plaudit.errors import FileError, LedgerBusy, LedgerError, MissingExtra
+from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
+
+try:
+    import psycopg
+except ImportError as error:
+    raise MissingExtra("a ledger in PostgreSQL needs psycopg. Install it: pip install 'plaudit[pg]'") from error
+
+_DIALECT = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
+_LOCK = 7_203_417
+"""The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
+
+
+class PostgresBackend(Backend):
+    """A ledger in a database of a server."""
+
+    def __init__(self, address: str, *, read_only: bool, timeout: float) -> None:
+        """Connect to the server."""
+        self._url = _parse_url(address)
+        self.name = _format_url(self._url)
+        self.read_only = read_only
+        self._timeout = timeout
+        options = {"connect_timeout": max(1, round(timeout)), "application_name": "plaudit"}
+        self._options: dict[str, Any] = options
+        self.engine = create_engine(
+            self._url, connect_args=options, pool_pre_ping=True, isolation_level="REPEATABLE READ", pool_size=2
+        )
+        self._writer: psycopg.Connection[Any] | None = None
+        self._next: int | None = None
+        try:
+            with self.translate_errors(), self.engine.connect():
+                pass
+        except ConnectionLost as error:
+            raise LedgerBusy(f"{error} Is the server running, and are user and database right?") from None
+
+    @contextmanager
+    def migration(self) -> Iterator[Connection]:
+        """Open a transaction that may change the tables, alone."""
+        self.check_writable()
+        with self.translate_errors(), self.engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            yield connection
+
+    @contextmanager
+    def transaction(self, *, single: bool = False) -> Iterator[Any]:
+        """Open a transaction to write; what it wrote is durable when the block ends."""
+        self.check_writable()
+        try:
+            with self.translate_errors():
+                if self._writer is None or self._writer.closed:
+                    self._writer = self._connect()
+                # Also where it is one statement: only a transaction's end tells what a lost connection took with it.
+                with self._writer.transaction(), self._writer.cursor() as cursor:
+                    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                    self._next = None
+                    yield cursor
+        except BaseException as error:
+            if isinstance(error, ConnectionLost) or not isinstance(error, Exception):  # lost, or interrupted by Ctrl-C
+                self._hang_up()
+            raise
+
+    def _hang_up(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with suppress(psycopg.Error):
+                writer.close()
+
+    def _connect(self) -> "psycopg.Connection[Any]":
+        """Return a connection, waiting for a server that is starting."""
+        address = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                made = psycopg.connect(address, autocommit=True, **self._options)
+                made.execute("SET synchronous_commit = on")
+                made.execute(f"SET lock_timeout = {max(1, round(1000 * self._timeout))}")
+                return made
+            except psycopg.OperationalError as error:
+                if time.monotonic() > end:
+                    reason = str(error).strip()
+                    raise LedgerBusy(f"{self.name} has not answered for {self._timeout:g} s: {reason}") from error
+                time.sleep(0.1)
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Turn what the driver raises into our errors."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._translate_error(error) from error
+        except DBAPIError as error:
+            if not isinstance(error.orig, psycopg.Error):
+                raise
+            raise self._translate_error(error.orig) from error
+
+    def _translate_error(self, error: "psycopg.Error") -> Exception:
+        message = str(error).strip()
+        if isinstance(error, psycopg.errors.UniqueViolation | psycopg.errors.DeadlockDetected):
+            return WriteConflict(f"{self.name}: {message}")
+        if isinstance(error, psycopg.errors.DiskFull):
+            return FileError(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
+        if isinstance(error, psycopg.errors.LockNotAvailable):
+            return LedgerBusy(
+                f"another process has been writing to {self.name} for {self._timeout:g} s. Is one stopped in the "
+                "middle of it? Nothing was recorded; try again, or open it with a longer timeout=."
+            )
+        if isinstance(error, psycopg.OperationalError):
+            return ConnectionLost(f"{self.name} does not answer: {message}")
+        return LedgerError(f"{self.name}: {message}")
+
+    def reserve(self, cursor: Any, count: int) -> int:
+        """Return the first of `count` numbers in a row that no record has."""
+        if self._next is None:
+            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
+            self._next = int(row[0]) if row else 1
+        first = self._next
+        self._next += count
+        return first
+
+    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+        """Return whether a write whose acknowledgement was lost is in the ledger."""
+        with self.transaction() as cursor:
+            row = cursor.execute("SELECT blocks, head FROM writers WHERE token = %s", (token,)).fetchone()
+        return row is not None and row[0] == blocks and bytes(row[1]) == head
+
+    def compact(self) -> None:
+        """Give space back and refresh what the planner knows."""
+        self.check_writable()
+        with (
+            self.translate_errors(),
+            self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+        ):
+            connection.execute(text("VACUUM ANALYZE"))
+
+    def size(self) -> int:
+        """Return the bytes of the database."""
+        with self.snapshot() as connection:
+            return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.closed = True
+        self.engine.dispose()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def drop_connections(self) -> None:
+        """Let go of the connections that a forked process inherited; psycopg closes none that is another process's."""
+        self.engine.dispose(close=False)
+        self._writer = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """How statements are spelled here."""
+        return _DIALECT
+
+
+def _parse_url(address: str) -> URL:
+    try:
+        url = make_url(address)
+        if "@" in (url.host or ""):
+            raise ValueError("an @ in the password is written %40")
+    except (ArgumentError, ValueError):
+        raise LedgerError(
+            "this is not an address of a database; write postgresql://user:password@host:5432/database, and in the "
+            "password %40 for @, %2F for / and %3A for :."
+        ) from None
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _format_url(url: URL) -> str:
+    """Return an address for people: no password, wherever it was written."""
+    secret = [name for name in url.query if "password" in name.lower()]
+    plain = url.set(drivername="postgresql").difference_update_query(secret)
+    return plain.render_as_string(hide_password=True)

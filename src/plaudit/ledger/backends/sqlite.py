@@ -1,0 +1,362 @@
+"""A ledger in a SQLite file: write-ahead log, every commit on disk before it is acknowledged."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool, QueuePool
+
+from plaudit.atomic import sync_folder
+from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError
+from plaudit.ledger.backends.backend import Backend, WriteConflict
+from plaudit.ledger.backends.file_lock import WriterLock
+
+_DIALECT = sqlite.dialect(paramstyle="qmark")
+_DAMAGED = ("malformed", "disk I/O error", "decode to UTF-8")
+_PAGE = 1024
+"""Bytes a page: a single record touches three of them, and each is written to the log whole."""
+_LOG = 8 << 20
+"""Bytes that the log may grow by before a commit moves it into the file."""
+
+
+class SqliteBackend(Backend):
+    """A ledger in one file, with its log and lock beside it."""
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool, timeout: float) -> None:
+        """Open the file; it is made if it is not there, unless it is only to be read."""
+        self.path = Path(path).absolute()
+        self.name = os.fspath(path)
+        self.read_only = read_only
+        self.broken: str | None = None
+        self._timeout = timeout
+        self._check_file()
+        self._lock: WriterLock | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._next: int | None = None
+        self.engine = self._engine()
+        if not read_only:
+            try:
+                self._open_to_write()
+            except BaseException:
+                self.close()
+                raise
+
+    def _open_to_write(self) -> None:
+        self._lock = WriterLock(self.path.with_name(f"{self.path.name}.lock"), self._timeout)
+        with self.translate_errors(), self._lock:
+            new = not self.path.exists()
+            self._writer = self._connect("rwc" if new else "rw")
+            self._writer.execute(f"PRAGMA page_size = {_PAGE}")  # takes effect in a new file
+            tables = {row[0] for row in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not tables or "alembic_version" in tables:  # what is no ledger is left as it is, and refused later
+                self._writer.execute("PRAGMA journal_mode = WAL")
+            self._writer.execute("PRAGMA synchronous = FULL")
+            self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
+            found = os.stat(self.path)
+            self._file = found.st_dev, found.st_ino
+        if new:
+            sync_new_file(self.path)
+
+    def _check_file(self) -> None:
+        if self.path.is_dir():
+            raise FileError(f"{self.name} is a directory; name a file in it.")
+        if not self.path.parent.is_dir():
+            raise FileError(f"{self.name} cannot be opened: there is no folder {self.path.parent}.")
+        if not self.path.exists():
+            if self.read_only:
+                raise FileError(f"{self.name} cannot be opened: there is no such file.")
+            if not os.access(self.path.parent, os.W_OK):
+                raise FileError(f"{self.name} cannot be made: the folder {self.path.parent} is not writable.")
+            return
+        # The file itself is never opened here: closing it would drop the locks of other ledgers of this process on it.
+        if not os.access(self.path, os.R_OK if self.read_only else os.R_OK | os.W_OK):
+            hint = "" if self.read_only else " To read it only: Ledger(path, read_only=True)."
+            raise FileError(f"{self.name} cannot be opened: permission denied.{hint}")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        return _connect(self.path, self._timeout, mode)
+
+    def _engine(self) -> Engine:
+        reader = partial(_connect_reader, self.path, self._timeout)
+        return create_engine("sqlite://", creator=reader, poolclass=QueuePool, pool_size=2, max_overflow=20)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Open one view of the ledger, which later writes do not change."""
+        self.check_open()
+        with self.translate_errors(), self.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
+
+    @contextmanager
+    def migration(self) -> Iterator[Connection]:
+        """Open a transaction that may change the tables, alone."""
+        made = create_engine("sqlite://", creator=lambda: self._connect("rw"), poolclass=NullPool)
+        try:
+            with self.translate_errors(), self._writer_lock, made.connect() as connection:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                yield connection
+                connection.exec_driver_sql("COMMIT")
+        finally:
+            made.dispose()
+
+    def transaction(self, *, single: bool = False) -> "_Transaction":
+        """Open a transaction to write; what it wrote is durable when the block ends."""
+        if self._lock is None:
+            self.check_writable()
+        if self.broken:
+            raise LedgerBroken(f"{self.name} refused an earlier write ({self.broken}); open it again to go on.")
+        return _Transaction(self, single)
+
+    def check_in_place(self) -> None:
+        """Raise where the file was moved, removed or replaced: what is written to it now, nobody would find."""
+        try:
+            found = os.stat(self.path)
+            there = (found.st_dev, found.st_ino) == self._file
+        except OSError:
+            there = False
+        if not there:
+            raise LedgerBroken(
+                f"{self.name} was moved, removed or replaced while it was open. Nothing was recorded; open the ledger "
+                "that is to be written to. (A ledger is copied with backup, not by moving files.)"
+            )
+
+    def check_not_own(self, path: str | os.PathLike[str]) -> None:
+        """Raise where a file to be written is the ledger itself, its log or its lock."""
+        target = Path(os.path.realpath(path))
+        own = Path(os.path.realpath(self.path))
+        if target in [own.with_name(f"{own.name}{ending}") for ending in ("", "-wal", "-shm", ".lock")]:
+            raise LedgerError(f"{os.fspath(path)} is part of the ledger itself; choose another name.")
+
+    @property
+    def _writer_lock(self) -> WriterLock:
+        self.check_writable()
+        assert self._lock is not None
+        return self._lock
+
+    @property
+    def writer(self) -> sqlite3.Connection:
+        """The one connection that writes."""
+        assert self._writer is not None
+        return self._writer
+
+    @contextmanager
+    def translate_errors(self) -> Iterator[None]:
+        """Turn what SQLite raises into our errors."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self.translate_error(error) from error
+        except DBAPIError as error:
+            if not isinstance(error.orig, sqlite3.Error):
+                raise
+            raise self.translate_error(error.orig) from error
+        except UnicodeDecodeError as error:  # SQLite quotes what it found where a table's name should be
+            raise LedgerBroken(f"{self.name}: its tables cannot be read; the file is damaged.") from error
+
+    def translate_error(self, error: sqlite3.Error) -> LedgerError | FileError:
+        """Return our error for one of SQLite's."""
+        text = str(error)
+        if isinstance(error, sqlite3.IntegrityError):
+            return WriteConflict(f"{self.name}: {text}")
+        if "locked" in text or "busy" in text:
+            return LedgerBusy(f"{self.name} is held by another program ({text}). Nothing was recorded; try again.")
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
+            return FileError(f"{self.name}: no room for the index of its log. Is the disk full? Nothing was recorded.")
+        if "full" in text:
+            return FileError(f"{self.name}: the disk is full. Nothing was recorded; make room and go on.")
+        if "readonly" in text or "unable to open" in text:
+            return FileError(f"{self.name} cannot be opened or written: {text}. Are file and folder writable?")
+        if "not a database" in text:
+            return LedgerBroken(f"{self.name} is not a ledger: it is no SQLite database, or its beginning is damaged.")
+        if any(sign in text for sign in _DAMAGED):
+            return LedgerBroken(f"{self.name}: {text}. Nothing more can be recorded here; open it again and verify it.")
+        return LedgerError(f"{self.name}: {text}")
+
+    def reserve(self, cursor: Any, count: int) -> int:
+        """Return the first of `count` numbers in a row that no record has."""
+        if self._next is None:
+            row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
+            self._next = row[0] if row else 1
+        first = self._next
+        self._next += count
+        return first
+
+    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+        """Return False: a commit that SQLite did not acknowledge is rolled back."""
+        return False
+
+    def copy_to(self, path: Path) -> None:
+        """Copy the file as it is now, while others write."""
+        with self.translate_errors():
+            source = self._connect("ro")
+            copy = sqlite3.connect(path)
+            try:
+                source.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE")
+            finally:
+                copy.close()
+                source.close()
+
+    def compact(self) -> None:
+        """Move the log into the file and give free space back."""
+        with self.translate_errors(), self._writer_lock:
+            self._read_something()
+            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.writer.execute("VACUUM")
+            self.writer.execute("PRAGMA optimize")
+            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def checkpoint(self) -> None:
+        """Move the log into the file."""
+        with self.translate_errors(), self._writer_lock:
+            self._read_something()
+            self.writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _read_something(self) -> None:
+        """Read something: a connection that has not done so since the log began does not move the log either."""
+        self.writer.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def find_damage(self) -> list[str]:
+        """Return what SQLite finds wrong with its pages."""
+        try:
+            with self.snapshot() as connection:
+                found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
+        except LedgerBroken as error:
+            return [str(error)]
+        return [] if found == ["ok"] else found
+
+    def size(self) -> int:
+        """Return the bytes of the file and its log."""
+        parts = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(part.stat().st_size for part in parts if part.exists())
+
+    def close(self) -> None:
+        """Close every connection; the last one to go moves the log into the file."""
+        self.closed = True
+        self.engine.dispose()
+        if self._writer is not None and self._lock is not None:
+            with self.translate_errors(), self._lock:
+                with suppress(sqlite3.Error):
+                    self._read_something()
+                self._writer.close()
+        if self._lock is not None:
+            self._lock.close()
+        self._writer = self._lock = None
+
+    def abandon(self) -> None:
+        """Let go of a write that was interrupted at some point nobody knows."""
+        self._next = None
+        if self._writer is not None and self._lock is not None:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            self._lock.__exit__()
+
+    def drop_connections(self) -> None:
+        """Close what a forked process inherited.
+
+        SQLite would take the parent's locks for the child's own; what the child wrote would be lost when the parent
+        closes. The parent's locks are not touched by this.
+        """
+        self.engine.dispose()
+        if self._writer is not None and self._lock is not None:
+            self._writer.close()
+            self._lock.close()
+        self._writer = self._lock = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """How statements are spelled here."""
+        return _DIALECT
+
+
+class _Transaction:
+    """One write: take the lock, begin, commit; on any error roll back. One statement needs no begin and commit."""
+
+    __slots__ = ("_backend", "_lock", "_single", "_writer")
+
+    def __init__(self, backend: SqliteBackend, single: bool) -> None:
+        self._backend = backend
+        self._single = single
+        self._lock = backend._writer_lock
+        self._writer = backend.writer
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._lock.__enter__()
+        try:
+            self._backend.check_in_place()
+            if self._lock.first:
+                self._backend._next = None
+            if not self._single:
+                if self._writer.in_transaction:  # Ctrl-C struck in the middle of ending the last write
+                    self._writer.execute("ROLLBACK")
+                self._writer.execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            self._roll_back(error)
+            raise
+        return self._writer
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None and not self._single:
+                self._writer.execute("COMMIT")  # a checkpoint that is due happens here too, under the lock
+        except sqlite3.Error as failure:
+            error = failure
+        finally:
+            if error is None:
+                self._lock.__exit__()
+            else:
+                self._roll_back(error)
+
+    def _roll_back(self, error: BaseException) -> None:
+        """Roll back, let the lock go and say what SQLite said in our words."""
+        backend = self._backend
+        backend._next = None
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        finally:
+            self._lock.__exit__()
+            if isinstance(error, sqlite3.Error):
+                if "I/O" in str(error):  # Linux forgets what it failed to write: a later success would prove nothing
+                    backend.broken = str(error)
+                raise backend.translate_error(error) from error
+
+
+def _connect(path: Path, timeout: float, mode: str) -> sqlite3.Connection:
+    address = f"file:{quote(os.fspath(path))}?mode={mode}"
+    connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA cache_size = {-8 * 1024}")
+    if mode.startswith("ro"):
+        connection.execute("PRAGMA query_only = 1")
+    return connection
+
+
+def _connect_reader(path: Path, timeout: float) -> sqlite3.Connection:
+    """Return a connection to read with; it knows nothing of the ledger, which can so be forgotten at once."""
+    try:
+        return _connect(path, timeout, "ro")
+    except sqlite3.OperationalError:
+        if path.with_name(f"{path.name}-wal").exists():
+            raise
+        return _connect(path, timeout, "ro&immutable=1")  # a folder that cannot be written to, and no writer
+
+
+def sync_new_file(path: Path) -> None:
+    """Make a new file's name durable; SQLite itself overlooks a failure of this."""
+    try:
+        sync_folder(path.parent)
+    except OSError as error:
+        raise LedgerBroken(f"the disk refused to keep the folder {path.parent}: {error.strerror}") from None

@@ -1,0 +1,121 @@
+"""The context of a record: where in a run it belongs, and what of that a database can keep."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from plaudit.errors import InputError, WrongType
+from plaudit.ledger.jsonl.encoding import encode_compact
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = 2**63 - 1
+_TIMES = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+"""The moments that a datetime in UTC can be: the years 1 to 9999."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Context:
+    """Where in a run a record belongs; each part may be left out. Nothing changes one after it was made.
+
+    It is neither frozen nor of keywords alone: one is made for every record, and either would take twice as long.
+    """
+
+    key: str | None = None
+    """A name for the record: a key that is there already keeps its record."""
+    run: str | None = None
+    episode: str | int | None = None
+    step: int | None = None
+    phase: str | None = None
+    decision_class: str | None = None
+    actor: str | None = None
+    context: Any = None
+    """Anything else that JSON can hold."""
+    at: datetime | None = None
+    """When it happened; None for the moment of recording."""
+
+
+class Scope(NamedTuple):
+    """What many records share: the run (or mission), its phase, the class of decision and who acted."""
+
+    run: str | None = None
+    phase: str | None = None
+    decision_class: str | None = None
+    actor: str | None = None
+
+
+@lru_cache(65_536)
+def validate_scope(run: object, phase: object, decision_class: object, actor: object) -> Scope:
+    """Return the scope of a record; InputError if no database could keep it, TypeError where a part has no hash."""
+    parts = (run, phase, decision_class, actor)
+    return Scope(*(validate_string(name, part) for name, part in zip(Scope._fields, parts, strict=True)))
+
+
+def validate_string(name: str, value: object) -> str | None:
+    """Return a string of a record's context; InputError if no database could keep it."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise WrongType(f"{name}={value!r:.60} must be a string.")
+    if not value:
+        raise InputError(f"{name}='' is empty; leave it out instead.")
+    if "\0" in value:
+        raise InputError(f"{name}={value!r:.60} holds a NUL character, which databases refuse in a string.")
+    try:
+        return value.encode().decode()  # a plain string, also of a member of an enumeration
+    except UnicodeEncodeError:
+        raise InputError(f"{name}={value!r:.60} holds half a character (a lone surrogate): no valid string.") from None
+
+
+def validate_integer(name: str, value: object) -> int | None:
+    """Return an integer of a record's context; InputError if it does not fit into 64 bits."""
+    if value is None or (type(value) is int and -_LARGEST <= value <= _LARGEST):
+        return value
+    if hasattr(value, "item"):
+        value = value.item()  # a NumPy number
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise WrongType(f"{name}={value!r:.60} must be an integer.")
+    if not -_LARGEST <= value <= _LARGEST:
+        raise InputError(f"{name}={value:.3e} does not fit into 64 bits.")
+    return int(value)
+
+
+def validate_episode(value: object) -> str | None:
+    """Return an episode, a string or an integer, as a string."""
+    if value is None or isinstance(value, str):
+        return validate_string("episode", value)
+    return str(validate_integer("episode", value))
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970, UTC; without a time zone it is local time."""
+    if not isinstance(moment, datetime):
+        raise WrongType(f"{moment!r:.60} is not a datetime.")
+    if hasattr(moment, "to_pydatetime"):  # of pandas
+        moment = moment.to_pydatetime(warn=False)
+    try:
+        since = (moment if moment.tzinfo else moment.astimezone()) - _EPOCH
+    except (ValueError, OverflowError):  # the local time of a year before the first
+        raise InputError(f"{moment} is too far away to be a moment in UTC.") from None
+    at = since // timedelta(microseconds=1)
+    if at not in _TIMES:
+        raise InputError(f"{moment} is too far away to be a moment in UTC.")
+    return at
+
+
+def to_datetime(at: int) -> datetime:
+    """Return microseconds since 1970 as a moment in UTC."""
+    return _EPOCH + timedelta(microseconds=at)
+
+
+CONTEXT_FIELDS = tuple(field.name for field in fields(Context))
+"""The parts of a context, in order."""
+
+VALIDATORS: dict[str, Callable[[Any], Any]] = {name: partial(validate_string, name) for name in CONTEXT_FIELDS} | {
+    "episode": validate_episode,
+    "step": partial(validate_integer, "step"),
+    "context": lambda value: None if value is None else encode_compact(value, "context"),
+    "at": lambda value: None if value is None else to_microseconds(value),
+}
+"""By part of a context, the function from a value to what is stored of it; InputError if it cannot be."""

@@ -1,0 +1,232 @@
+"""A data set as Arrow columns: the chunks that readers hand on, and their values as NumPy columns and back."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from plaudit.errors import FileError
+from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.ledger.dataset.cells import parse_bool, parse_number
+
+CHUNK_BYTES = 16 << 20
+"""How much of a data set is in one block, about. Some five blocks are in memory at any time."""
+MAX_ROWS = 1 << 19
+Flags = NDArray[np.bool_]
+_NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of a data set."""
+
+    batch: pa.RecordBatch
+    done: int
+    """How far the reader has come, in the unit of its `total`."""
+    lines: Sequence[bytes] | None = None
+    """The rows as they were written, where they were written as JSON Lines."""
+    wrong: Mapping[str, Flags] = field(default_factory=dict)
+    """By column, the rows whose value is not of its kind; the batch has NULL there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A column as a compiled reward takes it, with the rows that have no value, and those of another kind."""
+
+    array: NDArray[Any]
+    absent: Flags | None = None
+    wrong: Flags | None = None
+
+
+@contextmanager
+def translate_read_errors(name: str) -> Iterator[None]:
+    """Tell what goes wrong while a file is read as a FileError."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FileNotFoundError:
+        raise FileError(f"{name} does not exist.") from None
+    except IsADirectoryError:
+        raise FileError(f"{name} is a directory; name a file in it.") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise FileError(f"{name} cannot be read: {reason.splitlines()[0] if reason else error!r}") from None
+
+
+def convert_column(array: pa.Array, field: Field, length: int | None) -> Values:
+    """Return one column; what stands in for an absent value is filled in, and it is not absent any more."""
+    if length is not None:
+        return _convert_vectors(array, field, length)
+    if pa.types.is_null(array.type):
+        array = array.cast({"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}[field.kind])
+    wrong = None
+    if field.kind == "category":
+        return _convert_categories(array, field)
+    if _is_string(array.type):
+        array, wrong = _parse_strings(array, field)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64())
+    if not array.null_count:
+        return Values(to_numpy(array), None, wrong)
+    absent = to_numpy(array.is_null())
+    stand_in = field.at_rest if field.missing is None else field.missing
+    filled = to_numpy(array.fill_null(pa.scalar(stand_in).cast(array.type, safe=False)))
+    if wrong is not None:
+        absent = absent & ~wrong
+    return Values(filled, absent if field.missing is None else None, wrong)
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _convert_categories(array: pa.Array, field: Field) -> Values:
+    """Return the position of each text among the field's labels; an unknown one has the position after the last."""
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    labels = {label: position for position, label in enumerate(field.labels)}
+    unknown = len(labels) if field.other is None else labels[field.other]
+    positions = [unknown if text is None else labels.get(text, unknown) for text in encoded.dictionary.to_pylist()]
+    stand_in = labels[str(field.at_rest if field.missing is None else field.missing)]
+    table = np.array([*positions, stand_in], np.int32)  # the last is for an absent text
+    empty = {at for at, text in enumerate(encoded.dictionary.to_pylist()) if text is None}
+    codes = encoded.indices
+    absent = None
+    if codes.null_count or empty:
+        codes = codes.fill_null(pa.scalar(0).cast(codes.type)) if len(encoded.dictionary) else None
+        absent = to_numpy(array.is_null())
+        if empty:
+            absent = absent | np.isin(to_numpy(encoded.indices.fill_null(0)), list(empty))
+    at = np.zeros(len(array), np.intp) if codes is None else to_numpy(codes)
+    if absent is not None:
+        at = np.where(absent, len(positions), at)
+    return Values(table[at], absent if field.missing is None else None)
+
+
+def _convert_vectors(array: pa.Array, field: Field, length: int) -> Values:
+    """Return lists as rows of a matrix; a list of another length is wrong, an entry that lacks makes its row absent."""
+    rows = len(array)
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.list_(pa.float64()))
+    absent = to_numpy(array.is_null()) if array.null_count else np.zeros(rows, bool)
+    if pa.types.is_fixed_size_list(array.type):
+        starts = (np.arange(rows) + array.offset) * length
+        wrong = np.zeros(rows, bool)
+    else:
+        offsets = to_numpy(array.offsets)
+        starts = offsets[:-1]
+        wrong = (np.diff(offsets) != length) & ~absent
+    entries = convert_column(array.values, field, None)
+    bad = absent | wrong
+    if not bad.any() and rows and starts[-1] - starts[0] == (rows - 1) * length:
+        whole = slice(int(starts[0]), int(starts[0]) + rows * length)
+        matrix, holes, odd = (
+            None if part is None else part[whole].reshape(rows, length)
+            for part in (entries.array, entries.absent, entries.wrong)
+        )
+    else:
+        at = np.where(bad[:, None], 0, starts[:, None] + np.arange(length))
+        safe = _pad(entries.array)
+        matrix = safe[at]
+        holes, odd = (None if part is None else _pad(part)[at] for part in (entries.absent, entries.wrong))
+    assert matrix is not None
+    absent = absent if holes is None else absent | (holes.any(axis=1) & ~bad)
+    wrong = wrong if odd is None else wrong | (odd.any(axis=1) & ~bad)
+    stand_in = field.missing is not None and not array.null_count
+    return Values(matrix, None if stand_in else absent if absent.any() else None, wrong if wrong.any() else None)
+
+
+def _pad(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that has an entry at 0 even if it is empty."""
+    return array if len(array) else np.zeros(1, array.dtype)
+
+
+# -- texts that stand for numbers and flags, as in CSV --------------------------------------------------------------
+
+
+def _parse_strings(array: pa.Array, field: Field) -> tuple[pa.Array, Flags | None]:
+    """Return texts as numbers or flags, and which of them are neither; those become NULL."""
+    if field.kind == "flag":
+        encoded = array.dictionary_encode()
+        return _parse_each(encoded.dictionary, parse_bool, pa.bool_(), encoded.indices)
+    try:
+        numbers = pc.cast(array, pa.float64())
+    except pa.ArrowInvalid:
+        return _parse_each(array, parse_number, pa.float64(), None)
+    largest = pc.max(pc.abs(numbers)).as_py() if len(numbers) else None
+    if largest is not None and largest >= LARGEST_INTEGER:  # a whole number that no float holds is none of ours
+        return _parse_each(array, parse_number, pa.float64(), None)
+    return numbers, None
+
+
+def _parse_each(
+    texts: pa.Array, parse: Callable[[str], float | bool], kind: pa.DataType, indices: pa.Array | None
+) -> tuple[pa.Array, Flags | None]:
+    parsed: list[float | bool | None] = []
+    wrong = np.zeros(len(texts), bool)
+    for at, text in enumerate(texts.to_pylist()):
+        try:
+            value = None if text is None else parse(text)
+            if isinstance(value, int) and not isinstance(value, bool):
+                raise ValueError(text)
+            parsed.append(value)
+        except ValueError:
+            parsed.append(None)
+            wrong[at] = True
+    array = pa.array(parsed, kind)
+    if indices is not None:
+        array = array.take(indices)
+        known = to_numpy(indices.is_valid())
+        wrong = wrong[to_numpy(indices.fill_null(0))] & known if len(wrong) else np.zeros(len(indices), bool)
+    return array, wrong if wrong.any() else None
+
+
+def to_numpy(array: pa.Array) -> NDArray[Any]:
+    """Return numbers or flags, none of which is NULL; numbers share the memory of the array.
+
+    >>> to_numpy(pa.array([1.5, 2.5])).tolist(), to_numpy(pa.array([True, False, True])[1:]).tolist()
+    ([1.5, 2.5], [False, True])
+    """
+    size, start = len(array), array.offset
+    if pa.types.is_boolean(array.type):
+        if not size:
+            return np.zeros(0, bool)
+        bits = np.frombuffer(array.buffers()[1], np.uint8)[start // 8 : (start + size + 7) // 8]
+        flags = np.unpackbits(bits, bitorder="little")[start % 8 : start % 8 + size]
+        return flags.view(np.bool_)
+    kind = np.dtype(_NAMES.get(str(array.type), str(array.type)))
+    buffer = array.buffers()[1]
+    if not size or buffer is None:
+        return np.zeros(size, kind)
+    return np.frombuffer(buffer, kind, size, start * kind.itemsize)
+
+
+def numbers_to_arrow(array: NDArray[np.float64], known: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers as an Arrow array that shares their memory; NULL where they are not `known`.
+
+    >>> numbers_to_arrow(np.array([1.5, 2.5]), np.array([True, False])).to_pylist()
+    [1.5, None]
+    """
+    valid = None if known is None else _pack_bits(known)
+    return pa.Array.from_buffers(pa.float64(), len(array), [valid, pa.py_buffer(np.ascontiguousarray(array))])
+
+
+def bools_to_arrow(array: NDArray[np.bool_]) -> pa.Array:
+    """Return flags as an Arrow array.
+
+    >>> bools_to_arrow(np.array([True, False])).to_pylist()
+    [True, False]
+    """
+    return pa.Array.from_buffers(pa.bool_(), len(array), [None, _pack_bits(array)])
+
+
+def _pack_bits(array: NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(array, bitorder="little"))

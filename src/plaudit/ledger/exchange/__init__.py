@@ -1,1 +1,0 @@
-"""Records on their way to files and back."""

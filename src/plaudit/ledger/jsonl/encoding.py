@@ -1,0 +1,122 @@
+"""One row as JSON text and back: what is read again is what was written, and what cannot be trusted is refused."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from plaudit.errors import InputError, NotFinite, WrongType
+
+_DEEPEST = 200
+"""How deeply a value may be nested: far less than readers of JSON bear, whatever calls them."""
+
+
+def encode(row: Mapping[str, Any]) -> str:
+    r"""Return `row` as one line of JSON without its newline; InputError where reading it again would give another row.
+
+    >>> encode({"step": 2, "note": "a\nb\0"})
+    '{"step": 2, "note": "a\\nb\\u0000"}'
+    """
+    if not isinstance(row, Mapping):
+        raise WrongType(f"a JSON line is an object, and this is a {type(row).__name__}: give a mapping.")
+    return _dump(row, "the row", (", ", ": "))
+
+
+def encode_compact(value: Any, what: str) -> str:
+    """Return any value as JSON without spaces; InputError, which calls it `what`, where JSON cannot hold it.
+
+    >>> encode_compact({"arm": 2, "features": [0.5, 1.0]}, "context")
+    '{"arm":2,"features":[0.5,1.0]}'
+    """
+    text = _dump(value, what, (",", ":"))
+    if "\\ud" in text:
+        try:
+            json.dumps(json.loads(text), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{what} holds half a character (a lone surrogate), which PostgreSQL refuses.") from None
+    return text
+
+
+def _dump(value: Any, what: str, separators: tuple[str, str]) -> str:
+    plain = _to_plain(value, what)
+    try:
+        text = json.dumps(plain, allow_nan=False, separators=separators)
+    except ValueError as error:
+        raise InputError(f"{what} has no JSON form: {error}.") from None  # a number of very many digits
+    if "\\ud" in text and json.loads(text) != plain:
+        raise InputError(f"{what} holds two halves of a character (surrogates) side by side, which JSON would join.")
+    return text
+
+
+def _to_plain(value: Any, where: str, depth: int = 0) -> Any:
+    """Return a value of which JSON has every part; an InputError says which part it has not."""
+    if depth > _DEEPEST:
+        raise InputError(f"{where:.40}… is nested too deeply: more than {_DEEPEST} levels, or it holds itself.")
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotFinite(f"{where} is {value}, which JSON cannot hold; write it as a string or leave it out.")
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise WrongType(f"{where} has the key {key!r:.60}; the keys of JSON are strings.")
+        return {key: _to_plain(part, f"{where:.200}[{key!r:.60}]", depth + 1) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_plain(part, f"{where:.200}[{at}]", depth + 1) for at, part in enumerate(value)]
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return _to_plain(value.item(), where, depth + 1)
+    hint = " Its tolist() has one." if hasattr(value, "tolist") else ""
+    raise WrongType(f"{where} is a {type(value).__name__}, for which JSON has no form.{hint}")
+
+
+def decode(text: str | bytes) -> dict[str, Any]:
+    """Return the object that a line of JSON holds; ValueError where it holds none, or one that cannot be trusted.
+
+    A key that is there twice, NaN, Infinity and numbers beyond a double are refused, and so is what is no object.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    try:
+        row = json.loads(
+            text, object_pairs_hook=_build_unique, parse_constant=_refuse_constant, parse_float=_parse_finite
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"it is no object but {text[:40]!r}")
+    return row
+
+
+def describe_problem(error: ValueError) -> str:
+    """Return what `decode` found wrong with a line, in words."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"this is not JSON ({error.msg} at character {error.pos + 1})"
+    if isinstance(error, UnicodeDecodeError):
+        return f"this is not UTF-8 (byte {error.start + 1})"
+    return str(error)
+
+
+def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Exception]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a key that is there twice."""
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise refuse(next(key for key in keys if keys.count(key) > 1))
+    return row
+
+
+def _build_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return build_object(pairs, lambda key: ValueError(f"the key {key!r} is there twice"))
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
+
+
+def _parse_finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is beyond every double")
+    return number

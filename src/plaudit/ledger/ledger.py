@@ -1,0 +1,394 @@
+"""The ledger: every reward remembered, explained, recomputable, re-scorable."""
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from plaudit.errors import WrongType
+from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.context import Context
+from plaudit.ledger.exchange import backup, export, import_file
+from plaudit.ledger.history import History, explain_record, find_record
+from plaudit.ledger.query import Query
+from plaudit.ledger.record import Entry, Record, Why
+from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
+from plaudit.ledger.stats import Head, Stats, compute_stats
+from plaudit.ledger.storage.batch import write_batch
+from plaudit.ledger.storage.buffered import BufferedWriter
+from plaudit.ledger.storage.codec import PackedRecord
+from plaudit.ledger.storage.specs import StoredReward
+from plaudit.ledger.storage.store import Store, open_store
+from plaudit.ledger.verify.verify import Verification, verify
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+Progress = Callable[[int, int], None]
+"""Called now and then with how much is done, and of how much."""
+
+
+class Ledger:
+    """A durable, append-only store of signals with their context.
+
+    `Ledger("rewards.db")` keeps them in a SQLite file, `Ledger("postgresql://user@host/database")` on a server that
+    many machines write to. Threads may share one; a forked process gets connections of its own.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        timeout: float = 30.0,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        """Open a ledger, making it if it is not there; one with older tables is backed up and upgraded.
+
+        Args:
+            where: A path, or the address of a database.
+            read_only: Whether nothing is to be written; the ledger must be there then.
+            timeout: How many seconds to wait for another writer or for the server.
+            clock: What dates records; the system's clock if None.
+
+        Raises:
+            FileError: The file cannot be opened or made.
+            LedgerError: It is no ledger; LedgerTooNew where a newer plaudit wrote it.
+        """
+        self._where = where
+        self._options = (read_only, timeout)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._writers: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
+        self._flushes: list[Callable[[], None]] = []
+        self._open()
+        _OPEN.add(self)
+
+    def _open(self) -> None:
+        read_only, timeout = self._options
+        self._store = open_store(self._where, read_only=read_only, timeout=timeout, clock=self._clock)
+        self._process = os.getpid()
+        self._closed = False
+        weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
+
+    @property
+    def name(self) -> str:
+        """What errors call it: a path, or an address without its password."""
+        return self._store.backend.name
+
+    def size(self) -> int:
+        """Return how many bytes the ledger takes."""
+        return self._store.backend.size()
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def record(
+        self,
+        signal: Signal,
+        *,
+        key: str | None = None,
+        run: str | None = None,
+        episode: str | int | None = None,
+        step: int | None = None,
+        phase: str | None = None,
+        decision_class: str | None = None,
+        actor: str | None = None,
+        context: Any = None,
+        at: datetime | None = None,
+    ) -> int:
+        """Record a signal and return the record's number, once it is durable.
+
+        Args:
+            signal: What `reward.score` returned.
+            key: Makes it idempotent: a key that is there already keeps its record.
+            run: The run, or mission.
+            episode: The episode in the run.
+            step: The step in the episode.
+            phase: The phase of the run.
+            decision_class: What was decided.
+            actor: Who decided.
+            context: Anything else that JSON can hold.
+            at: When it happened; now if None, and local time if it has no zone.
+
+        Raises:
+            InputError: A part of the context cannot be stored.
+            KeyConflict: The key names a record with another content.
+            VersionConflict: The reward's label stands for another formula.
+        """
+        about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
+        with self._lock:
+            packed = self._store.specs.find_layout(signal).pack(signal, about, self._store.writer.now)
+            return self._reopen_if_forked().writer.write((packed,))[0]
+
+    def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
+        """Record many signals in one transaction: all of them or, where one cannot be, none.
+
+        Returns:
+            Their numbers, in order.
+
+        Raises:
+            The errors of `record`.
+        """
+        if isinstance(entries, Signal | Entry):
+            raise WrongType("record_many takes many signals, and this is one; record takes one.")
+        return self._write([self._pack_entry(entry) for entry in entries])
+
+    def record_batch(self, reward: Reward, columns: Mapping[str, Any], **context: Any) -> list[int]:
+        """Score a batch of columns and record every row, in one transaction; return their numbers.
+
+        Args:
+            reward: The reward that scores them.
+            columns: What `reward.compile("numpy")` takes.
+            **context: What `record` takes, each part one value for all rows, or a list or array of them.
+
+        Raises:
+            InputError: A row cannot be scored, or a part of its context cannot be stored.
+            LedgerError: `context` names a part that there is not.
+        """
+        with self._lock:
+            store = self._reopen_if_forked()
+            return write_batch(store.writer, store.specs.get_layout(reward), columns, context)
+
+    def writer(self, *, max_records: int = 1000, max_delay: float = 0.01) -> BufferedWriter:
+        """Return a writer that gathers records and commits them together, for rates that single commits cannot reach.
+
+        It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
+        says whether it is buffered or durable.
+        """
+        self._store.backend.check_open()
+        made = BufferedWriter(self._store, self._write, max_records=max_records, max_delay=max_delay)
+        self._writers.add(made)
+        return made
+
+    def register(self, reward: Reward) -> None:
+        """Store a reward before anything of it is recorded; VersionConflict if its label means another formula."""
+        with self._lock:
+            store = self._reopen_if_forked()
+            store.writer.register(store.specs.get_layout(reward))
+
+    def _pack_entry(self, entry: Entry | Signal) -> PackedRecord:
+        if isinstance(entry, Signal):
+            entry = Entry(entry)
+        if not isinstance(entry, Entry):
+            raise WrongType(f"{entry!r:.60} is neither a Signal nor an Entry.")
+        return self._store.specs.find_layout(entry.signal).pack(entry.signal, entry, self._store.writer.now)
+
+    def _write(self, records: Sequence[PackedRecord]) -> list[int]:
+        with self._lock:
+            return self._reopen_if_forked().writer.write(records)
+
+    def _before_close(self, flush: Callable[[], None]) -> None:
+        """Call `flush` before the ledger closes: for those who gather what they record and write it now and then."""
+        self._flushes.append(flush)
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def rewards(self) -> list[StoredReward]:
+        """Return every reward that was recorded or registered, oldest first."""
+        with self._store.backend.snapshot() as connection:
+            layouts = self._store.specs.read(connection)
+        seen = {layout.identity[:2] + layout.identity[3:]: layout.reward for layout in layouts.values()}
+        return [StoredReward(*identity, reward) for identity, reward in seen.items()]
+
+    def history(self, **query: Any) -> History:
+        """Return the records chosen, oldest first: iterate over it, or take `.arrow()`, `.count()`, `.first()`.
+
+        Choose by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`, `since`
+        (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's number) and
+        `job` (the records of a re-scoring; without it, only what was recorded). Nothing beyond a page is in memory.
+
+        Raises:
+            LedgerError: Records cannot be chosen by such a name.
+            InputError: No record can have such a value.
+        """
+        return History(self._store, Query.parse(query))
+
+    def __getitem__(self, record: int | str) -> Record:
+        """Return the record with a number or a key; NotInLedger if there is none."""
+        return find_record(self._store, record)
+
+    def why(self, record: int | str) -> Why:
+        """Return how the record with this number or key came about: context, inputs, every term, the total.
+
+        Raises:
+            NotInLedger: There is no such record.
+        """
+        return explain_record(self._store, self[record])
+
+    def verify(self, *, heads: Iterable[Head] = (), progress: Progress | None = None) -> Verification:
+        """Recompute every record from its stored reward and inputs, and check sums and checksums.
+
+        `heads` are ends of chains that `stats().heads` gave earlier and that were kept elsewhere: a ledger in which one
+        of them no longer occurs was rewritten, checksums and all.
+        """
+        return verify(self._store.backend, heads, progress)
+
+    def stats(self) -> Stats:
+        """Return how much of what is in the ledger."""
+        return compute_stats(self._store)
+
+    # -- whole ledgers ----------------------------------------------------------------------------------------------
+
+    def rescore(self, reward: Reward, *, progress: Progress | None = None, **query: Any) -> Rescoring:
+        """Score recorded inputs with another reward; the new scores are new records, tied to the old ones.
+
+        Call it again after an interruption and it goes on where it stopped: no record is scored twice.
+
+        Args:
+            reward: The reward to score with.
+            progress: Called with how many records are done, and of how many.
+            **query: Which records, as for `history`; all if none is given.
+
+        Raises:
+            MissingField: No record chosen has every input that the reward needs.
+        """
+        with self._lock:
+            return rescore(self._reopen_if_forked(), reward, Query.parse(query), progress)
+
+    def plan_rescore(self, reward: Reward, **query: Any) -> Plan:
+        """Return how many records `rescore` would score, and which lack an input that the reward needs."""
+        return plan_rescore(self._store, reward, Query.parse(query))
+
+    def jobs(self) -> list[Job]:
+        """Return every re-scoring, oldest first; `history(job=…)` takes the number of one."""
+        return list_jobs(self._store)
+
+    def backup(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Copy the ledger as it is now into a SQLite file, while others write; return its path.
+
+        Raises:
+            FileError: The file cannot be written, or is there and `overwrite` is false.
+        """
+        return backup(self._store, path, overwrite=overwrite)
+
+    def compact(self) -> None:
+        """Give back the space that nothing needs."""
+        with self._lock:
+            self._store.backend.check_open()
+            self._store.backend.compact()
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **query: Any,
+    ) -> int:
+        """Write the records chosen to a JSONL or Parquet file, and return how many there are.
+
+        Args:
+            path: The file, which appears when it is complete, or not at all.
+            format: "jsonl" or "parquet"; by the ending of the path if None.
+            overwrite: Whether a file that is there may be replaced.
+            progress: Called with how many records are done, and of how many.
+            **query: Which records, as for `history`; all if none is given.
+
+        Raises:
+            FileError: The file cannot be written, or is there and `overwrite` is false.
+            LedgerError: The format is another, or Parquet is asked for records of several rewards or none.
+        """
+        history = self.history(**query)
+        return export(self._store, history, path, format=format, overwrite=overwrite, progress=progress)
+
+    def import_file(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> int:
+        """Take in a file that `export` wrote, all of it or nothing, and return how many records were added.
+
+        A record that is here already, because it was taken in before or was recorded here, is not added again.
+
+        Raises:
+            LedgerError: It is not what `export` wrote as JSONL, or not as it was written.
+        """
+        with self._lock:
+            return import_file(self._reopen_if_forked(), path, progress)
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Make durable what is buffered and close every connection; closing twice is no error."""
+        try:
+            for flush in (*self._flushes, *(writer.close for writer in list(self._writers))):
+                flush()
+        finally:
+            with self._lock:
+                if not self._closed:
+                    self._closed = True
+                    if self._process == os.getpid():
+                        self._store.backend.close()
+
+    def _reopen_if_forked(self) -> Store:
+        """Return the open store to write to; a process that was forked gets one of its own."""
+        self._store.backend.check_open()
+        if self._process != os.getpid():
+            self._open()
+        return self._store
+
+    def _drop_connections(self) -> None:
+        """Let go of what the parent of this process has open; what is needed is opened when it is."""
+        self._lock = threading.RLock()
+        if not self._closed:
+            self._store.backend.drop_connections()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where it is kept: another process opens it for itself."""
+        return _reopen, (os.fspath(self._where), *self._options, self._clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({self.name!r})"
+
+
+def _reopen(where: str, read_only: bool, timeout: float, clock: Callable[[], datetime] | None) -> Ledger:
+    """Return a ledger that was opened in another process, opened in this one."""
+    return Ledger(where, read_only=read_only, timeout=timeout, clock=clock)
+
+
+def _close_abandoned(backend: Backend, process: int) -> None:
+    """Close what a ledger that nobody closed had open; a forked process has let go of it already."""
+    if process == os.getpid() and not backend.closed:
+        backend.close()
+
+
+_OPEN: weakref.WeakSet[Ledger] = weakref.WeakSet()
+_held: list[Ledger] = []
+
+
+def _before_fork() -> None:
+    """Wait until no thread writes: a connection cannot be let go of in the middle of a transaction."""
+    ledgers = sorted(_OPEN, key=id)
+    for ledger in ledgers:
+        ledger._lock.acquire()
+    _held.extend(ledgers)
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop()._lock.release()
+
+
+def _after_fork_in_child() -> None:
+    while _held:
+        _held.pop()._drop_connections()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+@atexit.register
+def _at_exit() -> None:
+    """Make durable what is buffered when a program ends without closing its ledgers."""
+    for ledger in list(_OPEN):
+        ledger.close()

@@ -1,1 +1,0 @@
-"""Where a ledger is kept: SQLite and PostgreSQL, their tables, and whose turn it is to write."""

@@ -1,0 +1,329 @@
+"""Re-scoring a ledger's own records: the new scores are new records, tied to the old ones.
+
+A source block becomes one new block, in a transaction that also says which it came from; what was done before is seen
+there, so a re-scoring that was killed goes on where it stopped and scores nothing twice.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sqlalchemy import bindparam, func, insert, select, update
+
+from plaudit.errors import LedgerError, MissingField
+from plaudit.ledger.changes import Changes
+from plaudit.ledger.context import Scope, to_datetime
+from plaudit.ledger.history import History
+from plaudit.ledger.query import Query
+from plaudit.ledger.record import Page
+from plaudit.ledger.storage.batch import collect_inputs
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
+from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
+from plaudit.ledger.storage.specs import SpecCache
+from plaudit.ledger.storage.store import Store
+from plaudit.reward.reward import Reward
+from plaudit.targets.inputs import find_default, list_slots
+from plaudit.targets.numpy import NumpyReward
+
+_BATCH = 32_768
+"""Records to score and commit together."""
+_FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
+_ADD_JOB = insert(jobs).values({name: bindparam(name) for name in ("digest", "spec", "filters", "started", "finished")})
+_FINISH = update(jobs).values(finished=bindparam("now")).where(jobs.c.id == bindparam("number"))
+_DONE = select(blocks.c.origin).where(
+    blocks.c.job == bindparam("of"), blocks.c.origin >= bindparam("low"), blocks.c.origin <= bindparam("high")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Records that a reward cannot score, because they were recorded without an input it needs."""
+
+    reward: str
+    version: str
+    records: int
+    needed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a re-scoring would do."""
+
+    records: int
+    """Records that have every input."""
+    lacking: tuple[Lacking, ...]
+
+
+@dataclass(slots=True)
+class Rescoring:
+    """What a re-scoring did, and what changed by it."""
+
+    job: int
+    reward: str
+    version: str
+    scored: int
+    """Records that it scored this time; those of an earlier, interrupted run are in `changes` only."""
+    lacking: tuple[Lacking, ...]
+    changes: Changes = field(default_factory=Changes)
+
+    @property
+    def records(self) -> int:
+        """Records that have a new score, over all runs of this re-scoring."""
+        return self.changes.records
+
+    @property
+    def refused(self) -> int:
+        """Records whose inputs the new reward refuses: out of range, or outside a function's domain."""
+        return self.changes.lost
+
+    def __str__(self) -> str:
+        lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
+        if self.refused:
+            lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
+        return "\n".join([*lines, *map(str, self.lacking), "", str(self.changes)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON."""
+        lacking = [
+            {"reward": e.reward, "version": e.version, "records": e.records, "needed": list(e.needed)}
+            for e in self.lacking
+        ]
+        about = {"job": self.job, "reward": self.reward, "version": self.version, "scored": self.scored}
+        counts = {"records": self.records, "refused": self.refused}
+        return {**about, **counts, "lacking": lacking, "changes": self.changes.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A re-scoring: `ledger.history(job=job.id)` are its records."""
+
+    id: int
+    reward: str
+    version: str
+    chosen: Mapping[str, Any]
+    """Which records were to be scored; empty for all."""
+    records: int
+    started: datetime
+    finished: datetime | None
+    """None where it was interrupted; calling `rescore` again goes on with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """A way from stored rows of `source` to rows and scores of `layout`."""
+
+    source: RecordLayout
+    layout: RecordLayout
+
+    @cached_property
+    def _compiled(self) -> NumpyReward:
+        return NumpyReward(self.layout.scored.program, on_bad="mask")
+
+    def score(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row."""
+        given = self.source.split_columns(rows)
+        old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
+        taken: dict[str, Any] = {}
+        for name, wanted in new.items():
+            if name not in given:
+                continue
+            column = given[name]
+            if wanted.kind == "category" and old[name].labels != wanted.labels:
+                known = {label: at for at, label in enumerate(wanted.labels)}
+                column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
+            taken[name] = column
+        scores = self._compiled(taken)
+        inputs = collect_inputs(self.layout, taken, len(rows))
+        return inputs, self.layout.stack_scores(scores, len(rows))
+
+
+def find_translation(cache: SpecCache, source: RecordLayout, layout: RecordLayout) -> "Translation | tuple[str, ...]":
+    """Return how recorded rows become rows of another reward, or the inputs that they lack."""
+    if source.part == "final":
+        if not any(term.terminal for term in layout.reward.terms):
+            return ("a terminal term",)
+        layout = cache.get_layout(layout.reward, "final")
+    old, program = source.scored.program.inputs, layout.scored.program
+    lacking = []
+    for place in list_slots(program):
+        if place.name in old:
+            if old[place.name].kind != place.field.kind:
+                lacking.append(f"{place.name} (a {place.field.kind}, not a {old[place.name].kind})")
+        elif find_default(program, place, False) is None:
+            lacking.append(place.name)
+    return tuple(lacking) or Translation(source, layout)
+
+
+def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
+    """Return how many records could be scored with a reward, and which lack an input it needs."""
+    _check_query(query)
+    history = History(store, query)
+    layout = store.specs.get_layout(reward)
+    lacking, ready = [], 0
+    for source, count in history.counts():
+        found = find_translation(store.specs, source, layout)
+        if isinstance(found, Translation):
+            ready += count
+        else:
+            lacking.append(Lacking(source.reward.name, source.reward.version, count, found))
+    return Plan(ready, tuple(lacking))
+
+
+def rescore(
+    store: Store, reward: Reward, query: Query, progress: Callable[[int, int], None] | None = None
+) -> Rescoring:
+    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped."""
+    planned = plan_rescore(store, reward, query)
+    if not planned.records:
+        why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
+        raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
+    layout = store.specs.get_layout(reward)
+    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, query))
+    scored = done = 0
+    for pages in History(store, query).read_batches(_BATCH):
+        scored += store.writer.transact(lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages))  # type: ignore[misc]
+        done += sum(len(page.positions()) for page in pages)
+        if progress is not None:
+            progress(min(done, planned.records), planned.records)
+    store.writer.transact(lambda cursor: cursor.execute(store.backend.render(_FINISH), (store.writer.now(), job[0])))
+    result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
+    compare_totals(store, job[0], result.changes)
+    return result
+
+
+def list_jobs(store: Store) -> list[Job]:
+    """Return every re-scoring, oldest first."""
+    count = func.coalesce(func.sum(blocks.c.records), 0).label("records")
+    statement = (
+        select(jobs, specs.c.name, specs.c.version, count)
+        .join(specs, specs.c.id == jobs.c.spec)
+        .outerjoin(blocks, blocks.c.job == jobs.c.id)
+        .group_by(jobs.c.id, specs.c.name, specs.c.version)
+        .order_by(jobs.c.id)
+    )
+    with store.backend.snapshot() as connection:
+        return [
+            Job(
+                row.id,
+                row.name,
+                row.version,
+                json.loads(row.filters),
+                int(row.records),
+                to_datetime(row.started),
+                None if row.finished is None else to_datetime(row.finished),
+            )
+            for row in connection.execute(statement)
+        ]
+
+
+def compare_totals(store: Store, job: int, changes: Changes) -> None:
+    """Compare every total of a re-scoring with the one it was made from."""
+    old = blocks.alias("old")
+    joined = blocks.join(old, old.c.first == blocks.c.origin).join(scopes, scopes.c.id == blocks.c.scope)
+    columns = (blocks.c.origin, blocks.c.records, blocks.c.outputs, blocks.c.picked, blocks.c.episodes, blocks.c.steps)
+    statement = select(
+        *columns, old.c.outputs.label("before"), old.c.records.label("held"), scopes.c.decision_class, scopes.c.run
+    ).select_from(joined)
+    after, number, last = -1, 0, None
+    while True:
+        page = statement.where(blocks.c.job == job, blocks.c.origin > after).order_by(blocks.c.origin).limit(256)
+        with store.backend.snapshot() as connection:
+            rows = connection.execute(page).all()
+        for row in rows:
+            new = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
+            before = np.frombuffer(row.before, FLOAT).reshape(row.held, -1)[:, 0]
+            if row.picked is not None:
+                before = before[json.loads(row.picked)]
+            decisions = None
+            if row.steps is not None:
+                decisions = np.empty(row.records, np.int64)
+                pairs = zip(
+                    decode_column(row.episodes, row.records), decode_column(row.steps, row.records), strict=True
+                )
+                for at, (episode, step) in enumerate(pairs):
+                    where = (row.run, row.decision_class, episode, step)
+                    number += where != last
+                    last, decisions[at] = where, number
+            changes.add(before, new, row.decision_class, decisions)
+        if not rows:
+            return
+        after = rows[-1].origin
+
+
+def _check_query(query: Query) -> None:
+    for name in ("after", "job", "id"):
+        if getattr(query, name) is not None:
+            raise LedgerError(f"what to re-score cannot be chosen by {name!r}.")
+
+
+def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> tuple[int, str]:
+    """Return the number and the digest of the re-scoring, entering it where it is new."""
+    chosen = json.dumps(query.to_dict(), sort_keys=True)
+    digest = digest_job(layout, chosen)
+    found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+    if found is None:
+        spec = store.writer.find_spec(cursor, layout)
+        cursor.execute(store.backend.render(_ADD_JOB), (digest, spec, chosen, store.writer.now(), None))
+        found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+    return int(found[0]), digest
+
+
+def _score_pages(store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]) -> int:
+    """Score the pages that are not scored yet, and return how many records that were."""
+    span = (job[0], pages[0].row.first, pages[-1].row.first)
+    done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
+    groups: dict[RecordLayout, list[Page]] = {}
+    for page in pages:
+        if page.row.first not in done:
+            groups.setdefault(page.layout, []).append(page)
+    made: list[Block] = []
+    for source, group in groups.items():
+        found = find_translation(store.specs, source, layout)
+        if isinstance(found, Translation):
+            made += _build_blocks(found, group, job)
+    made.sort(key=lambda block: block.origin or 0)
+    store.writer.insert_blocks(cursor, made)
+    return sum(block.count for block in made)
+
+
+def _build_blocks(found: Translation, pages: Sequence[Page], job: tuple[int, str]) -> Iterator[Block]:
+    """Yield the new block of each page; all of them are scored at once."""
+    positions = [page.positions() for page in pages]
+    inputs, outputs = found.score(np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)]))
+    start = 0
+    for page, at in zip(pages, positions, strict=True):
+        row, end = page.row, start + len(at)
+        whole = page.chosen is None
+
+        def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole) -> str | None:
+            if column is None or whole:
+                return column
+            listed = list(decode_column(column, row.records))
+            return json.dumps([listed[position] for position in at.tolist()])
+
+        yield Block(
+            found.layout,
+            "numpy",
+            Scope(row.run, row.phase, row.decision_class, row.actor),
+            len(at),
+            row.earliest,
+            row.latest,
+            inputs[start:end].astype(FLOAT, copy=False).tobytes(),
+            outputs[start:end].astype(FLOAT, copy=False).tobytes(),
+            kept(row.times),
+            None,
+            kept(row.episodes),
+            kept(row.steps),
+            None,
+            job,
+            row.first,
+            None if whole else json.dumps(at.tolist()),
+        )
+        start = end

@@ -1,1 +1,0 @@
-"""Another reward for recorded inputs."""

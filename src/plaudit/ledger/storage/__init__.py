@@ -1,0 +1,1 @@
+"""How records are stored: packed into blocks, chained by checksums, written in transactions."""

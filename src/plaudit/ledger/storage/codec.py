@@ -1,0 +1,373 @@
+"""How records lie in a ledger: their numbers packed row after row, in blocks that checksums chain together."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from json.encoder import encode_basestring_ascii as quote_string
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.ledger.context import (
+    Context,
+    Scope,
+    to_microseconds,
+    validate_episode,
+    validate_integer,
+    validate_scope,
+    validate_string,
+)
+from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Frame, Signal
+from plaudit.targets.compiled import Scores
+
+FLOAT = np.dtype("<f8")
+MAX_RECORDS = 4096
+"""Records in a block at most, so that one of them can be read without much of the rest."""
+_TEXT = "\0".join(["%s"] * 13)  # formatting in one go is the quickest way to write a checksum's text
+
+Rows = NDArray[np.float64]
+
+Packer = Callable[[Signal], tuple[bytes, bytes]]
+"""From a signal to the bytes of its inputs and of its outputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordLayout:
+    """The rows of a reward: inputs as numbers in order; the total, then score and value of each term."""
+
+    reward: Reward
+    part: str = "whole"
+    """"final" for the terminal terms alone."""
+
+    @cached_property
+    def scored(self) -> Reward:
+        """The reward that computes these rows: the whole one, or its terminal terms."""
+        return self.reward if self.part == "whole" else self.reward._final
+
+    @cached_property
+    def identity(self) -> tuple[str, str, str, str, str]:
+        """Name, version, part and both fingerprints."""
+        reward = self.reward
+        return reward.name, reward.version, self.part, reward.fingerprint, reward.domain_fingerprint
+
+    @cached_property
+    def inputs(self) -> str:
+        """The inputs in order, as JSON."""
+        fields = self.scored.program.inputs.items()
+        return json.dumps([{"name": n, "kind": f.kind, "labels": list(f.labels)} for n, f in fields])
+
+    @cached_property
+    def outputs(self) -> str:
+        """The outputs in order, as JSON."""
+        terms = self.scored.program.terms
+        return json.dumps(["total", *(f"{term}.{part}" for term in terms for part in ("score", "value"))])
+
+    @cached_property
+    def width(self) -> int:
+        """How many numbers go in."""
+        return len(self.scored.inputs)
+
+    @cached_property
+    def breadth(self) -> int:
+        """How many numbers come out."""
+        return 1 + 2 * len(self.scored.terms)
+
+    # -- from signals and scores to bytes ---------------------------------------------------------------------------
+
+    def pack(self, signal: Signal, context: Context, clock: Callable[[], int]) -> "PackedRecord":
+        """Return a signal and its context ready to be written; InputError where no database could keep a part.
+
+        `clock` gives the moment, in microseconds, of a record whose context names none.
+        """
+        frame = signal.frame
+        inputs, outputs = (self._packers.get(frame) or self._find_packer(frame))(signal)
+        try:
+            scope = validate_scope(context.run, context.phase, context.decision_class, context.actor)
+        except TypeError:  # a part that cannot be looked up is no string, which is said here
+            scope = validate_scope.__wrapped__(context.run, context.phase, context.decision_class, context.actor)
+        return PackedRecord(
+            self,
+            "python",
+            scope,
+            clock() if context.at is None else to_microseconds(context.at),
+            None if context.key is None else validate_string("key", context.key),
+            validate_episode(context.episode),
+            validate_integer("step", context.step),
+            None if context.context is None else encode_compact(context.context, "context"),
+            inputs,
+            outputs,
+        )
+
+    @cached_property
+    def _packers(self) -> dict[Frame, Packer]:
+        return {}
+
+    @cached_property
+    def _data_packers(self) -> dict[tuple[Any, ...], Packer]:
+        return {}
+
+    def _find_packer(self, frame: Frame) -> Packer:
+        if frame.source is not None:
+            return self._packers.setdefault(frame, self._build_packer(frame))
+        order = frame.inputs, frame.scores, frame.values  # each signal read from data has a frame of its own
+        if order not in self._data_packers:
+            self._data_packers[order] = self._build_packer(frame)
+        return self._data_packers[order]
+
+    def _build_packer(self, frame: Frame) -> Packer:
+        """Return the function from a signal with this frame to the bytes of its inputs and outputs."""
+        pairs = zip(frame.scores, frame.values, strict=True)
+        pick = itemgetter(0, *(at for pair in pairs for at in pair))
+        pack_inputs, pack_outputs = (struct.Struct(f"<{size}d").pack for size in (self.width, self.breadth))
+        if frame.source is not None:
+            return lambda signal: (pack_inputs(*signal.row), pack_outputs(*pick(signal.outputs)))
+        read = self.scored._compiled.convert_row  # inputs by name, as they were given
+        return lambda signal: (pack_inputs(*read(signal.inputs)), pack_outputs(*pick(signal.outputs)))
+
+    def stack_columns(self, columns: list[Any], count: int) -> Rows:
+        """Return columns side by side: row after row, as a block holds them."""
+        rows = np.empty((count, len(columns)), FLOAT)
+        for at, column in enumerate(columns):
+            rows[:, at] = column
+        return rows
+
+    def stack_scores(self, scores: Scores, count: int) -> Rows:
+        """Return a batch of scores as a block holds them."""
+        terms = self.scored.program.terms
+        parts = [scores.total, *(part[term] for term in terms for part in (scores.scores, scores.values))]
+        return self.stack_columns(parts, count)
+
+    # -- from bytes to signals ----------------------------------------------------------------------------------
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What the signals of stored rows share: their outputs stand as they are stored, clamped scores after."""
+        own = self.scored._frame
+        terms = self.scored.terms
+        scores = tuple(1 + 2 * at for at in range(len(terms)))
+        clamps = [at for at, term in enumerate(terms) if term.low is not None or term.high is not None]
+        clamped = tuple(self.breadth + clamps.index(at) if at in clamps else scores[at] for at in range(len(terms)))
+        return replace(own, scores=scores, values=tuple(at + 1 for at in scores), clamped=clamped)
+
+    @cached_property
+    def _clamps(self) -> list[tuple[int, float | None, float | None]]:
+        terms = enumerate(self.scored.terms)
+        return [(1 + 2 * at, t.low, t.high) for at, t in terms if t.low is not None or t.high is not None]
+
+    @cached_property
+    def _flags(self) -> tuple[int, ...]:
+        fields = self.scored.program.inputs.values()
+        return tuple(at for at, field in enumerate(fields) if field.kind == "flag")
+
+    def build_signal(self, inputs: list[float], outputs: list[float]) -> Signal:
+        """Return the signal of one stored row."""
+        for at in self._flags:
+            inputs[at] = bool(inputs[at])
+        for at, low, high in self._clamps:
+            score = outputs[at]
+            low_bound = score if low is None else max(score, low)
+            outputs.append(low_bound if high is None else min(low_bound, high))
+        return Signal(self.frame, tuple(inputs), tuple(outputs))
+
+    @cached_property
+    def _unpack_inputs(self) -> Callable[[bytes], tuple[float, ...]]:
+        return struct.Struct(f"<{self.width}d").unpack
+
+    @cached_property
+    def _unpack_outputs(self) -> Callable[[bytes], tuple[float, ...]]:
+        return struct.Struct(f"<{self.breadth}d").unpack
+
+    def unpack(self, inputs: bytes, outputs: bytes) -> Signal:
+        """Return the signal of a block of one row."""
+        return self.build_signal(list(self._unpack_inputs(inputs)), list(self._unpack_outputs(outputs)))
+
+    def fits(self, inputs: bytes, outputs: bytes, count: int) -> bool:
+        """Return whether a block holds as many bytes as `count` rows have."""
+        return len(inputs) == 8 * count * self.width and len(outputs) == 8 * count * self.breadth
+
+    def decode_inputs(self, inputs: bytes, count: int) -> Rows:
+        """Return the inputs of `count` records; a reward may read nothing, and then there are no bytes."""
+        return np.frombuffer(inputs, FLOAT).reshape(count, self.width)
+
+    def decode_outputs(self, outputs: bytes, count: int) -> Rows:
+        """Return the outputs of `count` records."""
+        return np.frombuffer(outputs, FLOAT).reshape(count, self.breadth)
+
+    def split_columns(self, rows: Rows) -> dict[str, NDArray[np.generic]]:
+        """Return the inputs of stored rows as the columns that the NumPy target takes."""
+        found: dict[str, NDArray[np.generic]] = {}
+        for at, (name, field) in enumerate(self.scored.program.inputs.items()):
+            column = rows[:, at]
+            if field.kind == "flag":
+                found[name] = column != 0
+            elif field.kind == "category":
+                found[name] = column.astype(np.intp)
+            else:
+                found[name] = np.ascontiguousarray(column)
+        return found
+
+
+class PackedRecord(NamedTuple):
+    """One record, ready to be written."""
+
+    layout: RecordLayout
+    target: str
+    scope: Scope
+    at: int
+    key: str | None
+    episode: str | None
+    step: int | None
+    context: str | None
+    inputs: bytes
+    outputs: bytes
+
+
+_KIND = itemgetter(0, 1, 2)
+"""What the records of a block share: layout, target and scope."""
+
+
+@dataclass(slots=True)
+class Block:
+    """Records, ready to be written: what differs among them as JSON, their numbers as bytes."""
+
+    layout: RecordLayout
+    target: str
+    scope: Scope
+    count: int
+    earliest: int
+    latest: int
+    inputs: bytes
+    outputs: bytes
+    times: str | None = None
+    keys: str | None = None
+    episodes: str | None = None
+    steps: str | None = None
+    contexts: str | None = None
+    job: tuple[int, str] | None = None
+    """The number and the digest of the re-scoring, if it is one."""
+    origin: int | None = None
+    picked: str | None = None
+
+    def format(self, first: int, seq: int) -> bytes:
+        """Return what is checksummed besides the scope and the numbers."""
+        job = self.job[1] if self.job else None
+        numbers = (first, self.count, seq, self.earliest, self.latest, self.origin)
+        return format_block(
+            numbers, (job, self.picked, self.times, self.keys, self.episodes, self.steps, self.contexts)
+        )
+
+
+def format_block(numbers: tuple[int | None, ...], texts: tuple[str | None, ...]) -> bytes:
+    """Return what is checksummed of one block besides its scope and its rows: six numbers and seven texts."""
+    return (_TEXT % (*numbers, *texts)).encode()
+
+
+def format_origin(token: str, layout: RecordLayout, target: str, scope: Scope) -> bytes:
+    """Return what is checksummed of every block of a writer, reward and scope."""
+    shared = ["" if part is None else f"={part}" for part in scope]
+    return "\0".join((token, *layout.identity, target, *shared, "")).encode()
+
+
+def start_chain(token: str, opened: int, host: str, process: int, made_with: str) -> bytes:
+    """Return what the first block of a writer is chained to: who writes."""
+    return hashlib.sha256("\0".join((token, str(opened), host, str(process), made_with)).encode()).digest()
+
+
+def compute_checksum(head: bytes, common: bytes, text: bytes, inputs: bytes, outputs: bytes) -> bytes:
+    """Return the checksum of a block: over the one before it, what it says and its numbers."""
+    return hashlib.sha256(b"%b%b%b\0%b%b" % (head, common, text, inputs, outputs)).digest()
+
+
+def build_block(record: PackedRecord) -> Block:
+    """Return the block of a single record."""
+    layout, target, scope, at, key, episode, step, context, inputs, outputs = record
+    return Block(
+        layout,
+        target,
+        scope,
+        1,
+        at,
+        at,
+        inputs,
+        outputs,
+        None,
+        None if key is None else f"[{quote_string(key)}]",
+        None if episode is None else f"[{quote_string(episode)}]",
+        None if step is None else f"[{step}]",
+        None if context is None else f"[{context}]",
+    )
+
+
+def build_blocks(records: Sequence[PackedRecord]) -> Iterator[Block]:
+    """Yield records as blocks, in order: those that follow one another share one if reward, target and scope agree."""
+    if len(records) == 1:
+        yield build_block(records[0])
+        return
+    for (layout, target, scope), group in groupby(records, key=_KIND):
+        members = list(group)
+        for start in range(0, len(members), MAX_RECORDS):
+            part = members[start : start + MAX_RECORDS]
+            _, _, _, ats, keys, episodes, steps, contexts, inputs, outputs = zip(*part, strict=True)
+            yield Block(
+                layout,
+                target,
+                scope,
+                len(part),
+                min(ats),
+                max(ats),
+                b"".join(inputs),
+                b"".join(outputs),
+                encode_times(ats),
+                None if keys.count(None) == len(keys) else json.dumps(keys),
+                encode_column(episodes),
+                encode_column(steps),
+                encode_contexts(contexts),
+            )
+
+
+def encode_times(ats: Sequence[int]) -> str | None:
+    """Return how many microseconds after the first each moment is, as JSON; None where all are the same."""
+    earliest = min(ats)
+    return json.dumps([at - earliest for at in ats]) if max(ats) > earliest else None
+
+
+def encode_column(values: Sequence[Any]) -> str | None:
+    """Return one entry a record as JSON; one entry where all are the same, None where there are none."""
+    first = values[0]
+    if values.count(first) == len(values):
+        return None if first is None else json.dumps([first])
+    return json.dumps(values)
+
+
+def encode_contexts(texts: Sequence[str | None]) -> str | None:
+    """Return contexts that are JSON already as one list."""
+    first = texts[0]
+    if texts.count(first) == len(texts):
+        return None if first is None else f"[{first}]"
+    return f"[{','.join('null' if text is None else text for text in texts)}]"
+
+
+def decode_column(column: str | None, count: int, parse: Callable[[str], Any] = json.loads) -> Iterable[Any]:
+    """Return the entries of a column that `encode_column` wrote, one a record."""
+    if column is None:
+        return (None,) * count
+    found: list[Any] = parse(column)
+    return found * count if len(found) == 1 else found
+
+
+def digest_scope(scope: Scope) -> str:
+    """Return what a scope is found by."""
+    return hashlib.sha256(json.dumps(scope).encode()).hexdigest()
+
+
+def digest_job(layout: RecordLayout, chosen: str) -> str:
+    """Return what a re-scoring is found by: the reward and the choice of records, as JSON."""
+    return hashlib.sha256("\0".join((*layout.identity, chosen)).encode()).hexdigest()

@@ -1,0 +1,217 @@
+"""The tables of a ledger, the same in SQLite and PostgreSQL.
+
+Records lie in blocks: one or more records, written in one go, of one reward and one scope. What their numbers are
+called is said by the reward's row in `specs`, so a block is little more than two runs of float64, row after row. The
+view `readable` spells them out for people who have only an SQL shell.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    text,
+)
+
+from plaudit.errors import LedgerError, LedgerTooNew
+from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.sqlite import SqliteBackend
+
+REVISION = "0001"
+"""The newest migration: what this version of plaudit reads and writes."""
+
+NUMBER = BigInteger().with_variant(Integer, "sqlite")
+"""A whole number of 64 bits. SQLite's rows have a number of their own only if the type is called INTEGER."""
+
+metadata = MetaData()
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+)
+"""Which formula a version label stands for: one, for good."""
+
+specs = Table(
+    "specs",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("part", Text, nullable=False),  # "whole", or "final" for the terminal terms alone
+    Column("fingerprint", Text, nullable=False),
+    Column("domain", Text, nullable=False),
+    Column("spec", Text, nullable=False),  # the reward as canonical JSON
+    Column("inputs", Text, nullable=False),  # [{"name", "kind", "labels"}]: what a row of `blocks.inputs` holds
+    Column("outputs", Text, nullable=False),  # [name]: what a row of `blocks.outputs` holds
+    UniqueConstraint("name", "version", "part", "fingerprint", "domain"),
+)
+
+scopes = Table(
+    "scopes",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("run", Text, index=True),
+    Column("phase", Text),
+    Column("decision_class", Text, index=True),
+    Column("actor", Text),
+)
+"""What whole blocks share of a record's context."""
+
+writers = Table(
+    "writers",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("token", Text, nullable=False, unique=True),
+    Column("opened", NUMBER, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("process", NUMBER, nullable=False),
+    Column("made_with", Text, nullable=False),  # plaudit, Python, NumPy and platform, which decide the last bit
+    Column("blocks", NUMBER, nullable=False),
+    Column("records", NUMBER, nullable=False),
+    Column("head", LargeBinary, nullable=False),  # the checksum of the writer's last block
+)
+
+blocks = Table(
+    "blocks",
+    metadata,
+    Column("first", NUMBER, primary_key=True),  # records have the numbers first … first + records - 1
+    Column("records", NUMBER, nullable=False),
+    Column("writer", NUMBER, ForeignKey("writers.id"), nullable=False),
+    Column("seq", NUMBER, nullable=False),
+    Column("earliest", NUMBER, nullable=False),  # microseconds since 1970, UTC
+    Column("latest", NUMBER, nullable=False),
+    Column("spec", NUMBER, ForeignKey("specs.id"), nullable=False),
+    Column("scope", NUMBER, ForeignKey("scopes.id"), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("job", NUMBER, ForeignKey("jobs.id")),
+    Column("origin", NUMBER),  # the block that was re-scored
+    # One entry a record, as JSON; a single entry stands for all, and NULL for none.
+    Column("picked", Text),  # which records of the origin these are, from 0; NULL for all
+    Column("times", Text),  # microseconds after `earliest`
+    Column("keys", Text),
+    Column("episodes", Text),
+    Column("steps", Text),
+    Column("contexts", Text),
+    # Row after row, little-endian float64.
+    Column("inputs", LargeBinary, nullable=False),
+    Column("outputs", LargeBinary, nullable=False),
+    Column("checksum", LargeBinary, nullable=False),
+)
+Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
+Index(
+    "blocks_by_job",
+    blocks.c.job,
+    blocks.c.origin,
+    unique=True,
+    sqlite_where=blocks.c.job.is_not(None),
+    postgresql_where=blocks.c.job.is_not(None),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("record", NUMBER, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("spec", NUMBER, ForeignKey("specs.id"), nullable=False),
+    Column("filters", Text, nullable=False),
+    Column("started", NUMBER, nullable=False),
+    Column("finished", NUMBER),
+)
+"""Re-scorings: one for each reward and choice of records, picked up where it stopped."""
+
+imported = Table(
+    "imported",
+    metadata,
+    Column("source", Text, primary_key=True),  # writer, block and place in the block, in the ledger it came from
+    Column("record", NUMBER, nullable=False, index=True),
+)
+"""Records that were taken in from another ledger, so that none is taken in twice."""
+
+powers = Table(
+    "powers",
+    metadata,
+    Column("exponent", NUMBER, primary_key=True, autoincrement=False),
+    Column("value", Double, nullable=False),
+)
+"""Powers of two, with which `readable` turns the bytes of a number into the number."""
+
+
+_SCRIPTS = Path(__file__).parent / "migrations"
+
+
+def upgrade_tables(backend: Backend, *, newest: str = REVISION, scripts: Path = _SCRIPTS) -> Path | None:
+    """Bring the tables to the newest revision; return the backup that was made of an older file, if any."""
+    with backend.snapshot() as connection:
+        found = _read_revision(backend, connection)
+    if found == newest:
+        return None
+    if found is not None and found > newest:
+        raise LedgerTooNew(
+            f"{backend.name} was written by a newer plaudit (tables of revision {found}; this one knows {newest}). "
+            "Upgrade plaudit to open it; the ledger was not changed."
+        )
+    if backend.read_only:
+        if found is None:
+            raise LedgerError(
+                f"{backend.name} holds no ledger. If it is a copy, its log {backend.name}-wal was left behind: copy a "
+                "ledger with `plaudit ledger backup`, or all of its files."
+            )
+        raise LedgerError(
+            f"{backend.name} has older tables (revision {found}); open it once to write "
+            "(`plaudit ledger compact` does)."
+        )
+    backup = None
+    if found is not None and isinstance(backend, SqliteBackend):
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        backup = backend.path.with_name(f"{backend.path.name}.{found}-{stamp}.backup")
+        backend.copy_to(backup)
+    with backend.migration() as connection:
+        if _read_revision(backend, connection) != newest:  # nobody was quicker
+            _run_migrations(connection, scripts, newest)
+    return backup
+
+
+def _read_revision(backend: Backend, connection: Connection) -> str | None:
+    """Return the revision of the tables, or None where there are none."""
+    tables = inspect(connection).get_table_names()
+    if "alembic_version" in tables and "blocks" in tables:
+        return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
+    if tables and isinstance(backend, SqliteBackend):
+        raise LedgerError(f"{backend.name} is a database, but no ledger: it has the tables {', '.join(tables[:5])}.")
+    taken = sorted({"blocks", "specs", "writers"} & set(tables))
+    if taken:
+        raise LedgerError(f"{backend.name} has tables that a ledger needs the names of: {', '.join(taken)}.")
+    return None
+
+
+def _run_migrations(connection: Connection, scripts: Path, newest: str) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, newest)

@@ -1,0 +1,183 @@
+"""Rewards in a ledger: each stored once, a version label tied to one formula for good, and all of them kept at hand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, insert, select
+
+from plaudit.errors import LedgerBroken, LedgerError, NotInLedger, SpecError, VersionConflict, WrongType
+from plaudit.language.field import Field
+from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.ledger.storage.schema import labels, specs
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Frame, Signal
+
+IDENTITY = ("name", "version", "part", "fingerprint", "domain")
+"""The columns that tell one stored reward from another."""
+_ADD = insert(specs).values({name: bindparam(name) for name in (*IDENTITY, "spec", "inputs", "outputs")})
+_FIND = select(specs.c.id).where(*(specs.c[name] == bindparam(name) for name in IDENTITY))
+_TIED = select(labels.c.fingerprint).where(labels.c.name == bindparam("name"), labels.c.version == bindparam("version"))
+_TIE = insert(labels).values({name: bindparam(name) for name in ("name", "version", "fingerprint")})
+_READ = select(specs.c.spec).where(*(specs.c[name] == bindparam(name) for name in ("name", "version", "fingerprint")))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReward:
+    """A reward that a ledger knows."""
+
+    name: str
+    version: str
+    fingerprint: str
+    domain_fingerprint: str
+    reward: Reward
+
+
+class SpecCache:
+    """The rewards of a ledger kept at hand: their layouts, found by reward, by signal and by number."""
+
+    def __init__(self, backend: Backend) -> None:
+        """Begin with nothing."""
+        self._backend = backend
+        self._layouts: dict[tuple[str, ...], RecordLayout] = {}
+        self._by_frame: dict[Frame, RecordLayout] = {}
+        self._from_data: dict[tuple[Any, ...], RecordLayout] = {}
+        self._stored: dict[int, RecordLayout] = {}
+
+    def get_layout(self, reward: Reward, part: str = "whole") -> RecordLayout:
+        """Return the one layout of a reward."""
+        if not isinstance(reward, Reward):
+            raise LedgerError(f"{reward!r:.60} is not a Reward.")
+        layout = RecordLayout(reward, part)
+        return self._layouts.setdefault(layout.identity, layout)
+
+    def find_layout(self, signal: Signal) -> RecordLayout:
+        """Return the layout of a signal; NotInLedger where it was read from data and its reward is not known."""
+        try:
+            frame = signal.frame
+            return self._by_frame[frame]
+        except KeyError:
+            pass
+        except AttributeError:
+            raise WrongType(
+                f"{signal!r:.60} is not a Signal: score a step with reward.score(...). Entries go to record_many."
+            ) from None
+        if frame.source is not None:
+            return self._by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
+        same = (frame.reward, frame.version, frame.fingerprint, frame.domain_fingerprint, frame.terms)
+        if same not in self._from_data:  # each signal read from data has a frame of its own
+            self._from_data[same] = self._search(frame)
+        return self._from_data[same]
+
+    def _search(self, frame: Frame) -> RecordLayout:
+        for layout in self._list_layouts():
+            found = (frame.reward, frame.version, layout.part, frame.fingerprint, frame.domain_fingerprint)
+            if layout.identity == found and tuple(term.name for term in layout.scored.terms) == frame.terms:
+                return layout
+        raise NotInLedger(
+            f"{self._backend.name} does not know {frame.reward}@{frame.version} ({frame.fingerprint[:12]}), the reward "
+            "of a signal that was read from data. Register it first: ledger.register(reward)."
+        )
+
+    def _list_layouts(self) -> list[RecordLayout]:
+        """Return every layout that is known or stored, those of terminal terms alone too."""
+        with self._backend.snapshot() as connection:
+            stored = list(self.read(connection).values())
+        rewards = {layout.identity: layout for layout in [*self._layouts.values(), *stored]}
+        finals = [
+            self.get_layout(layout.reward, "final")
+            for layout in rewards.values()
+            if layout.part == "whole" and any(term.terminal for term in layout.reward.terms)
+        ]
+        return [*rewards.values(), *finals]
+
+    def read(self, connection: Connection) -> dict[int, RecordLayout]:
+        """Return the layout of every reward in the ledger, by number."""
+        rows = connection.execute(select(specs).where(specs.c.id.not_in(list(self._stored))).order_by(specs.c.id))
+        for row in rows:
+            self._stored[row.id] = load_spec(self._backend, row)
+        return self._stored
+
+
+def store_spec(backend: Backend, cursor: Any, layout: RecordLayout) -> int:
+    """Return the number of a reward in the ledger, adding it if it is new; VersionConflict if its label is taken."""
+    name, version, part, fingerprint, domain = layout.identity
+    row = cursor.execute(backend.render(_FIND), (name, version, part, fingerprint, domain)).fetchone()
+    if row:
+        return int(row[0])
+    tied = cursor.execute(backend.render(_TIED), (name, version)).fetchone()
+    if tied is None:
+        cursor.execute(backend.render(_TIE), (name, version, fingerprint))
+    elif tied[0] != fingerprint:
+        text = cursor.execute(backend.render(_READ), (name, version, tied[0])).fetchone()
+        raise build_conflict(backend.name, layout.reward, None if text is None else Reward.from_json(text[0]))
+    values = (*layout.identity, layout.reward.to_json(), layout.inputs, layout.outputs)
+    cursor.execute(backend.render(_ADD), values)
+    row = cursor.execute(backend.render(_FIND), (name, version, part, fingerprint, domain)).fetchone()
+    return int(row[0])
+
+
+def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConflict:
+    """Return the error for a label that stands for another formula, with what differs."""
+    shown = "" if old is None else "".join(f"\n  {line}" for line in describe_differences(old, new))
+    return VersionConflict(
+        f"{ledger}: the label {new.name}@{new.version} is tied to another formula "
+        f"({'' if old is None else old.fingerprint[:12]} there, {new.fingerprint[:12]} here).{shown}\n"
+        f"Give the changed reward a label of its own: reward.with_version(...)."
+    )
+
+
+def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
+    """Yield what differs between two formulas: parameters, terms, inputs."""
+    for name in dict.fromkeys((*old.params, *new.params)):
+        before, after = old.params.get(name), new.params.get(name)
+        if before != after:
+            yield f"{name}: {_format_value(before)} → {_format_value(after)}"
+    texts = [{term.name: reward.only(term.name).source() for term in reward.terms} for reward in (old, new)]
+    for name in dict.fromkeys((*texts[0], *texts[1])):
+        if name not in texts[1]:
+            yield f"term {name}: removed"
+        elif name not in texts[0]:
+            yield f"term {name}: added"
+        elif texts[0][name] != texts[1][name] and not _differ_in_numbers(old, new, name):
+            yield f"term {name}: its formula differs"
+    if [term.name for term in old.terms] != [term.name for term in new.terms] and texts[0].keys() == texts[1].keys():
+        yield "the order of the terms differs"
+    for name, field in old.program.inputs.items():
+        now = new.program.inputs.get(name)
+        if now is not None and (field.kind, field.labels) != (now.kind, now.labels):
+            yield f"{name}: {_format_kind(field)} → {_format_kind(now)}"
+    if old.inputs != new.inputs:
+        yield f"inputs: {', '.join(old.inputs)} → {', '.join(new.inputs)}"
+
+
+def _differ_in_numbers(old: Reward, new: Reward, term: str) -> bool:
+    """Return whether a term differs in parameters alone."""
+    parts = [reward.only(term) for reward in (old, new)]
+    return parts[0].program.nodes == parts[1].program.nodes and parts[0].params != parts[1].params
+
+
+def _format_kind(field: Field) -> str:
+    return f"{field.kind} of {', '.join(field.labels)}" if field.labels else f"a {field.kind}"
+
+
+def _format_value(value: float | bool | None) -> str:
+    return "(none)" if value is None else f"{value:g}"
+
+
+def load_spec(backend: Backend, row: Row[Any]) -> RecordLayout:
+    """Return the layout of a reward's row in the ledger; LedgerBroken if it is not what it was."""
+    try:
+        layout = RecordLayout(Reward.from_json(row.spec), row.part)
+    except SpecError as error:
+        raise LedgerBroken(f"{backend.name}: the stored reward {row.name}@{row.version} is damaged: {error}") from None
+    said = (row.name, row.version, row.part, row.fingerprint, row.domain, row.inputs, row.outputs)
+    if (*layout.identity, layout.inputs, layout.outputs) != said:
+        raise LedgerBroken(f"{backend.name}: the stored reward {row.name}@{row.version} does not have its fingerprint.")
+    return layout
+
+
+def list_specs(connection: Connection) -> list[Row[Any]]:
+    """Return every row of rewards, oldest first."""
+    return list(connection.execute(select(specs).order_by(specs.c.id)))

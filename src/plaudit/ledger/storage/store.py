@@ -1,0 +1,55 @@
+"""What a ledger is made of once it is open: a database, the rewards in it, and one writer."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from plaudit.errors import FileError, LedgerError, WrongType
+from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.sqlite import SqliteBackend
+from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.specs import SpecCache
+from plaudit.ledger.storage.writer import BlockWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open ledger, as the modules that read and write it use it."""
+
+    backend: Backend
+    specs: SpecCache
+    writer: BlockWriter
+
+
+def open_store(
+    where: str | os.PathLike[str], *, read_only: bool, timeout: float, clock: Callable[[], datetime] | None
+) -> Store:
+    """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
+    backend = _open_backend(where, read_only=read_only, timeout=timeout)
+    try:
+        upgrade_tables(backend)
+    except BaseException:
+        backend.close()
+        raise
+    return Store(backend, SpecCache(backend), BlockWriter(backend, clock))
+
+
+def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: float) -> Backend:
+    try:
+        address = os.fspath(Path(where)) if not isinstance(where, str) else where
+    except TypeError:
+        raise WrongType(f"{where!r:.60} is no place for a ledger; give a path or a postgresql:// address.") from None
+    if address in ("", ":memory:"):
+        raise FileError(f"a ledger is kept in a file, and {address!r} names none; for a while, take one in a tempfile.")
+    if "://" not in address:
+        return SqliteBackend(where, read_only=read_only, timeout=timeout)
+    if not address.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        scheme = address.partition("://")[0]
+        path = address.removeprefix("sqlite:///")
+        hint = f" Write the path alone: Ledger({path!r})." if scheme == "sqlite" else ""
+        raise LedgerError(f"a ledger is a file or postgresql://…; {scheme}:// is neither.{hint}")
+    from plaudit.ledger.backends.postgres import PostgresBackend
+
+    return PostgresBackend(address.replace("postgres://", "postgresql://", 1), read_only=read_only, timeout=timeout)

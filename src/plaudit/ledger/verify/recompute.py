@@ -1,0 +1,103 @@
+"""Computing stored rows again, and comparing bits."""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.language import nodes as n
+from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.targets.numpy import NumpyReward
+
+_ROUNDED_BY_LIBRARIES = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
+"""Operations whose last bit differs between C libraries; every other one is exactly rounded."""
+
+ULP = 4
+"""How many units in the last place such an operation may differ by, from one machine to another."""
+
+Flags = NDArray[np.bool_]
+
+
+class Recomputer:
+    """A stored reward, run again over stored inputs."""
+
+    def __init__(self, layout: RecordLayout) -> None:
+        """Prepare the reward of a layout."""
+        self.layout = layout
+        self.program = layout.scored.program
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether every machine computes the same bits."""
+        return not any(isinstance(node, _ROUNDED_BY_LIBRARIES) for node in self.program.nodes)
+
+    @cached_property
+    def _compiled(self) -> NumpyReward:
+        return NumpyReward(self.program, on_bad="mask")
+
+    def run_numpy(self, rows: Rows) -> Rows:
+        """Return the outputs of stored rows by the NumPy target, NaN where a row is refused."""
+        with np.errstate(invalid="ignore"):
+            scores = self._compiled(self.layout.split_columns(rows))
+        return self.layout.stack_scores(scores, len(rows))
+
+    def run_python(self, rows: Rows) -> Rows:
+        """Return the outputs of stored rows by the Python target, NaN where a row is refused."""
+        outputs = np.full((len(rows), self.layout.breadth), np.nan)
+        for at, row in enumerate(rows.tolist()):
+            outputs[at] = self._run_row(row)
+        return outputs
+
+    def _run_row(self, row: list[float]) -> list[float]:
+        from plaudit.errors import InputError
+
+        compiled = self.layout.scored._compiled
+        layout = compiled.layout
+        try:
+            found = compiled._everything(*self.layout.build_signal(row, [0.0] * self.layout.breadth).row)
+        except InputError:
+            return [float("nan")] * self.layout.breadth
+        pairs = zip(layout.scores, layout.values, strict=True)
+        return [found[0], *(found[at] for pair in pairs for at in pair)]
+
+    def find_different(self, rows: Rows, stored: Rows, *, target: str, here: bool) -> Flags:
+        """Return which rows are not what was stored; `here` says that this machine computed them."""
+        compute = self.run_numpy if self.exact or target == "numpy" else self.run_python
+        different = _find_different(compute(rows), stored)
+        if different.any() and compute == self.run_numpy and target == "python":
+            odd = np.flatnonzero(different)  # the sign of a zero may differ between targets
+            different[odd] = _find_different(self.run_python(rows[odd]), stored[odd])
+        if different.any() and not self.exact and not here:
+            odd = np.flatnonzero(different)
+            again = (self.run_numpy if target == "numpy" else self.run_python)(rows[odd])
+            different[odd] = _find_distant(again, stored[odd])
+        return different
+
+    def find_wrong_sums(self, stored: Rows) -> Flags:
+        """Return in which rows the values do not add up to the total."""
+        total = np.zeros(len(stored))
+        for at in range(2, self.layout.breadth, 2):
+            total = stored[:, at] if at == 2 else total + stored[:, at]
+        reward = self.layout.scored
+        if reward.low is not None:
+            total = np.where(total < reward.low, reward.low, total)
+        if reward.high is not None:
+            total = np.where(total > reward.high, reward.high, total)
+        wrong: Flags = (total != stored[:, 0]) & ~np.isnan(stored[:, 0])
+        return wrong
+
+
+def _find_different(computed: Rows, stored: Rows) -> Flags:
+    """Return which rows differ in a bit; two NaN are the same."""
+    same = computed.view(np.int64) == np.ascontiguousarray(stored).view(np.int64)
+    same |= np.isnan(computed) & np.isnan(stored)
+    different: Flags = ~same.all(axis=1)
+    return different
+
+
+def _find_distant(computed: Rows, stored: Rows) -> Flags:
+    """Return which rows differ by more than rounding can explain."""
+    spacing = np.spacing(np.maximum(np.abs(computed), np.abs(stored)))
+    near = (np.abs(computed - stored) <= ULP * spacing) | (np.isnan(computed) & np.isnan(stored))
+    different: Flags = np.asarray(~near.all(axis=1))
+    return different

@@ -1,0 +1,392 @@
+"""A reward as data, enough to rebuild and run it with none of its Python source; and the fingerprints of that data.
+
+No code is run when a reward is read back: whatever is wrong with a specification is a SpecError.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields as dataclass_fields
+from types import MappingProxyType
+from typing import Any
+
+from plaudit.errors import PlauditError, SpecError
+from plaudit.language import nodes as n
+from plaudit.language.codec import (
+    decode_nodes,
+    decode_number,
+    encode_nodes,
+    encode_number,
+    format_canonical,
+    parse_json,
+)
+from plaudit.language.field import TERMINAL, Field, validate_number, validate_parameter
+from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
+from plaudit.language.program import Guard, Program, find_reachable
+from plaudit.reward.declared import (
+    Fact,
+    Preference,
+    build_facts_program,
+    fit_preference,
+    prefer,
+    validate_allow,
+    validate_discount,
+)
+from plaudit.reward.lower import Formula, find_final_inputs, tidy
+from plaudit.reward.reward import Reward, validate_title
+from plaudit.reward.term import Term
+
+FORMAT = 1
+MOST_ENTRIES = 1_000
+_KEYS = {
+    "plaudit",
+    "name",
+    "version",
+    "doc",
+    "action",
+    "fields",
+    "terms",
+    "params",
+    "low",
+    "high",
+    "nodes",
+    "scores",
+    "guards",
+    "facts",
+    "discount",
+    "prefer",
+    "allow",
+}
+_TERM_PARTS = ("name", "weight", "low", "high", "terminal", "kind", "doc", "knobs", "shared", "reads", "allow")
+_TERM_KINDS = {"name": str, "terminal": bool, "doc": str, "shared": list, "reads": list}
+
+
+def to_dict(reward: Reward) -> dict[str, Any]:
+    """Return the reward as plain data."""
+    body = reward._formula
+    return {
+        "plaudit": FORMAT,
+        "name": reward.name,
+        "version": reward.version,
+        "doc": reward.doc,
+        "action": reward.action,
+        "fields": [field_to_dict(field) for field in reward.fields.values()],
+        "terms": [_write_term(term) for term in reward.terms],
+        "params": dict(reward.shared),
+        "low": reward.low,
+        "high": reward.high,
+        "nodes": encode_nodes(body.nodes),
+        "scores": dict(body.scores),
+        "guards": _write_guards(body.guards),
+        "facts": _write_facts(reward),
+        "discount": reward.discount,
+        "prefer": [preference_to_dict(preference) for preference in reward.prefer],
+        "allow": dict(reward.allow),
+    }
+
+
+def to_json(reward: Reward) -> str:
+    """Return the reward as canonical JSON."""
+    return format_canonical(to_dict(reward))
+
+
+def from_json(text: str) -> Reward:
+    """Return the reward that `to_json` wrote."""
+    return from_dict(parse_json(text))
+
+
+def from_dict(data: object) -> Reward:
+    """Return the reward that `to_dict` wrote; no code is run, and SpecError says what is wrong."""
+    if not isinstance(data, Mapping) or "plaudit" not in data:
+        raise SpecError("this is not a reward: the key 'plaudit' is missing")
+    if data["plaudit"] != FORMAT:
+        raise SpecError(f"this reward has format {data['plaudit']!r}; this version of plaudit reads format {FORMAT}")
+    if data.keys() != _KEYS:
+        unknown = sorted(map(str, data.keys() - _KEYS))[:5]
+        raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
+    try:
+        return _build_reward(data)
+    except SpecError:
+        raise
+    except (PlauditError, TypeError, ValueError, KeyError, AttributeError) as error:
+        raise SpecError(f"this reward cannot be loaded: {error}") from None
+
+
+def compute_fingerprint(reward: Reward) -> str:
+    """Return the SHA-256 of inputs, kinds, categories, nodes, parameters, term names and order."""
+    body = reward._formula
+    content = {
+        "inputs": [[name, field.kind, list(field.labels)] for name, field in body.inputs.items()],
+        "nodes": encode_nodes(body.nodes),
+        "params": {name: encode_number(value) for name, value in reward.params.items()},
+        "terms": [[term.name, term.terminal, body.scores[term.name]] for term in reward.terms],
+        "guards": [[guard.node, guard.where] for guard in body.guards],
+    }
+    return _hash_content(content)
+
+
+def compute_domain_fingerprint(reward: Reward) -> str:
+    """Return the SHA-256 of ranges, units, roles, stand-ins, the action, facts, the discount and preferences."""
+    domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
+    content: dict[str, Any] = {"fields": domain, "action": reward.action}
+    if reward.facts:
+        facts = reward.facts_program
+        guards = [[guard.node, guard.where] for guard in facts.value_guards]
+        content["facts"] = {"nodes": encode_nodes(facts.nodes), "flags": list(facts.outputs.items()), "guards": guards}
+    if reward.discount is not None:
+        content["discount"] = reward.discount
+    if reward.prefer:
+        preferences = [preference_to_dict(preference) for preference in reward.prefer]
+        content["prefer"] = [[each["better"], each["over"]] for each in preferences]
+    return _hash_content(content)
+
+
+def field_to_dict(field: Field) -> dict[str, Any]:
+    """Return what a field declares, defaults left out."""
+    data: dict[str, Any] = {}
+    for part in dataclass_fields(field):
+        value = getattr(field, part.name)
+        if part.name == "name" or value != part.default:
+            data[part.name] = list(value) if isinstance(value, tuple) else encode_number(value)
+    return data
+
+
+def preference_to_dict(preference: Preference) -> dict[str, Any]:
+    """Return a preference for JSON."""
+    sides = {"better": preference.better, "over": preference.over}
+    rows = {side: [{k: encode_number(v) for k, v in row.items()} for row in steps] for side, steps in sides.items()}
+    return {**rows, "because": preference.because}
+
+
+def _hash_content(content: object) -> str:
+    return hashlib.sha256(format_canonical(content).encode()).hexdigest()
+
+
+def _write_term(term: Term) -> dict[str, Any]:
+    data = {part: getattr(term, part) for part in _TERM_PARTS}
+    maps = {"knobs": dict(term.knobs), "allow": dict(term.allow)}
+    return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
+
+
+def _write_facts(reward: Reward) -> dict[str, Any]:
+    program = reward.facts_program
+    return {
+        "named": [
+            {"name": fact.name, "doc": fact.doc, "reads": list(fact.reads), "flag": program.outputs[fact.name]}
+            for fact in reward.facts
+        ],
+        "nodes": encode_nodes(program.nodes),
+        "guards": _write_guards(program.value_guards),
+    }
+
+
+def _write_guards(guards: Iterable[Guard]) -> list[list[Any]]:
+    return [[guard.node, guard.where, guard.why, guard.line] for guard in guards]
+
+
+def _build_reward(data: Mapping[str, Any]) -> Reward:
+    listed = [_read_field(entry) for entry in _read_list(data, "fields")]
+    fields = {field.name: field for field in listed}
+    if len(fields) != len(listed) or "terminal" in fields:
+        raise SpecError("a field is declared twice, or called 'terminal'")
+    terms = tuple(_read_term(entry) for entry in _read_list(data, "terms"))
+    shared = {str(name): validate_parameter(name, value) for name, value in data["params"].items()}
+    if not isinstance(data["doc"], str) or not isinstance(data["action"], str | None):
+        raise SpecError("'doc' and 'action' must be strings")
+    for key in ("name", "version"):
+        validate_title(key, data[key])
+    low, high = (None if data[key] is None else validate_number(key, data[key]) for key in ("low", "high"))
+    body = _read_formula(data, fields, terms, shared)
+    facts, program = _read_facts(data, fields, body)
+    preferences = [_read_preference(entry, body.inputs) for entry in _read_list(data, "prefer")]
+    parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
+    return Reward._build(
+        **parts,
+        terms=terms,
+        fields=MappingProxyType(fields),
+        shared=MappingProxyType(shared),
+        low=low,
+        high=high,
+        facts=facts,
+        discount=validate_discount(data["name"], data["discount"]),
+        prefer=tuple(fit_preference(each, data["name"], body.inputs) for each in preferences),
+        allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
+        facts_program=program,
+        _formula=body,
+    )
+
+
+def _read_formula(
+    data: Mapping[str, Any], fields: Mapping[str, Field], terms: tuple[Term, ...], shared: Mapping[str, float | bool]
+) -> Formula:
+    nodes = decode_nodes(data["nodes"])
+    inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
+    params = {name: value for term in terms for name, value in term.params.items()} | dict(shared)
+    found = infer_kinds(nodes, inputs, params)
+    scores = {term.name: _read_position(data["scores"][term.name], found, NUMBER) for term in terms}
+    for term in terms:
+        asks = nodes[scores[term.name]]
+        ends = isinstance(asks, n.Select) and nodes[asks.condition] == n.Input("terminal")
+        if term.terminal and not ends:
+            raise SpecError(f"the terminal term {term.name!r} does not ask whether the episode ends")
+    if len(data["scores"]) != len(terms):
+        raise SpecError("there is a score without a term")
+    guards = _read_guards(data, scores, found)
+    body = tidy(Formula(nodes, scores, tuple(guards), inputs, find_final_inputs(nodes, scores, guards, terms)))
+    _validate_nodes(body.nodes, body.scores.values(), body.guards, body.inputs)
+    unread = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
+    if unread:
+        raise SpecError(f"no term reads the field {unread[0]!r}")
+    return body
+
+
+def _read_facts(
+    data: Mapping[str, Any], fields: Mapping[str, Field], body: Formula
+) -> tuple[tuple[Fact, ...], Program]:
+    """Return the facts and their Program; its inputs go by the names that they have for terms."""
+    part = data["facts"]
+    if not isinstance(part, Mapping) or part.keys() != {"named", "nodes", "guards"}:
+        raise SpecError("'facts' must have these parts and no others: named, nodes, guards")
+    listed = [_read_fact(entry) for entry in _read_list(part, "named")]
+    nodes = decode_nodes(part["nodes"])
+    inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
+    found = infer_kinds(nodes, inputs, {})
+    flags = {fact.name: _read_position(flag, found, FLAG) for fact, flag in listed}
+    program = build_facts_program(data["name"], nodes, flags, _read_guards(part, flags, found), inputs)
+    _validate_nodes(program.nodes, program.outputs.values(), program.value_guards, program.inputs)
+    ends = {field.name for name, field in body.inputs.items() if "." in name}
+    for name, field in program.inputs.items():
+        either = name == "terminal" or name.startswith("prev.")
+        if not either and (field.name in ends) != name.startswith("curr."):
+            raise SpecError(f"a fact reads {name!r}, which terms call by another name")
+    return tuple(fact for fact, _ in listed), program
+
+
+def _read_list(data: Mapping[str, Any], key: str) -> list[Any]:
+    """Return a part that is a list."""
+    found = data[key]
+    if not isinstance(found, list) or (key != "guards" and len(found) > MOST_ENTRIES):
+        raise SpecError(f"{key!r} must be a list of at most {MOST_ENTRIES:,} entries")
+    return found
+
+
+def _read_position(position: object, found: tuple[str, ...], kind: str) -> int:
+    """Return the position of a node of `kind`."""
+    if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position < len(found):
+        raise SpecError(f"{position!r} is not the position of a node")
+    if found[position] != kind:
+        raise SpecError(f"node {position} is a {found[position]} where a {kind} is needed")
+    return position
+
+
+def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
+    """Return the field that an input is a value of."""
+    if name == "terminal":
+        return TERMINAL
+    record, dot, key = name.rpartition(".")
+    key, bracket, entry = key.partition("[")
+    field = fields.get(key)
+    if field is None or (dot and record not in ("prev", "curr")):
+        raise SpecError(f"a node reads {name!r}, which is not a declared field")
+    inside = (
+        entry[:-1].isdecimal() and entry.endswith("]") and int(entry[:-1]) < (field.length or 0) if bracket else True
+    )
+    if (
+        bool(bracket) != (field.length is not None)
+        or not inside
+        or (bracket and name != f"{record}{dot}{key}[{int(entry[:-1])}]")
+    ):
+        raise SpecError(f"a node reads {name!r}, which does not fit the length of field {key!r}")
+    return field
+
+
+def _read_field(entry: object) -> Field:
+    """Return a field that `field_to_dict` wrote."""
+    if not isinstance(entry, Mapping):
+        raise SpecError("a field must be an object")
+    parts: dict[str, Any] = {
+        str(key): tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    if not any(isinstance(value, str) for value in parts.get("values") or ()):
+        parts |= {
+            key: decode_number(parts[key], key) for key in ("missing", "rest") if parts.get(key) in ("inf", "-inf")
+        }
+    field = Field(**parts)
+    for name, wanted in {"flag": bool, "infinite": bool, "unit": str, "doc": str}.items():
+        if not isinstance(getattr(field, name), wanted):
+            raise SpecError(f"field {field.name!r}: {name} must be a {wanted.__name__}")
+    return field
+
+
+def _read_term(entry: object) -> Term:
+    """Return a term without its function."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("knobs", {}), Mapping):
+        raise SpecError("a term must be an object")
+    knobs = {str(knob): validate_parameter(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
+    unknown = entry.keys() - set(_TERM_PARTS)
+    wrong = [part for part, kind in _TERM_KINDS.items() if part in entry and not isinstance(entry[part], kind)]
+    if unknown or wrong or "name" not in entry:
+        raise SpecError(f"a term must have a name and only these parts: {', '.join(_TERM_PARTS)}")
+    parts: dict[str, Any] = {
+        str(key): tuple(map(str, value)) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    return Term(**{**parts, "knobs": MappingProxyType(knobs)})
+
+
+def _read_fact(entry: object) -> tuple[Fact, object]:
+    """Return a fact without its function, and where its flag is said to be."""
+    kinds = {"name": str, "doc": str, "reads": list}
+    if not isinstance(entry, Mapping) or entry.keys() != {*kinds, "flag"}:
+        raise SpecError(f"a fact must have these parts and no others: {', '.join([*kinds, 'flag'])}")
+    if not all(isinstance(entry[part], kind) for part, kind in kinds.items()):
+        raise SpecError("a fact's name and doc must be strings, and what it reads a list")
+    return Fact(entry["name"], entry["doc"], tuple(map(str, entry["reads"]))), entry["flag"]
+
+
+def _read_preference(entry: object, inputs: Mapping[str, Field]) -> Preference:
+    """Return a preference, whose names and values are still to be checked."""
+    if not isinstance(entry, Mapping) or entry.keys() != {"better", "over", "because"}:
+        raise SpecError("a preference must have these parts and no others: better, over, because")
+    better, over = ([_read_row(row, inputs) for row in _read_list(entry, side)] for side in ("better", "over"))
+    return prefer(better, over=over, because=entry["because"])
+
+
+def _read_row(row: object, inputs: Mapping[str, Field]) -> dict[str, Any]:
+    if not isinstance(row, Mapping):
+        raise SpecError("a step of a preference must be an object")
+    categories = {name for name, field in inputs.items() if field.kind == "category"}
+    for name in row.keys() - inputs.keys():
+        raise SpecError(f"a preference names {name!r:.60}, which is not an input")
+    return {
+        name: value if name in categories else decode_number(value, f"a preference's {name!r}")
+        for name, value in row.items()
+    }
+
+
+def _read_guards(data: Mapping[str, Any], owners: Iterable[str], found: tuple[str, ...]) -> list[Guard]:
+    """Return the guards of terms or facts that are called `owners`."""
+    names = set(owners)
+    guards = []
+    for entry in _read_list(data, "guards"):
+        node, where, why, line = entry
+        if where not in names or not isinstance(why, str) or not isinstance(line, str):
+            raise SpecError("a guard must say whose it is, and why")
+        guards.append(Guard(_read_position(node, found, FLAG), where, why, line))
+    return guards
+
+
+def _validate_nodes(
+    nodes: tuple[n.Node, ...], roots: Iterable[int], guards: Iterable[Guard], inputs: Mapping[str, Field]
+) -> None:
+    """Refuse nodes that compute with an unguarded partial operation, or name a field that they do not read."""
+    guarded = {
+        node.arg
+        for at in find_reachable(nodes, [guard.node for guard in guards])
+        if isinstance(node := nodes[at], n.Defined)
+    }
+    for at in find_reachable(nodes, roots):
+        if nodes[at].partial and at not in guarded:
+            raise SpecError(f"node {at} ({type(nodes[at]).__name__}) has no guard that says where it is defined")
+    read = {field.name for field in inputs.values()}
+    for node in nodes:
+        if isinstance(node, n.Label) and node.field not in read:
+            raise SpecError(f"a node names a value of field {node.field!r}, which no node reads")

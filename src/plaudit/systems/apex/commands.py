@@ -1,0 +1,217 @@
+"""`plaudit run apex`: agents write code together, and a controller decides how they talk."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+from rich.table import Table
+
+from plaudit.ledger.formatting import format_count
+from plaudit.systems.apex import DecisionRow, reward
+from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step, run_episodes
+from plaudit.systems.apex.switching.engine import REFUSALS
+from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, refuse_empty
+from plaudit.terminal import Screen, build_table, handle_signals, show_status
+
+_TIMES = ("ms", "tick_ms")
+"""What of a decision does not depend on the seed."""
+
+
+@click.command("apex", epilog="Example: plaudit run apex --seed 7 --out runs/apex")
+@click.option("--seed", metavar="NUMBER", type=SEED, help="What chance depends on; 7 at first.")
+@click.option(
+    "--episodes", metavar="COUNT", type=COUNT, default=1, show_default=True, help="Episodes, one learner for all."
+)
+@click.option("--budget", metavar="TOKENS", type=COUNT, default=10_000, show_default=True, help="Tokens of an episode.")
+@click.option(
+    "--steps", metavar="COUNT", type=COUNT, default=60, show_default=True, help="Steps of an episode at most."
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FOLDER",
+    callback=refuse_empty,
+    help="Keep logs, rewards and learner there, or go on with those there.",
+)
+@click.option("--messages", is_flag=True, help="Show what the agents said.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object, but for times.")
+def run(
+    seed: int | None, episodes: int, budget: int, steps: int, out: str | None, messages: bool, as_json: bool
+) -> None:
+    """Let four agents write a small module whose tests fail at first.
+
+    A planner, a coder, a runner and a critic send real messages, edit a real project and run its real tests with
+    pytest; only what they say is scripted. At every step the controller decides whether they talk through the planner
+    (star), down a line (chain) or freely (flat), and learns from what the step earned. The same seed gives the same
+    run.
+    """
+    with handle_signals(), explain_interrupt(describe_kept(out)), _show_steps() as show:
+        found = asyncio.run(run_episodes(episodes, out=out, seed=seed, budget=budget, max_steps=steps, on_step=show))
+    if as_json:
+        _print_json(found)
+    else:
+        _print_run(found, out, messages=messages)
+
+
+@contextmanager
+def _show_steps() -> Iterator[Callable[[int, Step], None]]:
+    """Show on stderr, where that is a terminal, which step a run is at."""
+    with show_status("Running the tests …") as update:
+
+        def show(episode: int, step: Step) -> None:
+            tests = f"{step.tests.passed} of {step.tests.total} tests pass"
+            update(f"Episode {episode}, step {step.decision.step}: {step.state['phase']}, {tests} …")
+
+        yield show
+
+
+def _print_run(run: CodingRun, out: str | None, *, messages: bool) -> None:
+    """Print one episode step by step, or several with a line each."""
+    screen = Screen()
+    screen.print(
+        f"{reward.name}@{reward.version}, seed {run.chooser.seed}: {', '.join(AGENTS[:-1])} and {AGENTS[-1]} write "
+        f"{len(TASKS)} functions; {TESTS} tests are to pass.\n",
+        soft_wrap=True,
+    )
+    if len(run.episodes) == 1:
+        _print_episode(screen, run.episodes[0])
+    else:
+        screen.print(_build_episodes_table(run))
+    if messages:
+        for episode in run.episodes:
+            screen.print()
+            screen.print(_build_messages_table(episode))
+    if out is not None:
+        state = run.chooser.state
+        screen.print(
+            f"\nWritten to {out}: artifacts, rewards.db, project, and learner.json with what "
+            f"{format_count(state.decisions, 'decision')} {'has' if state.decisions == 1 else 'have'} taught.",
+            soft_wrap=True,
+        )
+
+
+def _print_json(run: CodingRun) -> None:
+    """Print everything but times, for a script."""
+    episodes = [_to_dict(number, episode) for number, episode in enumerate(run.episodes, start=run.first)]
+    click.echo(json.dumps({"seed": run.chooser.seed, "episodes": episodes}))
+
+
+def _print_episode(screen: Screen, episode: Episode) -> None:
+    table = build_table(
+        "step", "topology", "asked", "outcome", "phase", "tests", "tokens", "reward",
+        right=("step", "tests", "tokens", "reward"),
+    )  # fmt: skip
+    for step in episode.steps:
+        row = step.decision
+        table.add_row(
+            str(row.step),
+            row.topology,
+            row.action,
+            _describe_switch(row),
+            step.state["phase"],
+            f"{step.tests.passed}/{step.tests.total}",
+            f"{step.state['tokens_used']:,}",
+            f"{step.reward.r_step:+.4f}",
+        )
+    table.add_section()
+    blank = [""] * 4
+    ending = "all tests pass" if episode.success else "not done"
+    table.add_row("end", "", "", ending, *blank[:3], f"{episode.end.r_step:+.4f}")
+    table.add_row("total", *blank, "", "", f"{episode.stats.earned:+.4f}")
+    screen.print(table)
+    for line in _comment(episode):
+        screen.print(line, soft_wrap=True)
+
+
+def _describe_switch(row: DecisionRow) -> str:
+    if not row.switch.attempted:
+        return "" if row.action == "stay" else "active already"
+    if row.switch.committed:
+        return "switched"
+    return f"{'refused' if row.switch.error in REFUSALS else 'aborted'}: {row.switch.error}"
+
+
+def _comment(episode: Episode) -> Iterator[str]:
+    """Yield what is to be said of an episode below its steps."""
+    yield ""
+    yield ", ".join(f"{value:+.4f} for {what}" for what, value in _sum_by_cause(episode).items() if value)
+    if episode.phases.repaid:
+        yield (f"{episode.phases.repaid} of the advances had been paid before; apex@high_water pays each phase once.")
+    passed_on = sum(said.recipient != said.meant_for for said in episode.messages)
+    yield f"{format_count(len(episode.messages), 'message')}, {passed_on} of them to somebody who had to pass them on."
+    if episode.denials:
+        first = episode.denials[0]
+        yield (
+            f"{format_count(len(episode.denials), 'call')} denied for want of tokens, first to the {first.caller} at "
+            f"{first.used:,} + {first.estimate:,} of {first.limit:,}."
+        )
+
+
+def _sum_by_cause(episode: Episode) -> dict[str, float]:
+    """Return what an episode earned by what it was earned for."""
+    weights = {term.name: float(term.weight) for term in reward.terms}
+    rows = [step.reward for step in episode.steps]
+    switches = sum(row.switch_committed for row in rows)
+    return {
+        format_count(episode.phases.advances, "advance"): weights["phase_advance"] * episode.phases.advances,
+        "tests": weights["test_improvement"] * sum(row.delta_pass_rate for row in rows),
+        format_count(episode.tokens, "token"): weights["token_cost"] * episode.tokens,
+        "1 switch" if switches == 1 else f"{switches} switches": weights["switch_cost"] * switches,
+        "the end": episode.end.r_step,
+    }
+
+
+def _build_episodes_table(run: CodingRun) -> Table:
+    numbers = ("episode", "steps", "tests", "tokens", "switched", "refused", "aborted", "reward")
+    table = build_table(*numbers, right=numbers)
+    for number, episode in enumerate(run.episodes, start=run.first):
+        switches = dict(episode.stats.switches)
+        committed, refused = (switches.pop(kind, 0) for kind in ("committed", "refused"))
+        tests = episode.steps[-1].tests
+        table.add_row(
+            str(number),
+            str(len(episode.steps)),
+            f"{tests.passed}/{tests.total}",
+            f"{episode.tokens:,}",
+            str(committed),
+            str(refused),
+            str(sum(switches.values())),
+            f"{episode.stats.earned:+.4f}",
+        )
+    return table
+
+
+def _build_messages_table(episode: Episode) -> Table:
+    table = build_table("step", "from", "to", "message", right=("step",))
+    for said in episode.messages:
+        on = "" if said.recipient == said.meant_for else f", for the {said.meant_for}"
+        table.add_row(str(said.step), said.sender, said.recipient + on, said.text)
+    return table
+
+
+def _to_dict(number: int, episode: Episode) -> dict[str, Any]:
+    """Return an episode as plain data, without what a clock measured."""
+    return {
+        "episode": number,
+        "steps": [
+            {
+                "decision": {
+                    name: value for name, value in step.decision.to_dict(extras=True).items() if name not in _TIMES
+                },
+                "state": step.state,
+                "tests": {"passed": step.tests.passed, "total": step.tests.total},
+                "reward": step.reward.to_dict(),
+            }
+            for step in episode.steps
+        ],
+        "end": episode.end.to_dict(),
+        "success": episode.success,
+        "earned": episode.stats.earned,
+        "phases": episode.phases._asdict(),
+        "switches": dict(episode.stats.switches),
+        "denials": [denial._asdict() for denial in episode.denials],
+        "messages": [said._asdict() for said in episode.messages],
+    }

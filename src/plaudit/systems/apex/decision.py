@@ -1,0 +1,201 @@
+"""A decision about the topology: how a learner takes it, how it is carried out, and what becomes of it."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+from plaudit.errors import DefinitionError, ShapeMismatch, SpecError
+from plaudit.systems.apex.features import FEATURES
+from plaudit.systems.apex.logs.rows import DecisionRow, Switch
+from plaudit.systems.apex.switching import Coordinator, SwitchEngine
+from plaudit.systems.apex.switching.topologies import ACTIONS, STAY
+
+if TYPE_CHECKING:
+    from plaudit.learn.bandits import Learner
+    from plaudit.learn.decision import Decision
+
+
+Kind = Literal["committed", "refused", "aborted", "failed", "cancelled"]
+Credit = Literal["executed", "requested"]
+
+
+class Chooser:
+    """Chooses among the actions with a learner, and keeps what it learns.
+
+    Several controllers on one event loop may share one: then their episodes learn together. The same seed and the same
+    course of choices and rewards give the same choices.
+
+    >>> chooser = Chooser(seed=7)
+    >>> decision = chooser.choose([1, 0, 0, 1, 0.5, 0.3, 0.2, 0.9])
+    >>> chooser.keep(chooser.update(decision, 0.25))
+    >>> chooser.state.decisions, chooser.waiting
+    (1, 0)
+    """
+
+    def __init__(self, learner: "Learner | None" = None, *, seed: int = 0, state: Any = None) -> None:
+        """Begin with `state`, or knowing nothing; without a learner it is the ridge regression with random choices."""
+        if learner is None:
+            from plaudit.learn.bandits import epsilon_ridge
+
+            learner = epsilon_ridge(ACTIONS, FEATURES)
+        _validate_learner(learner)
+        self.learner: Learner = learner
+        self.seed = seed
+        self.state = learner.init() if state is None else state
+        self.waiting = 0
+        """How many decisions were made here and have not been credited."""
+
+    def choose(self, x: Sequence[float]) -> "Decision":
+        """Return a decision on the features `x`.
+
+        A learner draws by the number of decisions it was credited with. While some wait, they are counted in, so that
+        two decisions in a row are two draws.
+        """
+        key = self.seed + (self.waiting << 40)
+        decision = self.learner.choose(self.state, key, x if self.learner.features else None)
+        self.waiting += 1
+        return decision
+
+    def update(self, decision: "Decision", reward: float, *, again: bool = False) -> Any:
+        """Return the state that a reward leads to, and change nothing."""
+        return self.learner.update(self.state, decision, reward, again=again)
+
+    def keep(self, state: Any, *, again: bool = False) -> None:
+        """Go on with a state that `update` returned."""
+        self.state = state
+        self.waiting -= not again
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner, its state and the seed to `path`; the file is complete or not touched at all."""
+        from plaudit.learn.saving import save
+
+        save(path, self.learner, self.state, seed=self.seed, waiting=self.waiting)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the chooser that was saved to `path`; it goes on as if it had never been put aside."""
+        from plaudit.learn.saving import load
+
+        saved = load(path)
+        chooser = cls(saved.learner, state=saved.state)
+        for name in ("seed", "waiting"):
+            value = saved.more.get(name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise SpecError(f"{os.fspath(path)} was not saved by a chooser: its {name!r} is {value!r}.")
+            setattr(chooser, name, value)
+        return chooser
+
+
+class Outcome(NamedTuple):
+    """What became of a decision; `kind` is None where no switch was asked for."""
+
+    epoch: int
+    kind: Kind | None = None
+    committed: bool = False
+    error: str | None = None
+
+    @classmethod
+    def from_engine(cls, engine: SwitchEngine, action: str, before: int, kind: Kind, error: str) -> "Outcome":
+        """Return the outcome of a switch that gave no answer: the engine shows whether it took effect."""
+        committed = engine.topology == action and engine.epoch > before
+        return cls(engine.epoch, "committed" if committed else kind, committed, error)
+
+    def to_switch(self) -> Switch:
+        """Return it as it stands in the log."""
+        return Switch(attempted=self.kind is not None, committed=self.committed, epoch=self.epoch, error=self.error)
+
+
+async def carry_out(coordinator: Coordinator, action: str) -> Outcome:
+    """Ask for the topology that `action` names, unless it is the active one, and return what became of that.
+
+    What is refused, called off or raised is in the outcome; a cancellation goes on to the caller.
+    """
+    engine = coordinator.engine
+    before = engine.epoch
+    if action in (STAY, engine.topology):
+        return Outcome(before)
+    try:
+        result = await coordinator.request_switch(action)
+    except Exception as error:
+        return Outcome.from_engine(engine, action, before, "failed", f"{type(error).__name__}: {error}")
+    if result.committed:
+        return Outcome(result.epoch, "committed", True)
+    return Outcome(result.epoch, "aborted" if result.accepted else "refused", False, result.reason)
+
+
+class Choice(NamedTuple):
+    """A decision that was taken, and what was known when it was."""
+
+    step: int
+    topology: str
+    x: tuple[float, ...]
+    decision: "Decision"
+    actions: tuple[str, ...]
+    """The actions there were, in the order of the decision's probabilities."""
+    blocked: str | None
+    """Why no switch could begin at that moment; None where one could."""
+    ms: float
+
+    def find_executed(self, outcome: Outcome) -> str:
+        """Return the action that took effect: a switch, or "stay"."""
+        return self.decision.action if outcome.committed else STAY
+
+    def find_credited(self, outcome: Outcome, by: Credit) -> str:
+        """Return the action that learns what the step earns: the one that was asked for, unless it was not granted.
+
+        The name of the active topology is granted, though nothing changes: it learns for itself what that earns, or a
+        learner that is curious about it would ask for it for ever.
+        """
+        granted = outcome.kind is None or outcome.committed
+        return self.decision.action if granted or by == "requested" else STAY
+
+    def find_probability(self, executed: str) -> float | None:
+        """Return how likely it was to choose an action that leads to `executed`, by what was known beforehand.
+
+        Where no switch could begin, every action leads to "stay". Else "stay" and the name of the active topology do,
+        and any other action leads to its own topology. None where that cannot be said: a switch was called off, which
+        nobody could know, or the learner tells the probability of the chosen action only.
+        """
+        if self.blocked is not None:
+            return 1.0 if executed == STAY else None
+        if executed != STAY:
+            return self.decision.probability
+        if self.decision.probabilities is None or self.decision.action not in (STAY, self.topology):
+            return None
+        shares = zip(self.actions, self.decision.probabilities, strict=True)
+        return min(1.0, sum(share for action, share in shares if action in (STAY, self.topology)))
+
+    def build_row(self, outcome: Outcome, by: Credit, episode: int) -> DecisionRow:
+        """Return the row of the log, now that it is known what became of the decision."""
+        executed, credited, decision = self.find_executed(outcome), self.find_credited(outcome, by), self.decision
+        return DecisionRow(
+            step=self.step,
+            topology=self.topology,
+            x=self.x,
+            action=decision.action,
+            epsilon=decision.epsilon or 0.0,
+            ms=self.ms,
+            switch=outcome.to_switch(),
+            topology_after=decision.action if outcome.committed else None,
+            requested=decision.action,
+            executed=executed,
+            credited=credited if credited != executed else None,
+            probability=decision.probability,
+            executed_probability=self.find_probability(executed),
+            probabilities=decision.probabilities,
+            episode=episode,
+        )
+
+
+def _validate_learner(learner: "Learner") -> None:
+    """Refuse a learner for other actions, or for other features."""
+    unknown = [action for action in learner.actions if action not in ACTIONS]
+    if unknown or STAY not in learner.actions:
+        raise DefinitionError(
+            f"the learner chooses among {', '.join(learner.actions)}; a controller needs {STAY!r}, which a refused "
+            f"switch amounts to, and some of {', '.join(ACTIONS[1:])}."
+        )
+    if learner.features and len(learner.features) != len(FEATURES):
+        raise ShapeMismatch(
+            f"the learner reads {len(learner.features)} features, and a controller has {len(FEATURES)}."
+        )

@@ -1,0 +1,164 @@
+"""`plaudit run deepthinker`: a research agent learns which model to run its phases with."""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+from rich.table import Table
+
+from plaudit.atomic import AtomicFile
+from plaudit.learn.saving import save
+from plaudit.ledger.formatting import format_count
+from plaudit.systems.commands import SEED, describe_kept, explain_interrupt, refuse_empty
+from plaudit.systems.deepthinker import RewardStore, reward
+from plaudit.systems.deepthinker.advisor import TIERS
+from plaudit.systems.deepthinker.loop import Loop
+from plaudit.systems.deepthinker.simulated import Report, build_report, simulate, validate_store
+from plaudit.systems.deepthinker.simulated.report import FRESH
+from plaudit.systems.deepthinker.simulated.run import ROUTER
+from plaudit.systems.deepthinker.simulated.world import PHASES
+from plaudit.systems.folder_lock import lock_folder
+from plaudit.terminal import Screen, build_table, handle_signals, show_progress
+
+ROUTER_FILE = "router.json"
+REPORT_FILE = "report.json"
+
+
+@click.command("deepthinker", epilog="Example: plaudit run deepthinker --missions 60 --seed 7 --out runs/deepthinker")
+@click.option(
+    "--missions",
+    metavar="COUNT",
+    type=click.IntRange(2, 100_000),
+    default=40,
+    show_default=True,
+    help="Missions of six phases each.",
+)
+@click.option(
+    "--seed",
+    metavar="NUMBER",
+    type=SEED,
+    default=7,
+    show_default=True,
+    help="What all chance depends on.",
+)
+@click.option(
+    "-o",
+    "--out",
+    metavar="FOLDER",
+    callback=refuse_empty,
+    help="Keep rewards, router and report there, or go on with those there.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
+def run(missions: int, seed: int, out: str | None, as_json: bool) -> None:
+    """Let a router learn, over simulated missions, which of three models is good at what.
+
+    Every phase is chosen, run, rewarded, recorded and learnt from, as in the real loop; only the models are simulated,
+    so that it is known what the other two would have earned. The router is compared with the best fixed choice and with
+    the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --out.
+    """
+    with ExitStack() as stack:
+        check = stack.enter_context(handle_signals())
+        stack.enter_context(explain_interrupt(describe_kept(out)))
+        folder = stack.enter_context(lock_folder(out or stack.enter_context(TemporaryDirectory())))
+        store = stack.enter_context(RewardStore(folder))
+        validate_store(store, missions=missions, seed=seed)
+        with show_progress("missions") as progress:
+
+            def show(done: int, of: int) -> None:
+                check()
+                if progress is not None:
+                    progress(done, of)
+
+            loop, met = simulate(store, missions=missions, seed=seed, on_mission=show)
+        report = build_report(loop, met, missions=missions, seed=seed)
+        if out is not None:
+            _keep(out, loop, report)
+        if as_json:
+            _print_json(report, store)
+        else:
+            _print_report(report, store, out)
+
+
+def _keep(folder: str, loop: Loop, report: Report) -> None:
+    """Write what the router knows and the report to a folder."""
+    save(Path(folder, ROUTER_FILE), ROUTER, loop.router.state, last=loop.router.last)
+    with AtomicFile(Path(folder, REPORT_FILE)) as draft:
+        draft.file.write(json.dumps(report.to_dict(), indent=2) + "\n")
+        draft.commit()
+
+
+def _print_json(report: Report, store: RewardStore) -> None:
+    """Print the report, and the record that earned least, without what a clock or a machine has to do with."""
+    record = store.ledger[report.telling]
+    telling = {"phase": record.phase, "run": record.run, "context": record.context, "signal": record.signal.to_dict()}
+    click.echo(json.dumps(report.to_dict() | {"telling": {"record": record.id, **telling}}))
+
+
+def _print_report(report: Report, store: RewardStore, out: str | None) -> None:
+    """Print what was earned and why."""
+    screen = Screen()
+
+    def say(text: str) -> None:
+        screen.print(text, soft_wrap=True)
+
+    what = (
+        f"{format_count(report.missions, 'mission')} of {len(PHASES)} phases, each run by one of {len(TIERS)} models."
+    )
+    say(f"{reward.name}@{reward.version}, seed {report.seed}: {what}\n")
+    screen.print(_build_policy_table(report))
+    say(f"\n{_compare_router(report)}\n\nWhy, by the ledger: the mean reward of each model in each type of phase.\n")
+    screen.print(_build_phase_table(report))
+    say("\nWhat was done about drift, and what the phase after it earned.\n")
+    screen.print(_build_correction_table(report))
+    say(
+        f"\nWhat was learnt, in {FRESH} missions that nobody has seen. By {reward.version} tokens cost next to nothing;"
+    )
+    say("the same ledger, scored anew by rescaled, teaches to save them.\n")
+    screen.print(_build_fresh_table(report))
+    say(f"\nThe phase that earned least:\n\n{store.ledger.why(report.telling)}")
+    if out is not None:
+        say(f"\nWritten to {out}: rewards.db, {ROUTER_FILE}, {REPORT_FILE}.")
+
+
+def _compare_router(report: Report) -> str:
+    """Return how the router compares with the best fixed choice, in a sentence."""
+    how = "more" if report.margin >= 0 else "LESS"
+    amount = f"{abs(report.margin):.4f} ± {report.margin_error:.4f} a phase {how}"
+    return f"The router earned {amount} than the best fixed choice, {report.fixed}, all that it tried included."
+
+
+def _build_policy_table(report: Report) -> Table:
+    table = build_table("policy", "reward", "± error", "tokens", right=("reward", "± error", "tokens"))
+    for row in report.policies:
+        table.add_row(row.policy, f"{row.reward:+.4f}", f"{row.error:.4f}", f"{row.tokens:,.0f}")
+    return table
+
+
+def _build_phase_table(report: Report) -> Table:
+    table = build_table("phase", *TIERS, "advised now", "sure", right=(*TIERS, "sure"))
+    for row in report.types:
+        cells = [
+            "never" if mean is None else f"{mean:+.3f} ×{times}"
+            for mean, times in zip(row.rewards, row.times, strict=True)
+        ]
+        table.add_row(row.phase, *cells, row.advised, f"{row.confidence:.0%}")
+    return table
+
+
+def _build_correction_table(report: Report) -> Table:
+    numbers = ("times", "reward", "drift taken off")
+    table = build_table("correction", *numbers, right=numbers)
+    for row in report.corrections:
+        figures = ("—" if value is None else f"{value:+.3f}" for value in (row.reward, row.drift))
+        table.add_row(row.action, str(row.times), *figures)
+    return table
+
+
+def _build_fresh_table(report: Report) -> Table:
+    versions = tuple(report.fresh[0].rewards)
+    table = build_table("policy", *versions, "tokens", right=(*versions, "tokens"))
+    for row in report.fresh:
+        table.add_row(row.policy, *(f"{row.rewards[each]:+.4f}" for each in versions), f"{row.tokens:,.0f}")
+    return table

@@ -1,1 +1,0 @@
-"""New boards: where blocks stand, what lies on the cells, and where transmissions appear."""

@@ -1,0 +1,1 @@
+"""`plaudit play hackmatrix` and `plaudit train hackmatrix`."""

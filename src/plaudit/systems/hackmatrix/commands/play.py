@@ -1,0 +1,132 @@
+"""`plaudit play hackmatrix`: a move is asked for, refused or made, and what it earned is shown, until the game ends."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from random import randrange
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from plaudit.errors import DefinitionError
+from plaudit.systems.commands import SEED
+from plaudit.systems.hackmatrix.commands.display import Lines, Pictures, parse_moves
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES
+from plaudit.systems.registry import load
+from plaudit.terminal import INTERRUPTED, Screen
+
+if TYPE_CHECKING:
+    from plaudit.systems.hackmatrix.playing.game import Game, Move
+
+LEAVE = ("q", "quit", "exit")
+EXPLAIN = ("?", "h", "help")
+
+
+@click.command("hackmatrix", epilog='Example: plaudit play hackmatrix --seed 7 --moves "up up siphon"')
+@click.option("--seed", metavar="NUMBER", type=SEED, help="Play this game; without it, a new one.")
+@click.option(
+    "--stage", type=click.IntRange(1, 8), default=1, show_default=True, help="Begin on this stage of the game."
+)
+@click.option("--reward", metavar="VERSION", help="The version of the reward that pays: the default one unless given.")
+@click.option("--moves", metavar="WORDS", help="Play these moves, and ask for none.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a move, the first for the start.")
+def play(seed: int | None, stage: int, reward: str | None, moves: str | None, as_json: bool) -> None:
+    """Play the game: see the board, choose a move, see what it earned and why.
+
+    A move is up, down, left or right (w s a d), siphon (f), or the name of a program; several can be written in one
+    line. A move that is not allowed is refused with the reason, and nothing happens. `?` explains the signs, `q` ends.
+    """
+    paid = load("hackmatrix", reward)
+    given = None if moves is None else parse_moves(moves)
+    screen = Screen(stderr=as_json)
+    with screen.status("Setting up the board …"):
+        from plaudit.systems.hackmatrix.playing.game import Game  # which needs JAX
+
+        begun = Game(randrange(2**32) if seed is None else seed, stage=stage, reward=paid)
+        begun.prepare()
+    play_game(begun, Lines(paid) if as_json else Pictures(paid, screen), given)
+
+
+class Display(Protocol):
+    """Where a game is shown."""
+
+    def start(self, game: "Game", *, asking: bool) -> None:
+        """Show a game before its first move; `asking` says that moves will be asked for."""
+
+    def ask(self, game: "Game") -> None:
+        """Show where the game stands, and ask for a move."""
+
+    def refuse(self, why: str) -> None:
+        """Say why a move was not made."""
+
+    def explain(self) -> None:
+        """Say what the signs mean."""
+
+    def move(self, game: "Game", move: "Move") -> None:
+        """Show what a move earned."""
+
+    def end(self, game: "Game", moves: "Sequence[Move]", *, unplayed: int) -> None:
+        """Show how the game ended and what it earned; `unplayed` moves were given and not made."""
+
+
+def play_game(game: "Game", display: Display, given: Sequence[int] | None) -> None:
+    """Play the moves that are given; where none are, ask for moves until the game ends or the person leaves."""
+    made: list[Move] = []
+    display.start(game, asking=given is None)
+    try:
+        for action in _ask_for_moves(game, display) if given is None else _check_moves(game, given):
+            made.append(game.play(action))
+            display.move(game, made[-1])
+    except KeyboardInterrupt:
+        click.echo(err=True)  # the summary comes after the terminal's ^C
+        display.end(game, made, unplayed=0)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+    display.end(game, made, unplayed=0 if given is None else len(given) - len(made))
+
+
+def _check_moves(game: "Game", given: Sequence[int]) -> Iterator[int]:
+    """Yield the moves that are given until the game ends; one that is not allowed is an error."""
+    for number, action in enumerate(given, start=1):
+        if game.ended:
+            return
+        if why := _explain_refusal(game, action):
+            raise DefinitionError(f"move {number}: {why}")
+        yield action
+
+
+def _ask_for_moves(game: "Game", display: Display) -> Iterator[int]:
+    """Yield the moves that a person types, those that are allowed."""
+    while not game.ended:
+        display.ask(game)
+        line = sys.stdin.readline()
+        words = line.strip().lower()
+        if not line or words in LEAVE:
+            return
+        if words in EXPLAIN:
+            display.explain()
+        else:
+            yield from _parse_line(game, display, words)
+
+
+def _parse_line(game: "Game", display: Display, words: str) -> Iterator[int]:
+    """Yield the moves of one line, up to the first that is not allowed."""
+    try:
+        wanted = parse_moves(words)
+    except DefinitionError as error:
+        display.refuse(f"{error} ? explains the moves.")
+        return
+    for action in wanted:
+        if game.ended:
+            return
+        if why := _explain_refusal(game, action):
+            display.refuse(why)
+            return
+        yield action
+
+
+def _explain_refusal(game: "Game", action: int) -> str | None:
+    """Return why a move is not allowed; None where it is."""
+    if game.allowed[action]:
+        return None
+    from plaudit.systems.hackmatrix.turns.legality import explain_refusal  # which needs JAX
+
+    return f"{ACTION_NAMES[action]} is not allowed: {explain_refusal(game.state, action)}."

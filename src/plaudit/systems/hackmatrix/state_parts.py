@@ -1,0 +1,225 @@
+"""The parts of a game's state: the player, the board, the enemies, the transmissions, what the reward remembers."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plaudit.errors import OutOfRange, UnknownCategory, UnknownField, did_you_mean
+from plaudit.systems.hackmatrix.pytree_fields import ArrayField, StatePart, array_field, register_pytree
+from plaudit.systems.hackmatrix.rules import (
+    DATA,
+    ENEMIES,
+    ENEMY_HP,
+    MAX_HP,
+    PROGRAM,
+    PROGRAM_SPAWN,
+    PROGRAMS,
+    QUESTION,
+    SIZE,
+    SLOTS,
+)
+
+_GRID = (SIZE, SIZE)
+_LIST = (SLOTS,)
+_LAST = SIZE - 1
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Player(StatePart):
+    """Where the player is and what it has."""
+
+    row: ArrayField = array_field(0, np.int32, high=_LAST)
+    col: ArrayField = array_field(0, np.int32, high=_LAST)
+    hp: ArrayField = array_field(MAX_HP, np.int32)
+    credits: ArrayField = array_field(0, np.int32)
+    energy: ArrayField = array_field(0, np.int32)
+    data_siphons: ArrayField = array_field(0, np.int32)
+    score: ArrayField = array_field(0, np.int32)
+    attack: ArrayField = array_field(1, np.int32)
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Grid(StatePart):
+    """What lies on the board, by row and column; `block_program` is -1 where no program is."""
+
+    block_kind: ArrayField = array_field(0, np.int8, _GRID, bits=2)
+    block_is_data: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
+    block_points: ArrayField = array_field(0, np.int8, _GRID, bits=5)
+    block_program: ArrayField = array_field(-1, np.int8, _GRID, bits=5, low=-1, high=len(PROGRAMS) - 1)
+    block_spawn: ArrayField = array_field(0, np.int8, _GRID, bits=5)
+    credits: ArrayField = array_field(0, np.int8, _GRID, bits=4)
+    energy: ArrayField = array_field(0, np.int8, _GRID, bits=4)
+    data_siphon: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
+    exit: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
+    siphoned: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
+    siphon_center: ArrayField = array_field(False, np.bool_, _GRID, bits=1)
+
+    @classmethod
+    def of(cls, cells: dict[tuple[int, int], dict[str, Any]], *, exit: tuple[int, int] = (5, 5)) -> "Grid":
+        """Return a board with things on some of its cells, by row and column.
+
+        >>> Grid.of({(2, 2): data_block(5), (0, 5): {"data_siphon": True, "energy": 2}}).block_points[2, 2].item()
+        5
+        """
+        layers = {each.name: np.full(_GRID, each.default, np.int64) for each in dataclasses.fields(cls)}
+        for cell, things in {**cells, exit: {**cells.get(exit, {}), "exit": True}}.items():
+            if not all(0 <= number < SIZE for number in cell):
+                raise OutOfRange(f"the board has rows and columns from 0 to {_LAST}, and no cell {cell}.")
+            for name, value in things.items():
+                if name not in layers:
+                    raise UnknownField(f"a cell holds no {name!r}.{did_you_mean(name, layers)}")
+                layers[name][cell] = value
+        return cls(**layers)
+
+
+class Enemy(NamedTuple):
+    """One enemy, as `Enemies.of` takes it."""
+
+    type: str
+    row: int
+    col: int
+    hp: int | None = None
+    """Hit points; all it can have, when not given."""
+    disabled: int = 0
+    stunned: bool = False
+    from_siphon: bool = False
+    from_task: bool = False
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Enemies(StatePart):
+    """The enemies in the order they came, the first `count` slots; the slots after them are 0."""
+
+    count: ArrayField = array_field(0, np.int32)
+    type: ArrayField = array_field(0, np.int8, _LIST, bits=2)
+    row: ArrayField = array_field(0, np.int8, _LIST, bits=3, high=_LAST)
+    col: ArrayField = array_field(0, np.int8, _LIST, bits=3, high=_LAST)
+    hp: ArrayField = array_field(0, np.int8, _LIST, bits=5)
+    disabled: ArrayField = array_field(0, np.int8, _LIST, bits=7)
+    stunned: ArrayField = array_field(False, np.bool_, _LIST, bits=1)
+    from_siphon: ArrayField = array_field(False, np.bool_, _LIST, bits=1)
+    from_task: ArrayField = array_field(False, np.bool_, _LIST, bits=1)
+
+    @classmethod
+    def of(cls, *enemies: Enemy) -> "Enemies":
+        """Return a list of enemies.
+
+        >>> Enemies.of(Enemy("virus", 0, 3), Enemy("daemon", 2, 2, hp=1)).hp[:2].tolist()
+        [2, 1]
+        """
+        kinds = [_find_kind(each.type) for each in enemies]
+        full = [
+            each._replace(hp=ENEMY_HP[kind] if each.hp is None else each.hp)
+            for each, kind in zip(enemies, kinds, strict=True)
+        ]
+        return cls(count=_count_entries(enemies), type=_fill_slots(kinds), **_collect_columns(full, Enemy._fields[1:]))
+
+
+class Transmission(NamedTuple):
+    """One transmission, as `Transmissions.of` takes it."""
+
+    type: str
+    row: int
+    col: int
+    turns: int = 1
+    from_siphon: bool = False
+    from_task: bool = False
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Transmissions(StatePart):
+    """The transmissions in the order they came, the first `count` slots; the slots after them are 0."""
+
+    count: ArrayField = array_field(0, np.int32)
+    type: ArrayField = array_field(0, np.int8, _LIST, bits=2)
+    row: ArrayField = array_field(0, np.int8, _LIST, bits=3, high=_LAST)
+    col: ArrayField = array_field(0, np.int8, _LIST, bits=3, high=_LAST)
+    turns: ArrayField = array_field(0, np.int32, _LIST, bits=20)
+    from_siphon: ArrayField = array_field(False, np.bool_, _LIST, bits=1)
+    from_task: ArrayField = array_field(False, np.bool_, _LIST, bits=1)
+
+    @classmethod
+    def of(cls, *transmissions: Transmission) -> "Transmissions":
+        """Return a list of transmissions.
+
+        >>> Transmissions.of(Transmission("glitch", 4, 4, turns=3)).turns[:2].tolist()
+        [3, 0]
+        """
+        kinds = [_find_kind(each.type) for each in transmissions]
+        return cls(
+            count=_count_entries(transmissions),
+            type=_fill_slots(kinds),
+            **_collect_columns(transmissions, Transmission._fields[1:]),
+        )
+
+
+@register_pytree
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Before(StatePart):
+    """What the reward remembers of the time before the action, and of what the action did.
+
+    `exit_distance` is -1 where it is not known, which counts as no change.
+    """
+
+    score: ArrayField = array_field(0, np.int32)
+    hp: ArrayField = array_field(MAX_HP, np.int32)
+    credits: ArrayField = array_field(0, np.int32)
+    energy: ArrayField = array_field(0, np.int32)
+    exit_distance: ArrayField = array_field(-1, np.int32)
+    kills: ArrayField = array_field(0, np.int32)
+    picked_up: ArrayField = array_field(False, np.bool_)
+    missed_credits: ArrayField = array_field(0, np.int32)
+    missed_energy: ArrayField = array_field(0, np.int32)
+
+
+def data_block(points: int, *, question: bool = False, siphoned: bool = False) -> dict[str, Any]:
+    """Return what `Grid.of` places for a block of points."""
+    kind = QUESTION if question and not siphoned else DATA
+    spawn = 0 if siphoned else points
+    return {
+        "block_kind": kind,
+        "block_is_data": True,
+        "block_points": points,
+        "block_spawn": spawn,
+        "siphoned": siphoned,
+    }
+
+
+def program_block(name: str, *, question: bool = False, siphoned: bool = False) -> dict[str, Any]:
+    """Return what `Grid.of` places for a block with a program."""
+    if name not in PROGRAMS:
+        raise UnknownCategory(f"no program is called {name!r}.{did_you_mean(name, PROGRAMS)}")
+    slot = PROGRAMS.index(name)
+    kind = QUESTION if question and not siphoned else PROGRAM
+    return {
+        "block_kind": kind,
+        "block_program": slot,
+        "block_spawn": 0 if siphoned else PROGRAM_SPAWN[slot],
+        "siphoned": siphoned,
+    }
+
+
+def _find_kind(name: str) -> int:
+    if name not in ENEMIES:
+        raise UnknownCategory(f"no enemy is called {name!r}; there are {', '.join(ENEMIES)}.")
+    return ENEMIES.index(name)
+
+
+def _count_entries(entries: Any) -> int:
+    if len(entries) > SLOTS:
+        raise OutOfRange(f"the state has room for {SLOTS}, and {len(entries)} were given.")
+    return len(entries)
+
+
+def _fill_slots(values: list[Any]) -> list[Any]:
+    return [*values, *([0] * (SLOTS - len(values)))]
+
+
+def _collect_columns(entries: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
+    return {name: _fill_slots([getattr(each, name) for each in entries]) for name in names}

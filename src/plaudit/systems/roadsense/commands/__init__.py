@@ -1,0 +1,1 @@
+"""`plaudit train roadsense` and `plaudit experiment roadsense`."""

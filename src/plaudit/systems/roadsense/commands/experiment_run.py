@@ -1,0 +1,219 @@
+"""One run of `plaudit experiment roadsense`: drive, score, keep, and print what was earned."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from plaudit.atomic import AtomicFile
+from plaudit.ledger.formatting import format_count
+from plaudit.systems.arguments import open_ledger_to_write
+from plaudit.systems.commands import explain_interrupt
+from plaudit.systems.folder_lock import lock_folder
+from plaudit.systems.roadsense.experiment import Experiment, StudyResult, run_experiment
+from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
+from plaudit.systems.roadsense.experiment.results import PROBABILITY, SITUATIONS, CheckSummary, Situation
+from plaudit.systems.roadsense.experiment.run import OnProgress
+from plaudit.terminal import Screen, build_table, handle_signals
+
+LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
+"""What the folder keeps."""
+NOUNS = {"driving": "episodes", "checking": "versions"}
+LINES = 5
+"""How many lines of progress there are where there is no terminal."""
+MARK = "!"
+"""Behind what a hack earned."""
+HEADINGS: dict[Situation, str] = {
+    "calm": "Without a hazard",
+    "hazard": "With a hazard",
+    "expected": f"With a hazard in {100 * PROBABILITY:.0f} % of episodes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentJob:
+    """What is asked for."""
+
+    seeds: int | None
+    study: str | None
+    versions: tuple[str, ...]
+    policies: tuple[str, ...]
+    out: str
+    ledger: str | None
+    plots: tuple[str, ...]
+    spread: bool
+    checks: bool
+    workers: int | None
+    quiet: bool
+    as_json: bool
+
+
+def run_experiment_job(job: ExperimentJob) -> None:
+    """Drive what lacks, score everything, keep it and print it."""
+    for plot in job.plots:
+        validate_picture_path(plot)
+    with lock_folder(job.out) as folder:
+        found = _drive_and_score(job, job.ledger or str(folder / LEDGER))
+        _keep(job, folder, found)
+    if job.as_json:
+        click.echo(json.dumps(found.to_dict()))
+    else:
+        print_experiment(found, spread=job.spread)
+        kept = f"{REPORT}, {PLOT}" if job.ledger else f"{LEDGER}, {REPORT}, {PLOT}"
+        click.echo(f"\nWritten to {job.out}: {kept}.")
+
+
+def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
+    kept = f"{where} keeps every drive that was complete, and the next run goes on"
+    with (
+        handle_signals() as check,
+        explain_interrupt(kept),
+        watch_experiment(quiet=job.quiet) as show,
+        open_ledger_to_write(where, new=True) as ledger,
+    ):
+        return run_experiment(
+            ledger,
+            studies=(job.study,) if job.study else (),
+            versions=job.versions,
+            policies=job.policies,
+            seeds=job.seeds,
+            checks=job.checks,
+            workers=job.workers,
+            on_progress=_check_signals(check, show),
+        )
+
+
+def _keep(job: ExperimentJob, folder: Path, found: Experiment) -> None:
+    with AtomicFile(folder / REPORT) as draft:
+        draft.file.write(json.dumps(found.to_dict(), indent=2) + "\n")
+        draft.commit()
+    for path in (str(folder / PLOT), *job.plots):
+        save_picture(found, path)
+
+
+def _check_signals(check: Callable[[], None], show: OnProgress) -> OnProgress:
+    """Return what shows how it goes, and raises where a signal came."""
+
+    def show_and_check(what: str, done: int, of: int) -> None:
+        check()
+        show(what, done, of)
+
+    return show_and_check
+
+
+@contextmanager
+def watch_experiment(*, quiet: bool) -> Iterator[OnProgress]:
+    """Yield what shows how the experiment goes."""
+    if quiet:
+        yield lambda what, done, of: None
+    elif not sys.stderr.isatty():
+        yield _print_progress
+    else:
+        with Screen(stderr=True).show_bars() as bars:
+            yield lambda what, done, of: bars.update(f"{what} {NOUNS[what]}", done, of)
+
+
+def _print_progress(what: str, done: int, of: int) -> None:
+    if done and (done % max(1, of // LINES) == 0 or done == of):
+        click.echo(f"{what}: {done:,} of {of:,} {NOUNS[what]}", err=True)
+
+
+def print_experiment(experiment: Experiment, *, spread: bool) -> None:
+    """Print every study, and then what the definitions alone would have told."""
+    screen = Screen()
+    for finding in experiment.studies.values():
+        _print_study(screen, finding, spread)
+    screen.print(
+        f"{MARK} a hack: it looks at nothing and earns more than {_name_wanted(experiment)}.\n", soft_wrap=True
+    )
+    for finding in experiment.studies.values():
+        screen.print(f"What pays best, {finding.study.name} actions\n")
+        screen.print(_build_verdict_table(finding, experiment))
+        screen.print()
+    for line in _list_warnings(experiment):
+        screen.print(line, soft_wrap=True)
+
+
+def _name_wanted(experiment: Experiment) -> str:
+    named = [f"{' and '.join(finding.study.wanted)} ({finding.study.name})" for finding in experiment.studies.values()]
+    return " or ".join(named)
+
+
+def _print_study(screen: Screen, finding: StudyResult, spread: bool) -> None:
+    study = finding.study
+    screen.print(
+        f"{study.name.capitalize()} actions: {len(finding.policies)} policies × 2 situations × "
+        f"{format_count(finding.seeds, 'seed')}, {finding.steps:,} steps on SUMO {', '.join(finding.sumo)}; "
+        f"the car ahead brakes at step {study.hazard.first}.\n",
+        soft_wrap=True,
+    )
+    screen.print(_build_drive_table(finding))
+    for situation in SITUATIONS:
+        screen.print(f"\n{HEADINGS[situation]}: mean return of an episode{', ± over seeds' if spread else ''}\n")
+        screen.print(_build_return_table(finding, situation, spread))
+    screen.print()
+
+
+def _build_drive_table(finding: StudyResult) -> Table:
+    numbers = ("nearest m, calm", "nearest m, hazard", "collisions")
+    table = build_table("policy", *numbers, right=numbers)
+    for policy in finding.policies:
+        calm, hazard = finding.driven[policy, False], finding.driven[policy, True]
+        table.add_row(policy, f"{calm.nearest:.1f}", f"{hazard.nearest:.1f}", str(calm.collisions + hazard.collisions))
+    return table
+
+
+def _build_return_table(finding: StudyResult, situation: Situation, spread: bool) -> Table:
+    table = build_table("version", *finding.policies, right=finding.policies)
+    for version in finding.versions:
+        hacks = finding.find_hacks(version, situation)
+        cells = []
+        for policy in finding.policies:
+            around = f" ±{finding.spread(version, policy, situation):.0f}" if spread else ""
+            mark = MARK if policy in hacks else " "
+            cells.append(f"{finding.mean_return(version, policy, situation):.1f}{around}{mark}")
+        table.add_row(version, *cells)
+    return table
+
+
+def _build_verdict_table(finding: StudyResult, experiment: Experiment) -> Table:
+    said = ("check: warnings; where staying pays",) if experiment.summaries else ()
+    headers = ("version", "with a hazard", "ahead", "in expectation", "ahead ")
+    table = build_table(*headers, *said, right=("ahead", "ahead "))
+    for version in finding.versions:
+        cells = [cell for situation in SITUATIONS[1:] for cell in _find_best(finding, version, situation)]
+        if experiment.summaries:
+            cells.append(_summarise_warnings(experiment.summaries[version]))
+        table.add_row(version, *cells)
+    return table
+
+
+def _summarise_warnings(said: CheckSummary) -> str:
+    """Return the warnings about a version, and where it pays for staying, at the farthest."""
+    return "; ".join([*said.warnings, *said.staying[-1:]]) or "nothing of the kind"
+
+
+def _find_best(finding: StudyResult, version: str, situation: Situation) -> tuple[str, str]:
+    """Return who earned most, marked if that is a hack, and by how much it is ahead of driving as one would wish."""
+    best = finding.rank_policies(version, situation)[0]
+    mark = f" {MARK}" if best in finding.find_hacks(version, situation) else ""
+    wanted = finding.mean_return(version, finding.find_best_wanted(version, situation), situation)
+    ahead = finding.mean_return(version, best, situation) - wanted
+    return f"{best}{mark}", f"{ahead:.1f}" if ahead else ""
+
+
+def _list_warnings(experiment: Experiment) -> Iterator[str]:
+    """Yield what the telling rules found, once for all versions of which it is true."""
+    sentences: dict[str, list[str]] = {}
+    for label, each in experiment.summaries.items():
+        for sentence in each.telling:
+            sentences.setdefault(sentence, []).append(label)
+    if sentences:
+        yield "What check says from the definition alone, before anybody has driven:"
+    for sentence, labels in sentences.items():
+        yield f"  {', '.join(labels)}: {sentence}"

@@ -1,0 +1,272 @@
+"""What a caller passes in: plain names, `prev` and `curr` records, vectors, defaults.
+
+Each value is turned into what its field holds, or refused with an error that names the field.
+"""
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from plaudit.errors import (
+    InputError,
+    MissingField,
+    NotFinite,
+    OutOfRange,
+    UnknownCategory,
+    UnknownInput,
+    WrongType,
+    did_you_mean,
+)
+from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class InputSlot:
+    """Where an input is found: in a record or at the top, under a key, perhaps one entry of a vector."""
+
+    name: str
+    """The whole name: `prev.torque[3]`."""
+    record: str
+    """`prev`, `curr`, or empty."""
+    key: str
+    """`torque`."""
+    entry: int | None
+    field: Field
+
+    @property
+    def column(self) -> str:
+        """The name of the column that holds it: `prev.torque`."""
+        return f"{self.record}.{self.key}" if self.record else self.key
+
+
+def list_slots(program: Program) -> tuple[InputSlot, ...]:
+    """Return where each input of `program` is found."""
+    if "slots" not in program.memo:
+        program.memo["slots"] = _find_slots(program)
+    known: tuple[InputSlot, ...] = program.memo["slots"]
+    return known
+
+
+def _find_slots(program: Program) -> tuple[InputSlot, ...]:
+    found = []
+    for name, field in program.inputs.items():
+        record, _, key = name.rpartition(".")
+        key, _, entry = key.partition("[")
+        found.append(InputSlot(name, record, key, int(entry[:-1]) if entry else None, field))
+    return tuple(found)
+
+
+def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
+    """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
+
+    `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
+    """
+    flat = _flatten(program, inputs)
+    known = {slot.column: slot for slot in list_slots(program)}
+    whole = {slot.name for slot in list_slots(program)}
+    declared = {slot.key for slot in known.values()}
+    for name in list(flat):
+        if name not in known and name not in whole:
+            record, _, key = name.rpartition(".")
+            if record not in ("prev", "curr") or key not in declared:
+                raise make_unknown_error(program.name, name, known)
+            value = flat.pop(name)  # of a whole state: read at the other end of the step only, unless …
+            if record == "curr" and key in known:  # … it is read plainly, which means its value after the step
+                if key in flat:
+                    raise make_duplicate_error(program, key)
+                flat[key] = value
+    for slot in list_slots(program):
+        if slot.entry is not None and slot.name in flat and slot.column in flat:
+            raise make_duplicate_error(program, slot.column)
+        if slot.name in flat or slot.column in flat:
+            continue
+        default = find_default(program, slot, flat.get("terminal", False))
+        if default is None:
+            apart = any(f"{slot.column}[{i}]" in flat for i in range(slot.field.length or 0))
+            raise make_missing_error(program.name, slot.name if apart else slot.column, flat)
+        flat[slot.name] = default
+    return flat
+
+
+def find_default(program: Program, slot: InputSlot, terminal: Any) -> Any:
+    """Return what stands in for an absent input, or None where it must be given."""
+    if slot.field.missing is not None:
+        return slot.field.missing
+    if slot.name == "terminal":
+        return False
+    plain = isinstance(terminal, bool | int) or (type(terminal).__module__ == "numpy" and not terminal.shape)
+    goes_on = plain and not terminal  # a column may hold an end somewhere
+    return slot.field.at_rest if slot.name in program.terminal and goes_on else None
+
+
+def _flatten(program: Program, inputs: Any) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name in _list_names(inputs):
+        value = inputs[name]
+        parts = {str(name): value}
+        if name in ("prev", "curr"):
+            keys = {slot.key for slot in list_slots(program) if slot.record == name}
+            try:
+                parts = {f"{name}.{key}": part for key, part in read_record(value, keys).items()}
+            except WrongType as error:
+                raise WrongType(f"reward {program.name!r}: {error}") from None
+        for both in parts.keys() & flat.keys():
+            raise make_duplicate_error(program, both)
+        flat |= parts
+    return flat
+
+
+def make_duplicate_error(program: Program, name: str) -> UnknownInput:
+    """Return the error for an input that is given in two ways."""
+    return UnknownInput(f"reward {program.name!r}: {name!r} is given twice, in two ways.")
+
+
+def _list_names(inputs: Any) -> Any:
+    if isinstance(inputs, Mapping):
+        return inputs.keys()
+    dtype_names = getattr(getattr(inputs, "dtype", None), "names", None)
+    if dtype_names:
+        return dtype_names
+    if hasattr(inputs, "columns"):
+        return inputs.columns
+    raise WrongType(
+        f"inputs are a mapping from names to values, a structured array or a table; this is a {type(inputs).__name__}"
+    )
+
+
+def read_record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
+    """Return a `prev` or `curr` record as a dict: a mapping whole, of any other object the attributes in `keys`."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    plain = isinstance(value, str | bytes | bool | int | float | list | type | None)
+    if plain or (isinstance(value, tuple) and not hasattr(value, "_fields")):
+        raise WrongType(f"`prev` and `curr` are mappings or objects with fields, not {value!r:.60}")
+    names = getattr(getattr(value, "dtype", None), "names", None)
+    if names:
+        return {name: value[name] for name in names}
+    return {key: getattr(value, key) for key in keys if hasattr(value, key)}
+
+
+def make_converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]:
+    """Return the function that turns a Python value into a float, a bool, or the position of a category."""
+    convert = {"number": _convert_number, "flag": _convert_flag, "category": _convert_category}[field.kind]
+
+    def convert_value(value: Any) -> Any:
+        if value is None:
+            if field.missing is None:
+                raise make_none_error(reward, name)
+            value = field.missing
+        if type(value).__name__ == "MaskedConstant":
+            raise make_none_error(reward, name)
+        if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+            if getattr(value.dtype, "kind", "") in "mM":
+                raise _make_type_error(reward, name, value, "a number")
+            value = value.item()  # a 0-d array or tensor
+        return convert(reward, name, field, value)
+
+    return convert_value
+
+
+def _convert_number(reward: str, name: str, field: Field, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise _make_type_error(reward, name, value, "a number")
+    if isinstance(value, numbers.Integral) and abs(int(value)) > LARGEST_INTEGER:
+        shown = value if abs(int(value)) < 10**40 else f"an integer of {int(value).bit_length()} bits"
+        raise OutOfRange(
+            f"reward {reward!r}, field {name!r}: {shown} is beyond 2**53, so a float cannot hold it exactly."
+        )
+    try:
+        return float(value)
+    except OverflowError:
+        raise OutOfRange(f"reward {reward!r}, field {name!r}: the number is larger than every float.") from None
+
+
+def _convert_flag(reward: str, name: str, field: Field, value: Any) -> bool:
+    if isinstance(value, numbers.Real) and value in (0, 1):
+        return bool(value)
+    raise _make_type_error(reward, name, value, "a bool (True, False, 1 or 0)")
+
+
+def _convert_category(reward: str, name: str, field: Field, value: Any) -> float:
+    if not isinstance(value, str):
+        raise _make_type_error(reward, name, value, f"a string, one of {', '.join(field.labels)}")
+    if value in field.labels:
+        return float(field.labels.index(value))
+    if field.other is not None:
+        return float(field.labels.index(field.other))
+    raise make_range_error(reward, name, field, value)
+
+
+def make_none_error(reward: str, name: str) -> MissingField:
+    """Return the error for a value that is None where nothing stands in for it."""
+    advice = "Give a value, or declare the field with missing=."
+    return MissingField(f"reward {reward!r}, field {name!r}: a value is None. {advice}")
+
+
+def _make_type_error(reward: str, name: str, value: Any, wanted: str) -> WrongType:
+    shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}…"
+    hint = " Score many rows at once with reward.compile('numpy')." if getattr(value, "ndim", 0) else ""
+    return WrongType(
+        f"reward {reward!r}, field {name!r}: {shown} is a {type(value).__name__}; {wanted} is needed.{hint}"
+    )
+
+
+def make_unknown_error(reward: str, name: object, known: Mapping[str, Any] | set[str]) -> UnknownInput:
+    """Return the error for an input that the reward does not read."""
+    near = did_you_mean(str(name), known)
+    return UnknownInput(f"reward {reward!r} does not read {name!r}.{near}\nIt reads: {', '.join(sorted(known))}.")
+
+
+def make_missing_error(reward: str, name: str, given: Mapping[str, Any]) -> MissingField:
+    """Return the error for an input that was not given."""
+    near = did_you_mean(name, map(str, given))
+    names = ", ".join(map(str, given)) or "nothing"
+    return MissingField(f"reward {reward!r} needs {name!r}, which was not given.{near}\nGiven: {names}.")
+
+
+def encode_category(reward: str, name: str, field: Field, labels: Any) -> Any:
+    """Return the positions of an array of categories, given as strings, as small integers."""
+    import numpy as np
+
+    column = np.asarray(labels)
+    if column.dtype.kind in "iu":
+        return column
+    flat = column.reshape(-1)
+    absent = np.array([label is None for label in flat]) if column.dtype.kind == "O" else np.zeros(flat.shape, bool)
+    if absent.any():
+        if field.missing is None:
+            raise make_none_error(reward, name)
+        flat = np.where(absent, field.missing, flat)
+    for entry in flat if column.dtype.kind != "U" else ():
+        if not isinstance(entry, str):
+            raise _make_type_error(reward, name, entry, "a string")
+    found, inverse = np.unique(flat.astype(str), return_inverse=True)
+    positions = [_convert_category(reward, name, field, str(label)) for label in found]
+    return np.asarray(positions, dtype=np.int32)[inverse].reshape(column.shape)
+
+
+def make_range_error(reward: str, name: str, field: Field, value: Any, *, where: str = "") -> InputError:
+    """Return the error for a value that `field` does not allow."""
+    start = f"reward {reward!r}, field {name!r}{where}: "
+    if field.kind == "category":
+        values = ", ".join(field.labels)
+        return UnknownCategory(
+            f"{start}{value!r} is not one of its values.{did_you_mean(str(value), field.labels)}\nIts values: {values}."
+        )
+    if isinstance(value, float) and math.isnan(value):
+        return NotFinite(f"{start}the value is NaN. Fix it where it is computed; a reward never guesses.")
+    if isinstance(value, float) and math.isinf(value) and not field.numbers:
+        return NotFinite(f"{start}{value} is not allowed. Declare the field with infinite=True if it can happen.")
+    if field.numbers:
+        allowed = ", ".join(f"{number:g}" for number in field.numbers)
+        return OutOfRange(f"{start}{value!r} is not one of {allowed}.")
+    unit = f" {field.unit}" if field.unit else ""
+    low = "-inf" if field.low is None else f"{field.low:g}"
+    high = "inf" if field.high is None else f"{field.high:g}"
+    return OutOfRange(
+        f"{start}{value!r} is outside its declared range [{low}, {high}]{unit}.\n"
+        "Fix the value, widen the range, or declare the field with outside='clip' or outside='allow'."
+    )

@@ -1,0 +1,269 @@
+"""What a command shows in a terminal, and how it ends: text in any encoding, tables, progress, signals, exit codes.
+
+Rich is imported when something is drawn, so that a command which prints a line starts without it.
+"""
+
+import codecs
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+    from rich.text import Text
+
+SOME_BAD = 1
+"""The command did what it could; some rows are bad."""
+FAILED = 2
+"""The command could not run."""
+INTERRUPTED = 130
+"""Ctrl-C."""
+BROKEN_PIPE = 141
+"""Nobody reads what is printed any more."""
+TERMINATED = 143
+"""SIGTERM."""
+
+_SPELLINGS = dict(zip("×−–—·’█─━│", "x---.'#--|", strict=True))
+_SPELLINGS |= {"…": "...", "→": "->", "²": "^2", "±": "+/-", "≤": "<=", "≥": ">="}
+"""What stands for a character that an encoding lacks."""
+_NARROWEST = 6
+"""How many characters of a text stand side by side in a table at least."""
+_LONGEST_BAR = 16
+
+
+# -- text -----------------------------------------------------------------------------------------------------------
+
+
+def accept_any_text() -> None:
+    """Let stdout and stderr take any text, whatever their encoding; one that is closed takes it and forgets it."""
+    codecs.register_error("plaudit.spelled", _spell)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # Python's way of saying that the caller closed it
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we run
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="plaudit.spelled")
+
+
+def _spell(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_SPELLINGS.get(character, "?") for character in lacking), error.end
+
+
+def escape_controls(text: str) -> str:
+    r"""Return a text with its control characters made visible: what comes from a file cannot steer a terminal.
+
+    >>> escape_controls("red: \x1b[31m")
+    'red: \\x1b[31m'
+    """
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
+
+
+def format_value(value: float | bool | str) -> str:
+    """Return a value as people write it: six digits, no trailing zeros.
+
+    >>> format_value(0.1 + 0.2), format_value(-100.0), format_value(True), format_value(1e6)
+    ('0.3', '-100', 'true', '1e+06')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.6g}" if isinstance(value, int | float) else escape_controls(value)
+
+
+# -- tables ---------------------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """A terminal that prints text as it is: `[x]` is no markup and `:x:` no picture."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        """Draw on stdout, or on stderr."""
+        self._console = _build_console(stderr)
+
+    @property
+    def width(self) -> int:
+        """How many characters stand side by side."""
+        return self._console.width
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of what is printed."""
+        return self._console.encoding
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person may be looking."""
+        return self._console.is_terminal
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print text, tables and whatever else Rich draws; a line that is too long is wrapped and loses nothing."""
+        from rich.table import Table
+
+        for each in objects:
+            if isinstance(each, Table):
+                _keep_numbers_whole(each, self._console)
+        self._console.print(*objects, **({"crop": False} | options))
+
+    def status(self, text: str) -> AbstractContextManager[Any]:
+        """Show a text as long as something is going on; `update` of what is yielded changes it."""
+        return self._console.status(text)
+
+    @contextmanager
+    def show_bars(self, *, as_bytes: bool = False) -> Iterator["Bars"]:
+        """Show progress bars while something is going on; they count things, or bytes."""
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        count = DownloadColumn() if as_bytes else MofNCompleteColumn()
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), count, TimeRemainingColumn())
+        hidden = not self.is_terminal
+        with Progress(*columns, console=self._console, transient=True, disable=hidden) as progress:
+            yield Bars(progress)
+
+
+class Bars:
+    """Progress bars by name."""
+
+    def __init__(self, progress: "Progress") -> None:
+        """Draw on what Rich calls a progress."""
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+
+    def update(self, name: str, done: int, total: int | None = None, *, text: str | None = None) -> None:
+        """Move the bar called `name`, which is begun where there is none; `text` stands beside it, if not the name."""
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=total)
+        self._progress.update(self._tasks[name], completed=done, total=total, description=text)
+
+
+def build_table(*headers: str, right: Sequence[str] = ()) -> "Table":
+    """Return an empty table; columns in `right` hold numbers, which stay whole whatever else has to give way."""
+    from rich.box import Box
+    from rich.table import Table
+
+    # Lines below the header and between sections. "ascii" says that no other box is needed where the encoding lacks
+    # the line: it is spelled then.
+    box = Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n", ascii=True)
+    table = Table(box=box, pad_edge=False, show_edge=False, header_style="dim", border_style="dim")
+    texts = [header for header in headers if header not in right]
+    for header in headers:
+        number = header in right
+        justify: Literal["left", "right"] = "right" if number else "left"
+        name = header == headers[0] and len(texts) > 1  # which stays whole as long as other texts can give way
+        table.add_column(header, justify=justify, no_wrap=number or name, overflow="fold")
+    return table
+
+
+def draw_bar(share: float) -> "Text":
+    """Return a bar of up to 16 characters: green for a share above 0, red for one below."""
+    from rich.text import Text
+
+    return Text("█" * max(1, round(_LONGEST_BAR * abs(share))) if share else "", style="red" if share < 0 else "green")
+
+
+def _keep_numbers_whole(table: "Table", console: "Console") -> None:
+    """Let no number of a table be cut: where there is no room for them, its lines are too long."""
+    from rich.measure import Measurement
+
+    for column in table.columns:
+        cells = [column.header, *column.cells]
+        whole = max(Measurement.get(console, console.options, cell).maximum for cell in cells)
+        least = whole if column.justify == "right" else min(whole, _NARROWEST)
+        column.min_width = max(least, column.min_width or 0)
+
+
+def _build_console(stderr: bool) -> "Console":
+    from rich.console import Console
+
+    class QuietConsole(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            """Leave a reader that has gone to the caller, as with any other output."""
+            raise BrokenPipeError
+
+    return QuietConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+# -- progress on stderr ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def show_progress(doing: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Yield what moves a bar: so much done, of so much. None where nobody sees it, for counting has its price."""
+    if not _is_watched():
+        yield None
+        return
+    with Screen(stderr=True).show_bars() as bars:
+        yield lambda done, total: bars.update(doing, done, total)
+
+
+@contextmanager
+def show_status(text: str) -> Iterator[Callable[[str], None]]:
+    """Show a text while something goes on, where there is no telling how far it is; what is yielded changes it."""
+    if not _is_watched():
+        yield lambda text: None
+        return
+    with Screen(stderr=True).status(text) as status:
+        yield lambda text: status.update(text)
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty()
+
+
+# -- signals --------------------------------------------------------------------------------------------------------
+
+
+class Terminated(BaseException):
+    """The command was asked to end. It is no Exception, so that nothing on the way takes it for a failure."""
+
+
+@contextmanager
+def handle_signals() -> Iterator[Callable[[], None]]:
+    """Let SIGTERM end the command like Ctrl-C does: with nothing left behind.
+
+    An exception that a signal raises within a callback of the garbage collector goes nowhere. What is yielded raises it
+    once more; a command that calls it now and then cannot miss the signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    stopped: list[type[BaseException]] = []
+    hook = sys.unraisablehook
+
+    def leave(number: int, frame: object) -> NoReturn:
+        stopped.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
+        raise stopped[-1]
+
+    def check() -> None:
+        for error in stopped:
+            raise error
+
+    def report(lost: "sys.UnraisableHookArgs") -> None:
+        if lost.exc_type not in stopped:
+            hook(lost)
+
+    ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody wants it ignored
+    before = {number: signal.signal(number, leave) for number in [signal.SIGTERM, *[signal.SIGINT] * ctrl_c]}
+    sys.unraisablehook = report
+    try:
+        yield check
+    except Exception:
+        check()  # what goes wrong after a signal is its doing
+        raise
+    finally:
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)

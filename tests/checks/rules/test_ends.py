@@ -1,0 +1,124 @@
+"""Ends that are cheaper than going on."""
+
+import pytest
+
+from plaudit import Field, Reward, term
+from support.asking import really, told
+
+CODE = "cheap-end"
+OUTCOME = Field("outcome", values=("none", "win", "fall", "crash"), role="event")
+
+
+@term(weight=-1)
+def step():
+    return 1
+
+
+@term(terminal=True)
+def end(outcome):
+    return 10 if outcome == "win" else -5 if outcome == "fall" else -50 if outcome == "crash" else 0
+
+
+def reward(*terms, fields=(OUTCOME,), **options):
+    return Reward("r", version="1", terms=terms, fields=fields, **options)
+
+
+def test_the_suicidal_agent():
+    made = reward(step, end)
+    (finding,) = told(made, CODE)
+    assert (finding.severity, finding.term) == ("advice", "total")
+    assert finding.message == (
+        "every step that leaves everything as it is costs at least 1, and there is an end that costs 5: less than 6 "
+        "more steps."
+    )
+    assert really(made, finding) == [-1, -6]
+    assert finding.witness[1].inputs == {"terminal": True, "outcome": "fall"}
+
+
+@pytest.mark.parametrize(
+    ("weight", "told_steps"), [(-10, "less than one more step"), (-0.05, None), (-0.0501, "less than 100 more steps")]
+)
+def test_an_end_that_is_dearer_than_a_hundred_steps_is_not_cheap(weight, told_steps):
+    @term(weight=weight)
+    def price():
+        return 1
+
+    found = told(reward(price, end), CODE)
+    assert [told_steps in each.message for each in found] == ([True] if told_steps else [])
+
+
+@pytest.mark.parametrize(("discount", "costs"), [(0.5, None), (0.8, None), (0.9, "10"), (0.99, "100")])
+def test_the_discount_decides_what_going_on_costs(discount, costs):
+    found = told(reward(step, end, discount=discount), CODE)
+    ending = f"less than going on for ever, which costs {costs} at a discount of {discount}."
+    assert [each.message.endswith(ending) for each in found] == ([True] if costs else [])
+
+
+def test_flags_make_kinds_of_ends():
+    @term(terminal=True)
+    def over(won, died):
+        return 10 * won - 5 * died
+
+    made = reward(step, over, fields=[Field("won", flag=True), Field("died", flag=True)])
+    (finding,) = told(made, CODE)
+    assert finding.witness[1].inputs == {"terminal": True, "won": False, "died": True}
+
+
+def test_an_end_in_a_range_counts_at_its_dearest():
+    @term(terminal=True, weight=-1)
+    def missed(distance):
+        return distance
+
+    made = reward(step, missed, fields=[Field("distance", low=0, high=8, role="state")])
+    (finding,) = told(made, CODE)
+    assert "an end that costs 8: less than 9 more steps" in finding.message
+    assert really(made, finding) == [-1, -9]
+
+
+def test_an_end_that_may_pay_is_bad_only_where_no_other_is():
+    @term(terminal=True)
+    def landed(height, late):
+        return (50 if height < 1 else -5) - 90 * late
+
+    fields = [Field("height", low=0, high=9, role="state"), Field("late", flag=True)]
+    (finding,) = told(reward(step, landed, fields=fields), CODE)
+    assert "an end that costs 95" in finding.message
+
+    @term(terminal=True)
+    def touched(height):
+        return 50 if height < 1 else -5
+
+    (finding,) = told(reward(step, touched, fields=fields[:1]), CODE)
+    assert "an end that costs 5" in finding.message
+
+
+def test_where_no_end_is_bad_nothing_is_cheap():
+    @term(terminal=True)
+    def win(outcome):
+        return outcome == "win"
+
+    assert told(reward(step, fields=[]), CODE) == []
+    assert told(reward(step, win), CODE) == []
+
+
+def test_where_a_step_can_be_free_nobody_gives_up():
+    @term(weight=-1)
+    def effort(force):
+        return force
+
+    @term
+    def alive():
+        return 1
+
+    assert told(reward(end), CODE) == []
+    assert told(reward(alive, end), CODE) == []
+    made = reward(effort, end, fields=[OUTCOME, Field("force", low=0, high=1)], action="force")
+    assert told(made, CODE) == []
+
+
+def test_a_bad_end_without_bound_is_not_cheap():
+    @term(terminal=True, weight=-1)
+    def damage(cost):
+        return cost
+
+    assert told(reward(step, damage, fields=[Field("cost", low=0)]), CODE) == []

@@ -1,0 +1,349 @@
+"""Pay that goes on: for staying, and for events that happen again and again."""
+
+import pytest
+
+from plaudit import Field, Reward, fact, term
+from plaudit.checks.solver.z3 import is_available
+from support.asking import really, told, undecided
+
+HEIGHT = Field("height", low=0, high=10, role="state")
+
+
+def reward(*terms, fields=(HEIGHT,), **options):
+    return Reward("r", version="1", terms=terms, fields=fields, **options)
+
+
+@term
+def survival():
+    return 1
+
+
+@term
+def high(height):
+    return height / 10
+
+
+@term(terminal=True)
+def landed(height):
+    return 50 if height < 1 else 0
+
+
+def test_a_survival_bonus_is_advice():
+    made = reward(survival, high)
+    (finding,) = told(made, "pays-for-staying")
+    assert (finding.severity, finding.term) == ("advice", "total")
+    assert finding.message == "a step that leaves everything as it is pays up to 2, for ever."
+    assert finding.witness[0].inputs == {"height": 10.0}
+    assert really(made, finding) == [2]
+
+
+def test_an_end_that_waiting_out_earns_makes_it_a_warning():
+    made = reward(high, landed)
+    (finding,) = told(made, "pays-for-staying")
+    assert finding.severity == "warning"
+    assert finding.message.endswith("After 50 steps it has out-earned the best end, which pays 50.")
+
+
+@pytest.mark.parametrize(
+    ("discount", "severity", "ending"),
+    [
+        (0.9, "advice", "That is worth 10 at most, less than an end that pays 50."),
+        (0.99, "warning", "That is worth 100, more than the best end, which pays 50."),
+        (1.0, "warning", "After 50 steps it has out-earned the best end, which pays 50."),
+    ],
+)
+def test_the_discount_decides_whether_waiting_pays(discount, severity, ending):
+    (finding,) = told(reward(high, landed, discount=discount), "pays-for-staying")
+    assert finding.severity == severity
+    assert finding.message.endswith(ending)
+
+
+def test_each_stretch_that_pays_is_told():
+    @term
+    def zones(distance):
+        return -5 if distance < 2 else 1 if distance < 6 else 0.5
+
+    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")])
+    (finding,) = told(made, "pays-for-staying")
+    assert finding.message == (
+        "a step that leaves everything as it is pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
+        "a step)."
+    )
+    assert really(made, finding) == [1, 0.5]
+    assert [2 <= step.inputs["distance"] < 6 for step in finding.witness] == [True, False]
+
+
+def test_stretches_that_pay_the_same_are_one():
+    @term
+    def zones(distance):
+        return 1 if distance < 2 else 1.0 if distance < 6 else -1
+
+    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")])
+    (finding,) = told(made, "pays-for-staying")
+    assert "(distance below 6: 1 a step)" in finding.message
+
+
+@pytest.mark.parametrize("pay", [0.0, -0.01])
+def test_what_costs_or_pays_nothing_is_left_alone(pay):
+    @term
+    def step(height, *, price=pay):
+        return price - 0 * height
+
+    assert told(reward(step), "pays-for-staying") == []
+
+
+def test_an_event_pays_only_when_it_happens():
+    @term
+    def kills(count):
+        return 5 * count
+
+    assert told(reward(kills, fields=[Field("count", low=0, high=9)]), "pays-for-staying") == []
+    resting = Field("count", low=0, high=9, rest=1)
+    (finding,) = told(reward(kills, fields=[resting]), "pays-for-staying")
+    assert finding.witness[0].inputs == {"count": 1.0}
+
+
+def test_a_gain_of_a_step_is_nothing_where_nothing_moves():
+    @term
+    def gain(prev, curr):
+        return max(0, curr.height - prev.height)
+
+    assert told(reward(gain, fields=[Field("height", low=0, high=10)]), "pays-for-staying") == []
+
+
+def test_shaping_that_is_potential_based_pays_nothing_in_the_long_run():
+    @term(kind="shaping")
+    def shaped(prev, curr):
+        return 0.9 * -curr.distance + prev.distance  # standing at 10 pays 1 a step, and that is made up for at the end
+
+    made = reward(shaped, fields=[Field("distance", low=0, high=10)], discount=0.9)
+    assert told(made, "pays-for-staying") == []
+
+
+def test_the_action_and_what_follows_it_are_chosen():
+    @term
+    def brake(action, force):
+        return 1 - force + 0 * action
+
+    @fact
+    def brakes(action, force):
+        return force == (0.5, 0.2)[action]
+
+    fields = [Field("action", values=(0, 1)), Field("force", low=0, high=9)]
+    made = reward(brake, fields=fields, action="action", facts=[brakes])
+    (finding,) = told(made, "pays-for-staying")
+    assert finding.witness[0].inputs == {"action": 1.0, "force": 0.2}
+    assert really(made, finding) == [0.8]
+    assert finding.facts == ("brakes",)
+
+
+def test_a_field_that_only_rises_can_stand_still():
+    @term
+    def used(prev, curr):
+        return 1 - (curr.tokens - prev.tokens)
+
+    made = reward(used, fields=[Field("tokens", low=0, high=99, monotone="up")])
+    (finding,) = told(made, "pays-for-staying")
+    assert really(made, finding) == [1]
+
+
+def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
+    made = reward(high, fields=[Field("height", role="state")])
+    (finding,) = told(made, "pays-for-staying")
+    assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
+    assert 0 < really(made, finding)[0] <= 1e6
+
+    @term
+    def steps(height):
+        return height if height > 3 else -1
+
+    made = reward(steps, fields=[Field("height", role="state")])
+    (finding,) = told(made, "pays-for-staying")
+    assert "height beyond 3: as much as you like a step" in finding.message
+
+
+def test_an_end_without_bound_competes_with_nothing():
+    @term(terminal=True)
+    def end(score):
+        return score
+
+    (finding,) = told(reward(high, end, fields=[HEIGHT, Field("score")]), "pays-for-staying")
+    assert finding.severity == "advice"
+
+
+def test_a_reward_of_nothing_but_its_end_does_not_pay_for_staying():
+    assert told(reward(landed), "pays-for-staying") == []
+
+
+def test_whether_staying_pays_may_be_left_undecided():
+    @term
+    def tangled(x, y, z):
+        return (x - y) + (y - z) + (z - x)
+
+    made = reward(tangled, fields=[Field(name, low=0, high=1, role="state") for name in "xyz"])
+    assert undecided(made, "pays-for-staying", z3=False) == ["z3 was not to be used"]
+    if is_available():
+        assert told(made, "pays-for-staying") == []
+
+
+CODE = "pays-per-event"
+HIT, DONE = Field("hit", flag=True, role="event"), Field("done", flag=True, role="event")
+
+
+@term
+def target(hit):
+    return hit
+
+
+@term(weight=-0.5)
+def time():
+    return 1
+
+
+@term(terminal=True, weight=10)
+def finish(done):
+    return done
+
+
+def event_reward(*terms, fields=(HIT, DONE), **options):
+    return Reward("r", version="1", terms=terms, fields=fields, **options)
+
+
+def test_targets_that_come_back_out_earn_the_finish():
+    made = event_reward(target, time, finish)
+    (finding,) = told(made, CODE)
+    assert (finding.severity, finding.term) == ("advice", "total")
+    assert finding.message == (
+        "'hit' pays up to 0.5 a step, again and again while nothing else changes. After 21 such steps 'hit' has "
+        "out-earned the best end, which pays 10."
+    )
+    assert really(made, finding) == [0.5, -0.5]
+    assert [step.inputs["hit"] for step in finding.witness] == [True, False]
+    assert [step.note for step in finding.witness] == ["with hit", "without"]
+
+
+@pytest.mark.parametrize(
+    ("discount", "ending"),
+    [
+        (0.9, None),
+        (0.95, None),
+        (0.99, "For ever 'hit' is worth 50 at a discount of 0.99, more than the best end, which pays 10."),
+        (1.0, "After 21 such steps 'hit' has out-earned the best end, which pays 10."),
+    ],
+)
+def test_the_discount_decides_what_again_and_again_is_worth(discount, ending):
+    found = told(event_reward(target, time, finish, discount=discount), CODE)
+    assert [each.message.endswith(ending) for each in found] == ([True] if ending else [])
+
+
+def test_all_events_are_told_of_at_once():
+    @term
+    def coins(count):
+        return 2 * count
+
+    made = event_reward(target, coins, finish, fields=[HIT, DONE, Field("count", low=0, high=3)])
+    (finding,) = told(made, CODE)
+    assert finding.message.startswith("'count' pays up to 6 a step and 'hit' up to 1, again and again")
+    assert "After 2 such steps 'count' has out-earned" in finding.message
+    assert really(made, finding) == [6, 0, 1, 0]
+
+
+def test_pay_without_bound_needs_one_step():
+    @term
+    def coins(count):
+        return count
+
+    made = event_reward(coins, finish, fields=[DONE, Field("count", low=0)])
+    (finding,) = told(made, CODE)
+    assert finding.message.startswith("'count' pays as much as you like a step")
+    assert finding.message.endswith("One such step can out-earn the best end, which pays 10.")
+    assert 0 < really(made, finding)[0] <= 1e6
+
+
+def test_where_no_end_pays_nothing_competes():
+    @term(terminal=True)
+    def crash(done):
+        return -5 if done else 0
+
+    assert told(event_reward(target, fields=[HIT]), CODE) == []
+    assert told(event_reward(target, crash), CODE) == []
+
+
+def test_an_event_that_does_not_make_up_for_its_step():
+    @term(weight=-2)
+    def dear():
+        return 1
+
+    assert told(event_reward(target, dear, finish), CODE) == []
+
+
+def test_an_event_that_costs_or_only_counts_at_the_end():
+    @term(weight=-1, kind="penalty")
+    def bump(hit):
+        return hit
+
+    assert told(event_reward(bump, finish), CODE) == []
+    assert told(event_reward(time, finish, fields=[DONE]), CODE) == []
+
+
+def test_an_event_that_uses_something_up_cannot_go_on():
+    @term
+    def left(prev, curr):
+        return 0 * (curr.targets - prev.targets)
+
+    @fact
+    def used_up(hit, prev, curr):
+        return curr.targets < prev.targets or not hit
+
+    fields = [HIT, DONE, Field("targets", low=0, high=9, monotone="down")]
+    assert told(event_reward(target, left, finish, fields=fields), CODE) != []
+    assert told(event_reward(target, left, finish, fields=fields, facts=[used_up]), CODE) == []
+
+
+def test_an_event_that_ends_the_episode_happens_once():
+    @fact
+    def over(hit, terminal):
+        return terminal or not hit
+
+    assert told(event_reward(target, time, finish, facts=[over]), CODE) == []
+
+
+def test_what_follows_from_the_action_is_no_event():
+    @term
+    def push(action, force):
+        return force + 0 * action
+
+    @fact
+    def pushes(action, force):
+        return force == action
+
+    fields = [Field("action", values=(0, 1)), Field("force", low=0, high=1), DONE]
+    made = event_reward(push, finish, fields=fields, action="action", facts=[pushes])
+    assert told(made, CODE) == []
+
+
+def test_events_that_a_fact_ties_together_happen_together():
+    @term
+    def noise(loud):
+        return 0.1 * loud
+
+    @fact
+    def bang(hit, loud):
+        return loud or not hit
+
+    made = event_reward(target, noise, finish, fields=[HIT, DONE, Field("loud", flag=True)], facts=[bang])
+    (finding,) = told(made, CODE)
+    assert finding.message.startswith("'hit' pays up to 1.1 a step and 'loud' up to 0.1,")
+    assert really(made, finding)[:2] == [1.1, 0]
+
+
+def test_what_an_event_pays_may_be_left_undecided():
+    @term
+    def tangled(x, y, z):
+        return ((x - y) + (y - z) + (z - x)) * 0.5
+
+    fields = [Field("x", low=0, high=1), *(Field(name, low=0, high=1, role="state") for name in "yz"), DONE]
+    made = event_reward(tangled, finish, fields=fields)
+    assert undecided(made, CODE, z3=False) == ["what a step pays in which 'x' happens: z3 was not to be used"]
+    if is_available():
+        assert told(made, CODE) == []

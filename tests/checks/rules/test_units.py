@@ -1,0 +1,423 @@
+"""Units, and operations on units that do not go together."""
+
+import math
+
+import pytest
+
+from plaudit import Field, Reward, term
+from plaudit.checks.rules.units import Unit, list_mismatches
+from support.asking import told
+from support.written import reward_from
+
+METRES, SPEED = Field("x", low=0, high=9, unit="m"), Field("y", low=0, high=9, unit="m/s")
+
+
+def test_metres_and_metres_per_second_do_not_add_up():
+    (finding,) = told(reward_from("def f(x, y): return x + y", METRES, SPEED), "unit-mismatch")
+    assert (finding.severity, finding.term) == ("warning", "f")
+    assert "m/s" in finding.message
+    assert finding.message.startswith("'f' ")
+
+
+def test_each_mismatch_is_told_once_for_its_term():
+    @term
+    def one(x, y):
+        return x + y
+
+    @term
+    def two(x, y):
+        return 1 if x > y else 0
+
+    @term
+    def three(x, y):
+        return x / y
+
+    found = told(Reward("r", version="1", terms=[one, two, three], fields=[METRES, SPEED]), "unit-mismatch")
+    assert [finding.term for finding in found] == ["one", "two"]
+
+
+def test_what_goes_together_is_left_alone():
+    other = Field("y", low=0, high=9, unit="m")
+    assert told(reward_from("def f(x, y): return x - 2 * y", METRES, other), "unit-mismatch") == []
+    assert told(reward_from("def f(x, y): return x - 2 * y", METRES, Field("y", low=0, high=9)), "unit-mismatch") == []
+
+
+def test_terms_of_different_units_are_told_of_under_the_total_or_not_at_all():
+    @term
+    def one(x):
+        return x
+
+    @term
+    def two(y):
+        return y
+
+    found = told(Reward("r", version="1", terms=[one, two], fields=[METRES, SPEED]), "unit-mismatch")
+    assert found == []  # weights convert what terms are worth
+
+
+def test_a_sine_of_degrees_is_told_in_a_sentence_of_its_own():
+    angle = Field("x", low=0, high=360, unit="deg")
+    made = reward_from("def f(x): return math.sin(x) + 2 * math.sin(x) + math.cos(x)", angle)
+    sine, cosine = told(made, "unit-mismatch")
+    assert sine.message == "'f' takes the sine of an angle in deg, and it must be in rad."
+    assert cosine.message == "'f' takes the cosine of an angle in deg, and it must be in rad."
+    assert "math.pi / 180" in sine.advice
+    repaired = reward_from("def f(x): return math.sin(x * math.pi / 180)", angle)
+    assert told(repaired, "unit-mismatch") == []
+
+
+def test_a_unit_is_told_as_it_is_written():
+    power, work = Field("x", low=0, high=9, unit="W"), Field("y", low=0, high=9, unit="J")
+    (finding,) = told(reward_from("def f(x, y): return x - y", power, work), "unit-mismatch")
+    assert finding.message == "'f' adds W and J."
+
+
+FIELDS = {
+    field.name: field
+    for field in (
+        Field("gap", unit="m", low=0, high=100),
+        Field("width", unit="m", low=0, high=100),
+        Field("trip", unit="km", low=0, high=100),
+        Field("speed", unit="m/s", low=0, high=60),
+        Field("braking", unit="m/s²", low=-10, high=10),
+        Field("push", unit="m/s^2", low=-10, high=10),
+        Field("elapsed", unit="s", low=0, high=10),
+        Field("area", unit="m^2", low=0, high=10),
+        Field("angle", unit="rad", low=-4, high=4),
+        Field("share", low=0, high=1),
+        Field("odd", unit="about 3 m", low=0, high=1),
+        Field("close", flag=True),
+        Field("mode", values=("a", "b")),
+        Field("power", unit="W", low=0, high=10),
+        Field("spin", unit="rad/s", low=0, high=10),
+        Field("twist", unit="N*m", low=0, high=10),
+        Field("heading", unit="deg", low=0, high=360),
+        Field("slope", unit="°", low=0, high=90),
+        Field("torque", unit="N*m", length=2, low=-1, high=1),
+        Field("level", values=(0, 1, 2), unit="levels"),
+    )
+}
+
+
+def found(*functions):
+    """Return the mismatches of a reward of these terms."""
+    terms = [term(function) for function in functions]
+    read = {name.partition(".")[2] or name for each in terms for name in each.reads}
+    reward = Reward("test", version="1", terms=terms, fields=[FIELDS[name] for name in FIELDS if name in read])
+    return list_mismatches(reward.program)
+
+
+def said(*functions):
+    return [(each.operation, str(each.left), str(each.right)) for each in found(*functions)]
+
+
+def test_metres_and_accelerations_do_not_add():
+    def mixed(gap, braking):
+        return gap + braking
+
+    assert said(mixed) == [("adds", "m", "m/s^2")]
+
+
+def test_speeds_and_accelerations_do_not_compare():
+    def mixed(speed, braking):
+        return 1 if speed < braking else 0
+
+    assert said(mixed) == [("compares", "m/s", "m/s^2")]
+
+
+def test_a_choice_needs_one_unit():
+    def branches(gap, speed, close):
+        return gap if close else speed
+
+    def smaller(gap, speed):
+        return min(gap, speed)
+
+    assert said(branches) == said(smaller) == [("chooses between", "m", "m/s")]
+
+
+def test_kilometres_are_not_metres():
+    def mixed(gap, trip):
+        return trip - gap
+
+    assert said(mixed) == [("adds", "km", "m")]
+
+
+def test_two_spellings_are_one_unit():
+    def same(braking, push):
+        return braking - push
+
+    assert said(same) == []
+
+
+def test_units_multiply_and_divide():
+    def fine(gap, speed, elapsed, braking, area, width):
+        late = gap / speed - elapsed
+        reach = speed * elapsed + braking * elapsed**2
+        return late if reach < gap and area == gap * width else elapsed
+
+    def wrong(gap, speed, elapsed):
+        return gap - speed / elapsed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "m", "m/s^2")]
+
+
+def test_a_root_halves_and_an_odd_power_is_unknown():
+    def fine(gap, width, area):
+        return math.sqrt(gap**2 + width**2) + math.sqrt(area)
+
+    def unknown(gap, speed):
+        return math.sqrt(gap) + speed
+
+    def wrong(gap, area):
+        return math.sqrt(gap**2 + area) - area
+
+    assert said(fine) == said(unknown) == []
+    assert said(wrong) == [("adds", "m", "m^2")]
+
+
+def test_constants_and_knobs_adapt():
+    def fine(gap, speed, *, near=5.0, slow=2.0):
+        if max(gap, 0) < near and -speed > -slow:
+            return abs(gap) + 1.0
+        return gap - near
+
+    assert said(fine) == []
+
+
+def test_a_product_with_a_constant_may_be_a_conversion():
+    def fine(gap, speed, trip, *, per_speed=2.0):
+        return gap - per_speed * speed + 1000 * trip + speed / 2
+
+    assert said(fine) == []
+
+
+def test_a_part_with_a_unit_stays_known_through_sums_and_bounds():
+    def wrong(gap, speed):
+        return max(abs(gap) + 1.0, 0.0) + round(-speed)
+
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_lengths_divided_are_a_pure_number():
+    def fine(gap, width, *, enough=0.5):
+        return gap / width if gap / width < enough else math.tanh(gap)
+
+    def wrong(gap, width):
+        return gap / width + gap
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "1", "m")]
+
+
+def test_functions_of_a_unit_do_not_complain_and_give_a_pure_number():
+    def fine(gap, speed, angle):
+        return math.exp(-gap) + math.log1p(speed) * math.sin(angle)
+
+    def wrong(gap, speed):
+        return math.exp(-gap) + speed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "1", "m/s")]
+
+
+def test_what_has_no_unit_never_complains():
+    def fine(gap, speed, share, odd, mode, close):
+        mixed = gap + share
+        return mixed + speed if mode == "a" and close else odd + share
+
+    assert said(fine) == []
+
+
+def test_a_flag_chooses_and_counts():
+    def fine(gap, width, close):
+        return gap * close + width - close
+
+    def wrong(gap, speed, close):
+        return gap * close + speed
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_a_radian_may_stand_beside_a_length_by_a_length():
+    def fine(gap, angle, width):
+        return gap * angle + width
+
+    assert said(fine) == []
+
+
+def test_a_torque_times_a_spin_is_a_power():
+    def fine(power, twist, spin):
+        return power - twist * spin
+
+    def wrong(power, twist):
+        return power - twist
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "W", "N*m")]
+
+
+def test_a_sine_of_degrees_is_a_mistake():
+    def sine(heading):
+        return math.sin(heading)
+
+    def cosine(slope, *, offset=3.0):
+        return math.cos(-slope + offset)
+
+    def fine(heading, angle, share, gap, width):
+        turned = math.cos(heading * math.pi / 180) + math.sin(share) + math.cos(gap / width)
+        return turned + math.sin(angle) + math.tanh(heading)
+
+    assert said(sine) == [("takes the sine of", "deg", "rad")]
+    assert said(cosine) == [("takes the cosine of", "°", "rad")]
+    assert said(fine) == []
+
+
+def test_a_table_adapts():
+    worth = (0.0, 1.0, 4.0)
+
+    def fine(level, gap):
+        return gap + worth[level]
+
+    assert said(fine) == []
+
+
+def test_components_of_a_vector_have_its_unit():
+    def fine(torque):
+        return sum(t * t for t in torque)
+
+    def wrong(torque, gap):
+        return max(abs(t) for t in torque) + gap
+
+    assert said(fine) == []
+    assert said(wrong) == [("adds", "N*m", "m")]
+
+
+def test_one_mistake_is_one_mismatch():
+    def wrong(gap, speed, braking):
+        return gap + speed + braking
+
+    assert said(wrong) == [("adds", "m", "m/s")]
+
+
+def test_what_is_between_terms_is_weighted_and_so_left_alone():
+    def length(gap):
+        return gap
+
+    def pace(speed):
+        return speed
+
+    assert said(length, pace) == []
+
+
+def test_a_mismatch_belongs_to_every_term_that_uses_it():
+    def first(gap, speed):
+        return gap + speed
+
+    def second(gap, speed):
+        return (gap + speed) * 2
+
+    def third(gap):
+        return gap
+
+    assert [each.terms for each in found(first, second, third)] == [("first", "second")]
+
+
+@pytest.mark.parametrize(
+    ("text", "powers"),
+    [
+        ("m", {"m": 1}),
+        ("m/s", {"m": 1, "s": -1}),
+        ("m/s^2", {"m": 1, "s": -2}),
+        ("m/s²", {"m": 1, "s": -2}),
+        ("m/s**2", {"m": 1, "s": -2}),
+        ("m/s2", {"m": 1, "s": -2}),
+        ("m/s/s", {"m": 1, "s": -2}),
+        ("m*s^-2", {"m": 1, "s": -2}),
+        ("m·s⁻²", {"m": 1, "s": -2}),
+        (" m / s ", {"m": 1, "s": -1}),
+        ("km/h", {"km": 1, "h": -1}),
+        ("1/s", {"s": -1}),
+        ("s^-1", {"s": -1}),
+        ("1", {}),
+        ("m/m", {}),
+        ("tokens", {"tokens": 1}),
+        ("alignment_events", {"alignment_events": 1}),
+        ("%", {"%": 1}),
+        ("°C", {"°C": 1}),
+        ("N*m", {"N": 1, "m": 1}),
+        ("kg*m²/(s*A)^2", {"kg": 1, "m": 2, "s": -2, "A": -2}),
+        ("W/(m²·K)", {"W": 1, "m": -2, "K": -1}),
+        ("m/s*kg", {"m": 1, "s": -1, "kg": 1}),
+    ],
+)
+def test_a_text_is_read_into_powers(text, powers):
+    assert Unit.read(text) == Unit.of(powers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "N m", "metres per second", "10 m", "2", "m/", "/s", "m//s", "m^", "m^x", "(m", "m)", "*", "m^^2", "-", "m,s",
+     "m^" + "9" * 5000, "(" * 100_000],
+)  # fmt: skip
+def test_what_cannot_be_read_is_unknown(text):
+    assert Unit.read(text) is None
+
+
+@pytest.mark.parametrize("text", ["m", "m/s^2", "1/s", "1", "N*m", "A/m^2/s", "%"])
+def test_a_unit_is_written_as_it_is_read(text):
+    assert str(Unit.read(text)) == text
+
+
+def test_names_are_only_names():
+    assert not Unit.read("km").fits(Unit.read("m"))
+    assert not Unit.read("%").fits(Unit.read("1"))
+
+
+def test_a_radian_counts_for_nothing():
+    assert Unit.read("m*rad").fits(Unit.read("m"))
+    assert Unit.read("rad/s").fits(Unit.read("1/s"))
+    assert not Unit.read("rad").fits(Unit.read("m"))
+    assert not Unit.read("rad").fits(Unit.read("deg"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("N", "kg*m/s^2"),
+        ("J", "N*m"),
+        ("J", "kg*m²/s²"),
+        ("W", "J/s"),
+        ("W", "N*m*rad/s"),
+        ("Pa", "N/m^2"),
+        ("Pa*m^3", "J"),
+        ("Hz", "1/s"),
+        ("m/s", "m*Hz"),
+        ("J/kg", "m²/s²"),
+        ("°", "deg"),
+    ],
+)
+def test_a_name_may_stand_for_a_product(one, other):
+    assert Unit.read(one).fits(Unit.read(other))
+    assert Unit.read(other).fits(Unit.read(one))
+    assert str(Unit.read(one)) == str(Unit.read(one.replace("²", "^2")))  # it is told as it was written
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("W", "J"), ("N", "kg"), ("Pa", "N"), ("Hz", "s"), ("kW", "W"), ("V*A", "W")]
+)
+def test_other_products_do_not_fit(one, other):
+    assert not Unit.read(one).fits(Unit.read(other))
+
+
+def test_a_root_looks_into_names():
+    assert Unit.read("J/kg").root() == Unit.read("m/s")
+    assert Unit.read("J^2").root() == Unit.read("J")
+    assert Unit.read("J").root() is None
+
+
+def test_only_even_powers_have_a_root():
+    assert Unit.read("m^2/s^4").root() == Unit.read("m/s^2")
+    assert Unit().root() == Unit()
+    assert Unit.read("m^3").root() is None

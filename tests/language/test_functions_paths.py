@@ -1,0 +1,135 @@
+"""Paths through a function: joined, never copied; each ends in a return, and each name it reads has a value."""
+
+import pytest
+
+from plaudit import Field, ReadError, Reward, term
+from plaudit.language import nodes as n
+from plaudit.language.program import Builder
+from support.written import kinds_of, plain, reward_from
+
+MISSING = {
+    "no return": "y = x",
+    "only pass": "pass",
+    "if without else": "if x > 1:\n        return 2",
+    "elif without else": "if x > 1:\n        return 2\n    elif x > 0:\n        return 3",
+    "one branch of two": "if x > 1:\n        return 2\n    else:\n        x = 3",
+    "deep inside": "if x > 1:\n        if x > 2:\n            return 1\n    else:\n        return 2",
+    "behind a known condition": "if 1 > 2:\n        return x",
+}
+
+
+@pytest.mark.parametrize("body", MISSING.values(), ids=MISSING)
+def test_a_path_that_ends_without_return_is_refused(body):
+    with pytest.raises(ReadError, match=r"(?s)a path ends without `return`.*def f\(x\).*Return a number on every path"):
+        term(plain(f"def f(x):\n    {body}\n"))
+
+
+def test_a_helper_s_path_that_ends_without_return_is_refused():
+    with pytest.raises(ReadError, match="'g' cannot be read: a path ends without `return`"):
+        term(plain("def g(y):\n    if y > 1:\n        return 1\ndef f(x): return g(x)"))
+
+
+UNASSIGNED = {
+    "one branch": "if x > 1:\n        y = 2\n    return y",
+    "the other branch": "if x > 1:\n        pass\n    else:\n        y = 2\n    return y",
+    "elif": "if x > 1:\n        y = 2\n    elif x > 0:\n        y = 3\n    return y",
+    "augmented": "if x > 1:\n        y = 2\n    y += 1\n    return y",
+    "deep inside": "if x > 1:\n        if x > 2:\n            y = 1\n    else:\n        y = 2\n    return y",
+    "after a branch that may return": "if x > 1:\n        if x > 2:\n            return 1\n        y = 2\n    return y",
+}
+
+
+@pytest.mark.parametrize("body", UNASSIGNED.values(), ids=UNASSIGNED)
+def test_a_name_that_some_path_leaves_unassigned_is_refused_where_it_is_read(body):
+    with pytest.raises(ReadError, match=r"(?s)some path leaves 'y' without a value.*\^.*Assign it before the `if`"):
+        term(plain(f"def f(x):\n    {body}\n"))
+
+
+@pytest.mark.parametrize("body", ["y = y + 1\n    return y", "y += x\n    return y", "x = y\n    y = 1\n    return x"])
+def test_a_name_read_before_it_is_assigned_is_refused(body):
+    with pytest.raises(ReadError, match="'y' is read before it is assigned"):
+        term(plain(f"def f(x):\n    {body}\n"))
+
+
+def test_a_name_assigned_on_every_path_that_goes_on_is_fine():
+    reward = reward_from("def f(x):\n    if x > 1:\n        return 0\n    else:\n        y = x\n    return y + 1")
+    assert [reward.score(x=x).total for x in (0.5, 2.0)] == [1.5, 0.0]
+
+
+SPELLINGS = (
+    "if x > 1:\n        return 2.0\n    else:\n        return y / x",
+    "if x > 1:\n        return 2.0\n    return y / x",
+    "return 2.0 if x > 1 else y / x",
+    "z = 2.0 if x > 1 else y / x\n    return z",
+    "if x > 1:\n        z = 2.0\n    else:\n        z = y / x\n    return z",
+    "limit = 1\n    return choose(x > limit, x, y)",
+)
+
+
+@pytest.mark.parametrize("body", SPELLINGS[1:])
+def test_every_spelling_of_one_branch_gives_the_same_nodes(body):
+    helper = "def choose(flag, a, b):\n    if flag:\n        return 2.0\n    return b / a\n"
+    first, other = (reward_from(f"{helper}def f(x, y):\n    {text}") for text in (SPELLINGS[0], body))
+    assert first.program.nodes == other.program.nodes
+    assert [guard.node for guard in first.program.guards()] == [guard.node for guard in other.program.guards()]
+    assert first.fingerprint == other.fingerprint
+
+
+@pytest.mark.parametrize("text", ["a = x * y\n    return a + a", "return x * y + x * y", "return (x * y) + (x) * (y)"])
+def test_a_value_used_twice_is_one_node(text):
+    program = reward_from(f"def f(x, y):\n    {text}").program.bind()
+    assert kinds_of(program).count("Mul") == 1
+
+
+def test_terms_share_what_they_have_in_common():
+    terms = [term(name=name)(plain("def f(x): return math.exp(x) + 1")) for name in ("a", "b")]
+    program = Reward("r", version="1", terms=terms, fields=[Field("x")]).program
+    assert kinds_of(program).count("Exp") == 1
+    assert program.outputs["a.score"] == program.outputs["b.score"]
+
+
+def test_operands_are_never_reordered():
+    prints = {
+        reward_from(f"def f(x, y): return {text}").fingerprint for text in ("x + y * 2", "y * 2 + x", "x + 2 * y")
+    }
+    assert len(prints) == 3
+
+
+def test_constants_of_other_types_or_bits_are_other_nodes():
+    builder = Builder()
+    values = (1, 1.0, True, 0.0, -0.0, 0, False)
+    assert len({builder.const(value) for value in values}) == len(values)
+    assert [builder.const(value) for value in values] == list(range(len(values)))
+    program = reward_from("def f(x): return x * 1 + x * 1.0 + x * 0.0 + x * -0.0 + x * 0").program
+    assert sum(isinstance(node, n.Const) and abs(node.value) <= 1 for node in program.nodes) >= 5
+
+
+def ifs(count, shape):
+    """Return the number of nodes that `count` sequential branches make."""
+    body = "\n".join(shape.format(i=i, limit=0.5 + i) for i in range(count))
+    return len(reward_from(f"def f(x):\n    y = x\n{body}\n    return y\n").program.nodes)
+
+
+SHAPES = {
+    "assigning": "    if x > {limit}:\n        y = y + {i}\n    else:\n        y = y * x",
+    "elif": "    if x > {limit}:\n        y = y + {i}\n    elif y < {i}:\n        y = y - 1.5",
+    "returning": "    if x > {limit}:\n        return y * {limit}\n    y = y + x",
+    "perhaps returning": "    if x > {limit}:\n        if y > {i}:\n            return y\n        y = y + x",
+    "dividing": "    if x > {limit}:\n        y = {limit} / y",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_program_grows_with_its_text_and_not_with_its_paths(shape):
+    fifty, hundred = ifs(50, shape), ifs(100, shape)
+    assert 1.8 < hundred / fifty < 2.2
+    assert hundred < 100 * 20
+
+
+def test_a_hundred_branches_still_mean_what_they_say():
+    shape = SHAPES["perhaps returning"]
+    body = "\n".join(shape.format(i=i, limit=0.5 + i) for i in range(100))
+    function = plain(f"def f(x):\n    y = x\n{body}\n    return y\n")
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("x")])
+    for x in (-1.0, 0.5, 0.6, 3.0, 49.5, 49.6, 99.5, 200.0):
+        assert reward.score(x=x).total == function(x)

@@ -1,0 +1,282 @@
+"""What the language does not have is refused with the file, the line, a caret under the place, and what to do instead.
+
+In the tables below « and » stand around what the caret must underline.
+"""
+
+import re
+import sys
+
+import pytest
+
+from plaudit import Field, ReadError, Reward, term
+from support.strategies import load
+
+STATEMENTS = {
+    "for": ("«for i in (1, 2):»\n        x += i\n    return x", "loop", "sum"),
+    "while": ("«while x > 0:»\n        x -= 1\n    return x", "loop", "before scoring"),
+    "two targets": ("«a, b = x, 1»\n    return a", "one local name", "name = expression"),
+    "chained targets": ("«a = b = x»\n    return a", "one local name", "one a line"),
+    "an attribute as target": ("«x.y = 1»\n    return x", "one local name", "name = expression"),
+    "an item as target": ("«x[0] += 1»\n    return x", "one local name", r"name \+= expression"),
+    "a bare annotation": ("«y: float»\n    return x", "one local name", "name: float = expression"),
+    "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
+    "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
+    "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
+    "a nested function": ("«def g(y):»\n        return y\n    return g(x)", "nested function", "above the term"),
+    "a class": ("«class A:»\n        b = 1\n    return x", "ClassDef", "before scoring"),
+    "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
+    "raise": ("«raise ValueError»", "exceptions", "range of the field"),
+    "assert": ("«assert x > 0»\n    return x", "assertions", "range of the field"),
+    "match": ("«match x:»\n        case 1:\n            return 2\n    return x", "`match`", "`elif`"),
+    "global": ("«global y»\n    return x", "outside effects", "pass it in"),
+    "import": ("«import math»\n    return x", "import", "top of the module"),
+    "from import": ("«from math import pi»\n    return x", "import", "top of the module"),
+    "with": ("«with x:»\n        return x", "`with`", "before scoring"),
+    "del": ("«del x»\n    return 1", "Delete", "before scoring"),
+    "return alone": ("«return»", "without a value", "every path"),
+    "yield": ("y = «yield x»\n    return y", "returns once", "Return the score"),
+    "a loop in a branch": ("if x > 1:\n        «while x: x = 0»\n    return x", "loop", "before scoring"),
+}
+
+EXPRESSIONS = {
+    "a lambda": ("(«lambda: x»)()", "lambda", "`def`"),
+    "an assignment inside": ("(«y := x») + y", "`:=`", "line of its own"),
+    "a list": ("min(«[x, 1]»)", "list", "tuple"),
+    "a set": ("x in «{1, 2}»", "set", "tuple"),
+    "a dict": ("«{1: 2}»[x]", "dict", "tuple"),
+    "a list comprehension": ("sum(«[y for y in x]»)", "list", "generator"),
+    "a set comprehension": ("len(«{y for y in x}»)", "SetComp", "before scoring"),
+    "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
+    "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
+    "a slice": ("(1, 2, 3)[«0:2»]", "slice", "one entry"),
+    "None": ("x == «None»", "no None", "missing="),
+    "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
+    "bytes": ("x == «b'a'»", "bytes", "numbers"),
+    "a complex number": ("x + «1j»", "complex", "numbers"),
+    "is": ("«x is True»", "identity", "=="),
+    "is not": ("«x is not True»", "identity", "!="),
+    "a matrix product": ("«x @ x»", "`@`", "zip"),
+    "inversion": ("«~x»", "bits", "not condition"),
+    "a bitwise and": ("«x & 1»", "bit operations", "`and`"),
+    "a bitwise or": ("«x | 1»", "bit operations", "`or`"),
+    "a bitwise xor": ("«x ^ 1»", "bit operations", "`not`"),
+    "a shift": ("1 + («x << 1»)", "bit operations", "conditions"),
+    "a power of a field": ("«2 ** x»", "constant integer", r"math\.sqrt"),
+    "a broken power": ("«x ** 0.5»", "constant integer", r"math\.sqrt"),
+    "a negative power": ("«x ** -1»", "constant integer", "division"),
+    "a large power": ("«x ** 65»", "from 0 to 64", "division"),
+    "a true power": ("«x ** True»", "constant integer", "division"),
+    "in a field": ("«1 in x»", "constant tuple", r"in \(1, 2, 3\)"),
+    "an index into a field": ("«x[y]»", "cannot be indexed", "constant tuple"),
+    "an attribute": ("«x.real»", "cannot be read", "prev.name"),
+    "an unknown name": ("x + «threshhold»", "not known. Did you mean 'threshold'", "above the term"),
+    "a name read too early": ("x + «late»\n    late = 1", "before it is assigned", "above this line"),
+    "a set outside": ("x in «THINGS»", "a set can change", "tuple"),
+    "a list outside": ("min(«ITEMS»)", "a list can change", "tuple"),
+    "a dict outside": ("«PRICES»[x]", "a dict can change", "tuple"),
+    "an object outside": ("x + «THING»", "object is not part", "numbers"),
+    "pow": ("«pow(x, 2)»", "every target", r"x \*\* 2"),
+    "math.pow": ("«math.pow(x, 2)»", "one argument|every target", r"x \*\* 2"),
+    "math.isnan": ("«math.isnan(x)»", "every target", "NaN never reaches"),
+    "math.isfinite": ("«math.isfinite(x)»", "every target", "not math.isinf"),
+    "math.hypot": ("«math.hypot(x, 1)»", "every target", r"math\.sqrt"),
+    "math.dist": ("«math.dist(x, x)»", "every target", "zip"),
+    "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
+    "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
+    "int": ("«int(x)»", "every target", "math.floor"),
+    "float": ("«float(x)»", "every target", "drop the call"),
+    "bool": ("«bool(x)»", "every target", "x != 0"),
+    "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
+    "print": ("«print(x)»", "every target", "outside effects"),
+    "range": ("sum(«range(3)»)", "every target", "helper"),
+    "numpy": ("«numpy.abs(x)»", "belongs to numpy", "math module"),
+    "a method": ("«'a'.upper»() == x", "cannot be read", "Fields are parameters"),
+}
+
+TERSE = {
+    "keywords": ("«round(x, ndigits=2)»", "plain arguments"),
+    "stars": ("«min(*(x, 1))»", "plain arguments"),
+    "two arguments": ("«round(x, 2)»", "takes one argument"),
+    "no argument": ("«math.sqrt()»", "takes one argument"),
+    "sum of two": ("«sum(x, 1)»", "takes one vector"),
+    "an empty minimum": ("x + «min(())»", "vector is empty"),
+    "three loop variables": ("sum(a for «a, b, c» in ((1, 2, 3),)) + x", "one name, or two"),
+    "two names for one": ("sum(a * b for «a, b» in x)", "2 names for 1"),
+    "a zip of three": ("sum(a for a in «zip(x, x, x)»)", "joins two vectors"),
+    "constants that differ in length": (
+        "x + sum(a * b for a, b in «zip((1, 2), (1, 2, 3))»)",
+        "differ in length: 2 and 3",
+    ),
+    "text arithmetic": ("x == «'a' + 'b'»", "arithmetic needs numbers"),
+    "division by zero": ("x + «1 / 0»", "cannot be computed: division by zero"),
+    "a huge exponent": ("x + «10 ** 5000»", "too large"),
+    "a whole number no float holds": ("«x + 9007199254740993»", "float holds exactly"),
+    "NaN": ("«x + (math.inf - math.inf)»", "float holds exactly"),
+    "a text as a number": ("«x + 'a'»", "a number is needed here, and this is the string 'a'"),
+    "a tuple as a number": ("«x + (1, 2)»", "a number is needed here"),
+    "an attribute that is not there": ("x + «math.tau2»", "does not exist"),
+    "an index beyond": ("x + «(1, 2)[2]»", "2 is not an index into 2 entries"),
+    "a broken index": ("x + «(1, 2)[HALF]»", "0.5 is not an index"),
+    "a table of texts": ("«('a', 'b')[x]» == 'a'", "finite numbers or bools"),
+    "what is not in a tuple": ("x + «(1, 2).index(3)»", "3 is not in the tuple"),
+    "a helper with too many arguments": ("«half(x, 1)»", "'half' takes 1 positional"),
+    "a helper without an argument": ("x + «half()»", "called without y"),
+    "a helper with an unknown keyword": ("«half(x, z=1)»", "no such argument, or has it twice: 'z'"),
+    "a helper with an argument twice": ("«half(x, y=1)»", "no such argument, or has it twice: 'y'"),
+}
+
+SIGNATURES = {
+    "*args": ("x, *«args»", r"\*args", "Name each field"),
+    "**kwargs": ("x, **«kwargs»", r"\*\*kwargs", "Name each field"),
+    "positional-only": ("«x», /", "positional-only", "Drop the `/`"),
+    "a positional default": ("x=«1.5»", "has no default", r"Make it a knob: put `\*,` before it"),
+}
+
+HEADER = """\
+import math
+import numpy
+
+THINGS = {1, 2}
+ITEMS = [1, 2]
+PRICES = {1: 2}
+THING = object()
+threshold = 3
+HALF = 0.5
+
+
+def half(y, *, by=2):
+    return y / by
+
+
+"""
+
+
+def refusal(marked):
+    """Return the message that reading the function `f` of `marked` ends in, with the file and the marked place."""
+    text = HEADER + marked
+    before, _, rest = text.partition("«")
+    under, _, after = rest.partition("»")
+    function = load(before + under + after)["f"]
+    with pytest.raises(ReadError) as caught:
+        term(function)
+    line = (before + under + after).splitlines()[before.count("\n")]
+    indent = len(line) - len(line.lstrip())
+    start = len(before) - before.rfind("\n") - 1 - indent
+    stop = start + len(under)
+    place = f"  {function.__code__.co_filename}, line {before.count(chr(10)) + 1}"
+    return str(caught.value).splitlines(), place, line.strip(), (start, stop)
+
+
+def check(marked, what, advice):
+    """Assert that a refusal says what, where, and what to do."""
+    lines, place, line, (start, stop) = refusal(marked)
+    assert re.search(what, lines[0])
+    assert lines[0].startswith("'f' cannot be read: ")
+    assert lines[1] == place
+    assert lines[2] == f"    {line}"
+    caret = lines[3].removeprefix("    ")
+    assert (len(caret) - len(caret.lstrip()), len(caret)) == (start, stop)
+    assert set(caret.strip()) == {"^"}
+    assert re.search(advice, "\n".join(lines[4:]))
+
+
+@pytest.mark.parametrize(("body", "what", "advice"), STATEMENTS.values(), ids=STATEMENTS)
+def test_a_statement_outside_the_language_is_refused_where_it_stands(body, what, advice):
+    check(f"def f(x):\n    {body}\n", what, advice)
+
+
+@pytest.mark.parametrize(("text", "what", "advice"), EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_an_expression_outside_the_language_is_refused_where_it_stands(text, what, advice):
+    parameters = "x, y" if "[y]" in text else "x"
+    check(f"def f({parameters}):\n    return {text}\n", what, advice)
+
+
+@pytest.mark.parametrize(("text", "what"), TERSE.values(), ids=TERSE)
+def test_a_wrong_use_of_the_language_is_refused_where_it_stands(text, what):
+    check(f"def f(x):\n    return {text}\n", what, "")
+
+
+@pytest.mark.parametrize(("text", "what"), TERSE.values(), ids=TERSE)
+def test_every_refusal_says_what_to_do(text, what):
+    lines, *_ = refusal(f"def f(x):\n    return {text}\n")
+    assert lines[4:]
+
+
+@pytest.mark.parametrize(("parameters", "what", "advice"), SIGNATURES.values(), ids=SIGNATURES)
+def test_a_signature_is_data_and_then_knobs(parameters, what, advice):
+    check(f"def f({parameters}):\n    return 1\n", what, advice)
+
+
+def test_a_signature_over_many_lines_is_pointed_into():
+    check("def f(\n    x,\n    y=«2»,\n):\n    return x\n", "has no default", "knob")
+
+
+def test_an_expression_over_many_lines_is_pointed_into():
+    check("def f(x):\n    return (\n        x\n        + «lambda_»\n    )\n", "not known", "Define constants")
+    check(
+        "def f(x):\n    return «min(\n        x,\n        k=2,\n    )»\n".replace("»", "").replace("min(", "min(»"),
+        "",
+        "",
+    )
+
+
+def test_a_helper_is_pointed_into_where_it_leaves_the_language():
+    marked = "def g(y):\n    return «[y]»\n\n\ndef f(x):\n    return g(x)\n"
+    lines, place, line, _ = refusal(marked)
+    assert lines[0].startswith("'g' cannot be read: a list can change")
+    assert lines[1:3] == [place, f"    {line}"]
+
+
+def test_a_helper_with_a_signature_outside_the_language_is_refused():
+    lines, place, *_ = refusal("def g(*«y»):\n    return 1\n\n\ndef f(x):\n    return g(x)\n")
+    assert "'g' cannot be read: `*args`" in lines[0]
+    assert lines[1] == place
+
+
+def test_the_real_file_is_named(tmp_path):
+    path = tmp_path / "my rewards.py"
+    path.write_text("# a comment\n\n\ndef f(x):\n    # why\n    return [x]\n")
+    space = {}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    with pytest.raises(ReadError) as caught:
+        term(space["f"])
+    assert str(caught.value).splitlines()[1:4] == [f"  {path}, line 6", "    return [x]", "           ^^^"]
+
+
+def test_the_caret_is_right_behind_letters_of_more_than_one_byte():
+    check("def f(x):\n    return x == 'žluťoučký' + «[1]»\n", "list", "tuple")
+
+
+@pytest.mark.parametrize("text", ["x + ((1, 2) < 3)", "x + ('a' > 1)"])
+def test_constants_that_do_not_compare_are_refused(text):
+    with pytest.raises(ReadError):
+        term(load(f"def f(x): return {text}\n")["f"])
+
+
+def test_a_number_too_long_to_print_is_refused():
+    with pytest.raises(ReadError):
+        term(load("def f(x): return x + 10**1000 * 10**1000 * 10**1000 * 10**1000 * 10**1000\n")["f"])
+
+
+def test_what_is_only_wrong_for_the_fields_is_refused_by_the_reward_with_the_same_place():
+    function = load("def f(x):\n    return x + 1\n")["f"]
+    with pytest.raises(ReadError) as caught:
+        Reward("r", version="1", terms=[term(function)], fields=[Field("x", values=("a", "b"))])
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "'f' cannot be read: a number is needed here, and this is a category x."
+    assert lines[2:4] == ["    return x + 1", "           ^^^^^"]
+
+
+@pytest.fixture
+def usual_recursion():
+    """Let Python nest as deeply as it does by default; libraries that other tests load may have changed that."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+def test_an_expression_nested_too_deeply_is_refused(usual_recursion):
+    function = load(f"def f(x): return {'-' * 1500}x\n")["f"]
+    with pytest.raises(ReadError, match=r"nested too deeply\. Split it into helpers"):
+        term(function)

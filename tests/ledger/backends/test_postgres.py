@@ -1,0 +1,247 @@
+"""A ledger on a PostgreSQL server that crashes, goes away and comes back."""
+
+import os
+import threading
+import time
+
+import psycopg
+import pytest
+
+from plaudit import Entry, Ledger
+from plaudit.errors import LedgerBusy, LedgerError
+from support.ledgers import REWARD, Writing, check_kept, columns, signal, steps_by_run, verified
+from support.postgres import Server
+
+
+@pytest.fixture
+def own_server(postgres):
+    """A server of one's own, to be crashed; `postgres` says whether there can be one."""
+    server = Server()
+    server.start()
+    yield server
+    server.stop()
+
+
+def check_numbers(where):
+    """Check that no two blocks claim the same number."""
+    with psycopg.connect(where) as connection:
+        spans = connection.execute("SELECT first, records FROM blocks ORDER BY first").fetchall()
+    end = 0
+    for first, records in spans:
+        assert first >= end, f"numbers are given twice around {first}"
+        end = first + records
+
+
+@pytest.mark.parametrize("mode", ["immediate", "fast"])
+def test_writers_go_on_by_themselves_after_a_crash_of_the_server(own_server, mode, counted):
+    where = own_server.new_database()
+    Ledger(where).close()
+    kinds = ["single", "keyed", "batch", "buffered"]
+    writing = [Writing(where, kind, kind) for kind in kinds]
+    crashes = 3
+    try:
+        for each in writing:
+            each.wait_for(lambda w: w.acknowledged > 0)
+        for _ in range(crashes):
+            time.sleep(0.3)
+            own_server.restart(mode)
+            before = [each.acknowledged for each in writing]
+            for each, count in zip(writing, before, strict=True):
+                each.wait_for(lambda w, count=count: w.acknowledged > count + 3)
+    finally:
+        for each in writing:
+            said = each.end()
+            assert not any(line.startswith("error") for line in said), said[-3:]
+    acknowledged = {kind: each.acknowledged for kind, each in zip(kinds, writing, strict=True)}
+    found = check_kept(where, acknowledged)
+    check_numbers(where)
+    counted(
+        f"server restarted in mid-write ({mode})", restarts=crashes, acknowledged=sum(acknowledged.values()), lost=0
+    )
+    assert found >= sum(acknowledged.values())
+
+
+def test_a_server_that_stays_away_is_said_so_and_recording_goes_on_later(own_server):
+    where = own_server.new_database()
+    with Ledger(where, timeout=1) as ledger:
+        ledger.record(signal(0), run="run", step=0)
+        own_server._run("pg_ctl", "stop", "--wait", "--mode=immediate")
+        with pytest.raises(LedgerBusy):
+            ledger.record(signal(1), run="run", step=1)
+        with pytest.raises(LedgerBusy):
+            list(ledger.history())
+        with pytest.raises(LedgerBusy):
+            Ledger(where, timeout=1)
+        options = (
+            f"-c listen_addresses=127.0.0.1 -c port={own_server.port} -c unix_socket_directories={own_server.folder}"
+        )
+        own_server._run("pg_ctl", "start", "--wait", f"--log={own_server.folder}/log", f"--options={options}")
+        ledger.record(signal(1), run="run", step=1)
+        assert ledger.history().count() == 2
+    check_kept(where, {"run": 2}, most=0)
+
+
+def hang_up(where):
+    """End every other connection to a database, as a lost network does."""
+    with psycopg.connect(where, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.parametrize("when", [1, 2, 3, 5])
+def test_a_connection_lost_in_the_middle_of_a_group_writes_it_once(postgres_url, when, monkeypatch):
+    with Ledger(postgres_url) as ledger:
+        ledger.record(signal(0), run="run", step=0)
+        calls = [0]
+        reserve = ledger._store.backend.reserve
+
+        def lost(cursor, count):
+            calls[0] += 1
+            if calls[0] == when:
+                hang_up(postgres_url)
+            return reserve(cursor, count)
+
+        monkeypatch.setattr(ledger._store.backend, "reserve", lost)
+        entries = [Entry(signal=signal(n), run="run", step=n, key=f"k{n}", phase=f"p{n}") for n in range(1, 5)]
+        numbers = ledger.record_many(entries)
+        assert [ledger[number].step for number in numbers] == [1, 2, 3, 4]
+        assert ledger.record_many(entries) == numbers
+    check_kept(postgres_url, {"run": 5}, most=0)
+
+
+def test_an_import_whose_connection_is_lost_begins_again(postgres_url, tmp_path):
+    with Ledger(tmp_path / "source.db") as source:
+        source.record_batch(REWARD, columns(0, 9000), run="run", step=range(9000))
+        source.export(tmp_path / "records.jsonl")
+    told = []
+
+    def progress(done, total):
+        told.append(done)
+        if len(told) == 1:
+            hang_up(postgres_url)
+
+    with Ledger(postgres_url) as ledger:
+        ledger.import_file(tmp_path / "records.jsonl", progress=progress)
+        assert ledger.import_file(tmp_path / "records.jsonl") == 0
+    check_kept(postgres_url, {"run": 9000}, most=0)
+
+
+def test_recording_from_within_an_import_is_refused(where, tmp_path):
+    with Ledger(tmp_path / "source.db") as source:
+        source.record_batch(REWARD, columns(0, 5000), run="run", step=range(5000))
+        source.export(tmp_path / "records.jsonl")
+    refused = []
+    with Ledger(where) as ledger:
+
+        def progress(done, total):
+            if done < total:
+                with pytest.raises(LedgerError, match="middle of a write"):
+                    ledger.record(signal(1))
+                refused.append(done)
+
+        ledger.import_file(tmp_path / "records.jsonl", progress=progress)
+        assert refused
+        ledger.record(signal(5000), run="run", step=5000)
+    check_kept(where, {"run": 5001}, most=0)
+
+
+def test_an_acknowledgement_that_is_lost_is_not_a_record_twice(postgres_url, monkeypatch):
+    """The connection breaks after the server has committed and before it has said so."""
+    with Ledger(postgres_url) as ledger:
+        ledger.record(signal(0), run="run", step=0)
+        for step in range(1, 6):
+            commit = psycopg.Transaction.__exit__
+            broken = []
+
+            def commit_and_break(self, *error, commit=commit, broken=broken):
+                done = commit(self, *error)
+                if not broken and error == (None, None, None):
+                    broken.append(True)
+                    raise psycopg.OperationalError("the connection is lost")
+                return done
+
+            monkeypatch.setattr(psycopg.Transaction, "__exit__", commit_and_break)
+            number = ledger.record(signal(step), run="run", step=step)
+            monkeypatch.setattr(psycopg.Transaction, "__exit__", commit)
+            assert broken
+            assert ledger[number].step == step
+        batch = ledger.record_batch(REWARD, columns(6, 3006), run="run", step=range(6, 3006))
+        assert len(batch) == 3000
+    check_kept(postgres_url, {"run": 3006}, most=0)
+    check_numbers(postgres_url)
+
+
+def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
+    failed = []
+    Ledger(postgres_url).close()
+
+    def work(me):
+        try:
+            with Ledger(postgres_url) as ledger:
+                for start in range(0, 9000, 3000):
+                    numbers = ledger.record_batch(
+                        REWARD, columns(start, start + 3000), run=f"w{me}", step=range(start, start + 3000)
+                    )
+                    assert numbers == sorted(set(numbers))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(me,)) for me in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+    check_kept(postgres_url, {f"w{me}": 9000 for me in range(3)}, most=0)
+    check_numbers(postgres_url)
+
+
+def test_a_backup_of_a_server_is_a_ledger_in_a_file(postgres_url, tmp_path):
+    with Ledger(postgres_url) as ledger:
+        for step in range(5):
+            ledger.record(signal(step), run="run", step=step, key=f"k{step}", context={"é": "\0"})
+        ledger.record_batch(REWARD, columns(5, 6000), run="run", step=range(5, 6000))
+        ledger.rescore(REWARD.with_params(comfort={"harsh": 5.0}).with_version("2"), run="run")
+        wanted = [record.to_dict() for choice in ({}, {"job": 1}) for record in ledger.history(**choice)]
+        for name in ("copy.db", "a [1] *?#%20.db"):
+            path = ledger.backup(tmp_path / name)
+            with Ledger(path) as copy:
+                assert [r.to_dict() for choice in ({}, {"job": 1}) for r in copy.history(**choice)] == wanted
+                verified(copy)
+                copy.record(signal(6000), run="run", step=6000)  # and it goes on
+                assert steps_by_run(copy)["run"] == list(range(6001))
+    assert {found.name for found in tmp_path.iterdir() if not found.name.endswith(".lock")} == {
+        "copy.db",
+        "a [1] *?#%20.db",
+    }
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql://", "postgresql://nobody@127.0.0.1:1/none", "mysql://x/y", "postgresql://[bad"]
+)
+def test_an_address_that_leads_nowhere_is_said_so(address):
+    pytest.importorskip("psycopg")
+    with pytest.raises(LedgerError):
+        Ledger(address, timeout=1)
+
+
+def test_a_password_is_never_shown(postgres):
+    address = f"postgresql://postgres:secret-word@127.0.0.1:{postgres.port}/no_such_database"
+    with pytest.raises(LedgerError) as caught:
+        Ledger(address, timeout=1)
+    assert "secret-word" not in str(caught.value)
+    assert "no_such_database" in str(caught.value)
+    assert "secret-word" not in os.environ.get("PGPASSWORD", "")
+
+
+def test_tables_of_others_in_the_database_are_left_alone(postgres_url):
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE notes (text text)")
+    with Ledger(postgres_url) as ledger:
+        ledger.record(signal(0))
+        verified(ledger)
+    with psycopg.connect(postgres_url) as connection:
+        assert connection.execute("SELECT count(*) FROM notes").fetchone() == (0,)
+        connection.execute("DROP TABLE notes")

@@ -1,0 +1,86 @@
+"""The buffered writer: nothing that it took is dropped in silence."""
+
+import subprocess
+import sys
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.errors import KeyConflict, LedgerError, VersionConflict
+from support.ledgers import REWARD, signal
+
+SCRIPT = """
+import sys
+from plaudit import Ledger, Reward
+
+signal = Reward.from_json(sys.argv[2]).score(distance=30.0, deceleration=0.0, action=0)
+{opening}
+for step in range(2500):
+    writer.record(signal, step=step)
+{ending}
+"""
+FORGOTTEN = "writer = Ledger(sys.argv[1]).writer(max_delay=60)"
+INSIDE = "ledger = Ledger(sys.argv[1])\nwriter = ledger.writer(max_delay=60)"
+
+
+@pytest.mark.parametrize(
+    ("opening", "ending", "code"),
+    [(FORGOTTEN, "", 0), (FORGOTTEN, "sys.exit(3)", 3), (FORGOTTEN, "1 / 0", 1), (INSIDE, "ledger.close()", 0)],
+    ids=["the program ends", "it exits", "it fails", "the ledger is closed"],
+)
+def test_a_writer_that_nobody_closed_is_committed_when(tmp_path, opening, ending, code):
+    script = SCRIPT.format(opening=opening, ending=ending)
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "rewards.db", REWARD.to_json()], capture_output=True, text=True
+    )
+    assert done.returncode == code, done.stderr
+    with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
+        assert ledger.history().count() == 2500
+
+
+def test_closing_a_ledger_closes_its_writers(where):
+    ledger = Ledger(where)
+    writer = ledger.writer(max_delay=60)
+    receipt = writer.record(signal())
+    ledger.close()
+    assert receipt.durable
+    with pytest.raises(LedgerError, match="closed"):
+        writer.record(signal())
+
+
+def test_what_went_wrong_is_raised_by_the_next_record(where):
+    edited = REWARD.with_weights(comfort=3.0)
+    with Ledger(where) as ledger:
+        ledger.record(signal())
+        writer = ledger.writer(max_records=10, max_delay=0)
+        row = {"distance": 30.0, "deceleration": 1.0, "action": 0}
+        first = writer.record(edited.score(**row))
+        with pytest.raises(VersionConflict):
+            first.wait(30)
+        with pytest.raises(VersionConflict):
+            writer.record(signal())
+        assert writer.record(signal()).wait(30)
+        writer.close()
+        assert ledger.history().count() == 2
+
+
+def test_a_key_that_is_taken_fails_its_own_record(where):
+    with Ledger(where) as ledger:
+        ledger.record(signal(1), key="k")
+        writer = ledger.writer(max_delay=60)
+        receipts = [
+            writer.record(signal(2), step=0),
+            writer.record(signal(2), key="k"),
+            writer.record(signal(3), step=2),
+        ]
+        with pytest.raises(KeyConflict):
+            writer.flush()
+        assert [receipt.state for receipt in receipts] == ["durable", "failed", "durable"]
+        assert [ledger[receipt.id].step for receipt in receipts if receipt.durable] == [0, 2]
+        assert receipts[1].id is None
+
+
+def test_a_ledger_to_be_read_has_no_writer(tmp_path):
+    Ledger(tmp_path / "rewards.db").close()
+    with Ledger(tmp_path / "rewards.db", read_only=True) as ledger, pytest.raises(LedgerError, match="read_only"):
+        ledger.writer()

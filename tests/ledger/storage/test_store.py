@@ -1,0 +1,210 @@
+"""Where a ledger cannot be, it says why, and leaves what is there as it was."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.errors import FileError, LedgerBroken, LedgerError, LedgerTooNew
+from plaudit.ledger.storage.schema import upgrade_tables
+from support.ledgers import run, signal, verified
+from support.mounts import need_root
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A ledger of three records."""
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for step in range(3):
+            ledger.record(signal(step), run="run", step=step, key=f"key {step}")
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture(scope="module")
+def nobody():
+    """What somebody who owns nothing can do with ledgers of root's."""
+    need_root()
+    folder = Path(tempfile.mkdtemp(prefix="plaudit-nobody-"))
+    folder.chmod(0o755)
+    try:
+        yield run("as_nobody", folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("which", ["file", "folder", "both", "hidden", "none"])
+def test_a_file_or_folder_that_is_not_writable_is_said_so(nobody, which):
+    said = nobody[f"write {which}"]
+    assert said.startswith(("FileError", "LedgerError")), said
+    assert any(word in said for word in ("permission", "Permission", "writable")), said
+
+
+def test_what_may_not_be_written_can_be_read(nobody):
+    assert nobody["read file"] == nobody["read folder"] == nobody["read both"] == 1
+    assert nobody["read hidden"].startswith("FileError")
+    assert "no such file" in nobody["read none"]
+
+
+def test_a_backup_into_a_folder_that_is_not_writable_is_said_so(nobody):
+    assert nobody["backup"].startswith("FileError"), nobody["backup"]
+
+
+def test_a_folder_that_is_not_there_is_said_so(tmp_path):
+    with pytest.raises(FileError, match="no folder"):
+        Ledger(tmp_path / "missing" / "ledger.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_ledger(tmp_path):
+    with pytest.raises(FileError, match="directory"):
+        Ledger(tmp_path)
+
+
+def test_a_file_that_is_not_there_cannot_be_read(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        Ledger(tmp_path / "ledger.db", read_only=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"hello", b"x" * 100, b"SQLite format 2\0" + bytes(4096), os.urandom(9000)])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_no_database_is_refused_and_left_alone(tmp_path, content, read_only):
+    path = tmp_path / "ledger.db"
+    path.write_bytes(content)
+    with pytest.raises(LedgerBroken, match="not a ledger"):
+        Ledger(path, read_only=read_only)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_becomes_a_ledger(tmp_path):
+    path = tmp_path / "ledger.db"
+    path.touch()
+    with Ledger(path) as ledger:
+        ledger.record(signal())
+        verified(ledger)
+
+
+def test_an_empty_file_is_no_ledger_to_read(tmp_path):
+    path = tmp_path / "ledger.db"
+    path.touch()
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger(path, read_only=True)
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("table", ["notes", "blocks"])
+def test_a_database_that_is_no_ledger_is_refused_and_left_alone(tmp_path, read_only, table):
+    path = tmp_path / "other.db"
+    other = sqlite3.connect(path)
+    other.execute(f"CREATE TABLE {table} (text)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger(path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_of_a_newer_plaudit_is_refused_and_left_alone(path, read_only):
+    other = sqlite3.connect(path)
+    other.execute("UPDATE alembic_version SET version_num = '9999'")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerTooNew, match="newer plaudit") as caught:
+        Ledger(path, read_only=read_only)
+    assert "9999" in str(caught.value)
+    assert path.read_bytes() == before
+
+
+SECOND = '''
+"""A second revision, which only tests have."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    op.add_column("blocks", sa.Column("note", sa.Text))
+    op.execute("UPDATE blocks SET note = 'kept'")
+    {more}
+'''
+
+
+def scripts(folder, more="pass"):
+    """Return the migrations with one more after them."""
+    import plaudit.ledger.storage.migrations
+
+    shutil.copytree(Path(plaudit.ledger.storage.migrations.__file__).parent, folder)
+    (folder / "versions" / "second_0002.py").write_text(SECOND.replace("{more}", more))
+    return folder
+
+
+def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):
+    with Ledger(path) as ledger:
+        before = [record.to_dict() for record in ledger.history()]
+        backup = upgrade_tables(ledger._store.backend, newest="0002", scripts=scripts(tmp_path / "scripts"))
+        assert [record.to_dict() for record in ledger.history()] == before
+    assert backup.parent == path.parent
+    with Ledger(backup, read_only=True) as copy:
+        assert [record.to_dict() for record in copy.history()] == before
+        verified(copy)
+    other = sqlite3.connect(path)
+    assert other.execute("SELECT DISTINCT note FROM blocks").fetchall() == [("kept",)]
+    assert other.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+    other.close()
+
+
+def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(path, tmp_path):
+    with Ledger(path) as ledger:
+        with pytest.raises(RuntimeError, match="halfway"):
+            upgrade_tables(
+                ledger._store.backend,
+                newest="0002",
+                scripts=scripts(tmp_path / "scripts", "raise RuntimeError('halfway')"),
+            )
+        ledger.record(signal(3), run="run", step=3)
+        verified(ledger)
+    with Ledger(path) as ledger:
+        assert ledger.history().count() == 4
+    other = sqlite3.connect(path)
+    assert "note" not in [row[1] for row in other.execute("PRAGMA table_info(blocks)")]
+    other.close()
+
+
+def test_what_was_opened_to_be_read_is_not_written(path):
+    before = path.read_bytes()
+    with Ledger(path, read_only=True) as ledger:
+        for work in (lambda: ledger.record(signal()), ledger.compact, lambda: ledger.register(signal().frame.source)):
+            with pytest.raises(LedgerError, match="read_only"):
+                work()
+        verified(ledger)
+    assert path.read_bytes() == before
+
+
+def test_a_closed_ledger_says_so(path):
+    ledger = Ledger(path)
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.record(signal())
+
+
+def test_names_that_need_quoting_are_only_names(tmp_path):
+    for name in ("a b.db", "a?mode=ro.db", "a#b%20.db", "é [1] *.db", "a'b\".db", ":memory:", "a&b=c.db"):
+        with Ledger(tmp_path / name) as ledger:
+            ledger.record(signal())
+            ledger.backup(tmp_path / f"copy of {name}")
+        assert (tmp_path / name).is_file()
+        with Ledger(tmp_path / f"copy of {name}", read_only=True) as copy:
+            assert copy.history().count() == 1
+    left = [found.name for found in tmp_path.iterdir() if "part" in found.name or found.name.endswith(("-wal", "-shm"))]
+    assert left == []

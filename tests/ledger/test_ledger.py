@@ -1,0 +1,80 @@
+"""Opening, forgetting, moving and sending a ledger."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from plaudit import FileError, Ledger, LedgerError
+from plaudit.errors import LedgerBroken, WrongType
+from support.ledgers import REWARD, signal
+
+MANY = """
+import gc, os, resource, sys
+from plaudit import Ledger, Reward
+
+gc.disable()
+resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))
+signal = Reward.from_json(sys.argv[2]).score(distance=30.0, deceleration=0.0, action=0)
+for _ in range(200):
+    Ledger(sys.argv[1]).record(signal)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits need POSIX")
+def test_a_ledger_that_nobody_closed_keeps_no_file_open(tmp_path):
+    subprocess.run([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        assert ledger.history().count() == 200
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be moved there")
+@pytest.mark.parametrize("how", ["removed", "moved", "replaced"])
+def test_a_ledger_whose_file_is_gone_acknowledges_nothing(tmp_path, how):
+    path = tmp_path / "rewards.db"
+    ledger = Ledger(path)
+    ledger.record(signal())
+    path.rename(tmp_path / "elsewhere.db")
+    if how == "removed":
+        (tmp_path / "elsewhere.db").unlink()
+    elif how == "replaced":
+        path.write_bytes((tmp_path / "elsewhere.db").read_bytes())
+    with pytest.raises(LedgerBroken, match="moved, removed or replaced"):
+        ledger.record(signal())
+    ledger.close()
+
+
+def test_another_process_opens_it_for_itself(where):
+    with Ledger(where, timeout=5) as ledger:
+        ledger.record(signal())
+        with pickle.loads(pickle.dumps(ledger)) as again:
+            assert again.record(signal()) == 2
+        assert ledger.history().count() == 2
+
+
+def test_a_closed_ledger_says_so(where):
+    ledger = Ledger(where)
+    ledger.close()
+    ledger.close()
+    for use in (lambda: ledger.record(signal()), lambda: ledger.history().count(), ledger.verify, ledger.writer):
+        with pytest.raises(LedgerError, match="closed"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("place", "kind", "match"),
+    [
+        (None, WrongType, "no place for a ledger"),
+        (3, WrongType, "no place for a ledger"),
+        (b"rewards.db", WrongType, "no place for a ledger"),
+        ("", FileError, "kept in a file"),
+        (":memory:", FileError, "kept in a file"),
+        ("sqlite:///rewards.db", LedgerError, r"Ledger\('rewards.db'\)"),
+        ("mysql://host/db", LedgerError, "is neither"),
+    ],
+)
+def test_what_is_no_place_is_told(place, kind, match):
+    with pytest.raises(kind, match=match):
+        Ledger(place)

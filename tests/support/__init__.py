@@ -1,0 +1,1 @@
+"""What tests share: rewards and rows to draw, oracles, servers and disks of their own, programs to run and kill."""

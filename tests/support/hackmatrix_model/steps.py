@@ -1,0 +1,107 @@
+"""Steps of the environment on a batch of plain games."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from plaudit.systems.hackmatrix.env import action_mask, step
+from plaudit.systems.hackmatrix.observation import observe
+from plaudit.systems.hackmatrix.rules import Rules
+from plaudit.systems.hackmatrix.state import EnvState
+from support.hackmatrix_model.game import ACTIONS, COMPONENTS, Game
+from support.hackmatrix_model.states import games_of, states_of
+
+REFERENCE = Rules.reference()
+BATCH = 256
+"""How many games take a step at once, whatever the test: the step is compiled once."""
+HASTY: dict[str, Any] = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Options of a compiler that takes half as long, for programs that run shorter than they are compiled."""
+
+
+@contextmanager
+def hasty_compiler() -> Iterator[None]:
+    """Let JAX compile with the same options what is compiled meanwhile."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_disable_most_optimizations", False)
+
+
+class Stepped(NamedTuple):
+    """What the environment did with one game."""
+
+    game: Game
+    reward: float
+    components: dict[str, float]
+    terminated: bool
+    truncated: bool
+    info: dict[str, Any]
+    mask: list[str]
+    """The legal actions after the step."""
+
+
+def stepped(games: list[Game], actions: list[str], *, rules: Rules = REFERENCE, seed: int = 0) -> list[Stepped]:
+    """Return what the environment does with each game and its action."""
+    results: list[Stepped] = []
+    for start in range(0, len(games), BATCH):
+        part, chosen = games[start : start + BATCH], actions[start : start + BATCH]
+        padding = BATCH - len(part)
+        states = states_of([*part, *[Game()] * padding])
+        results += taken(states, [*chosen, *["up"] * padding], rules=rules, seed=seed + start)[1][: len(part)]
+    return results
+
+
+def taken(
+    states: EnvState, actions: list[str], *, rules: Rules = REFERENCE, seed: int = 0
+) -> tuple[EnvState, list[Stepped]]:
+    """Return the states after a batch of steps, and what the environment did in each."""
+    keys = jax.random.split(jax.random.key(seed), BATCH)
+    numbers = np.array([ACTIONS.index(action) for action in actions], np.int32)
+    after, *rest = stepper(rules)(keys, states, numbers)
+    rewards, terminated, truncated, info, masks = jax.device_get(rest)
+    components = info.pop("reward_components")
+    assert components.keys() == set(COMPONENTS)
+    return after, [
+        Stepped(
+            game=game,
+            reward=float(rewards[index]),
+            components={name: float(components[name][index]) for name in COMPONENTS},
+            terminated=bool(terminated[index]),
+            truncated=bool(truncated[index]),
+            info={name: values[index].item() for name, values in info.items()},
+            mask=[name for name, legal in zip(ACTIONS, masks[index], strict=True) if legal],
+        )
+        for index, game in enumerate(games_of(after))
+    ]
+
+
+def masked(games: list[Game]) -> list[list[str]]:
+    """Return the actions that the environment holds legal, for each game."""
+    masks = np.asarray(_MASK(states_of([*games, *[Game()] * (-len(games) % BATCH)])))[: len(games)]
+    return [[name for name, legal in zip(ACTIONS, mask, strict=True) if legal] for mask in masks]
+
+
+@cache
+def stepper(rules: Rules) -> Any:
+    def one(key: Any, state: EnvState, action: Any) -> Any:
+        _, after, *rest = step(key, state, action, rules=rules)
+        return after, *rest, action_mask(after)
+
+    return jax.jit(jax.vmap(one), compiler_options=HASTY)
+
+
+_MASK = jax.jit(jax.vmap(action_mask))
+
+
+def observations(games: list[Game]) -> Any:
+    """Return what the environment lets a player see of each game, as a batch."""
+    seen = _SEEN(states_of([*games, *[Game()] * (-len(games) % BATCH)]))
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[: len(games)], seen)
+
+
+_SEEN = jax.jit(jax.vmap(observe))

@@ -1,0 +1,102 @@
+"""One batch of columns through any target, and NumPy arrays back."""
+
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from plaudit import Scores
+from plaudit.targets.inputs import list_slots
+from support.columns import as_inputs
+from support.strategies import BAD
+
+TARGETS = ("python", "numpy", "numba", "jax", "torch")
+BATCHES = TARGETS[1:]
+GRADIENTS = ("jax", "torch")
+EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch"}
+
+
+def need(target):
+    """Return the library of a target; skip the test, loudly, where it is not installed."""
+    if target in EXTRAS:
+        return pytest.importorskip(target, reason=f"needs plaudit[{EXTRAS[target]}]")
+    return np
+
+
+def installed(target):
+    """Return whether the library of a target is there."""
+    return target not in EXTRAS or find_spec(target) is not None
+
+
+@contextmanager
+def wide(target):
+    """Let JAX have float64 for a while."""
+    if target != "jax":
+        yield
+        return
+    jax = need("jax")
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
+        yield
+
+
+def options(target):
+    """Return what keeps a target quick in a test: Numba compiles twice as fast for one core."""
+    return {"parallel": False} if target == "numba" else {}
+
+
+def given(target, columns):
+    """Return columns as arrays of the target's own."""
+    library = need(target)
+    if target == "jax":
+        return {name: library.numpy.asarray(array) for name, array in columns.items()}
+    if target == "torch":
+        return {name: library.as_tensor(np.array(array)) for name, array in columns.items()}
+    return columns
+
+
+def scored(reward, target, columns, *, params=None, **settings):
+    """Return the scores of a batch on `target`, as NumPy arrays; bad rows are masked unless told otherwise."""
+    settings = {"on_bad": "mask", **options(target), **settings}
+    need(target)
+    if target == "python":
+        return by_row(reward, columns, params=params, **settings)
+    columns = {name: np.asarray(array) for name, array in columns.items()}
+    double = any(array.dtype == np.float64 for array in columns.values())
+    with wide(target if double else ""):
+        return plain(reward.compile(target, **settings)(given(target, columns), params))
+
+
+def by_row(reward, columns, *, params=None, **settings):
+    """Return the scores of a batch on the `python` target, one row after the other."""
+    compiled = reward.compile("python", **settings)
+    columns = {name: np.asarray(array) for name, array in columns.items()}
+    labels = {place.column: place.field.labels for place in list_slots(reward.program)}
+    size = max((len(array) for array in columns.values()), default=1)
+    found = [
+        compiled(as_inputs({name: _cell(labels[name], array[i]) for name, array in columns.items()}), params)
+        for i in range(size)
+    ]
+    terms = [term.name for term in reward.terms]
+    return Scores(
+        np.array([one.total for one in found]),
+        {term: np.array([one.values[term] for one in found]) for term in terms},
+        {term: np.array([one.scores[term] for one in found]) for term in terms},
+        np.array([one.ok for one in found]),
+    )
+
+
+def _cell(labels, value):
+    if labels:
+        return labels[value] if 0 <= value < len(labels) else BAD
+    return tuple(value.tolist()) if value.ndim else value.item()
+
+
+def plain(scores):
+    """Return scores as NumPy arrays."""
+
+    def array(value):
+        return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+
+    values = {name: array(value) for name, value in scores.values.items()}
+    return Scores(array(scores.total), values, {k: array(v) for k, v in scores.scores.items()}, array(scores.ok))

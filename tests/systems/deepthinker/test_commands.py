@@ -1,0 +1,132 @@
+"""`plaudit run deepthinker`: the loop over simulated missions, told on the terminal and as JSON."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from plaudit import errors
+from plaudit.learn import load
+from plaudit.systems.deepthinker import RewardStore
+from plaudit.systems.deepthinker.simulated.run import ROUTER
+from plaudit.systems.folder_lock import lock_folder
+
+SMALL = ("run", "deepthinker", "--missions", 5, "--seed", 3)
+
+
+def test_a_run_says_what_was_earned_against_which_baselines_and_why(plaudit, tmp_path):
+    done = plaudit(*SMALL)
+    assert done.exit_code == 0, done.output
+    for text in (
+        "deepthinker@1.0.0, seed 3: 5 missions of 6 phases",
+        "the router, as it learnt",
+        "best fixed choice: always",
+        "best tier for each type of phase, in hindsight",
+        "best tier in every single phase, in hindsight",
+        "a phase",
+        "code_execution",
+        "reanchor_internal",
+        "router, fitted anew to rescaled",
+        "The phase that earned least:",
+        "consistency_delta=",
+    ):
+        assert text in done.stdout
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_seed_gives_the_same_report_in_json(plaudit):
+    first, again, other = plaudit(*SMALL, "--json"), plaudit(*SMALL, "--json"), plaudit(*SMALL[:-1], 4, "--json")
+    assert first.stdout == again.stdout != other.stdout
+    report = json.loads(first.stdout)
+    assert report["policies"][0]["policy"] == "the router, as it learnt"
+    assert report["margin"] == pytest.approx(report["policies"][0]["reward"] - report["policies"][1]["reward"])
+    assert set(report["telling"]) == {"record", "phase", "run", "context", "signal"}
+    assert list(report["fresh"][0]["rewards"]) == ["1.0.0", "rescaled"]
+
+
+def test_a_folder_keeps_rewards_router_and_report_and_is_gone_on_with(plaudit, tmp_path):
+    assert "Written to kb: rewards.db, router.json, report.json." in plaudit(*SMALL, "--out", "kb").stdout
+    with RewardStore(tmp_path / "kb", read_only=True) as store:
+        assert len(store.get_history("model_tier")) == 30
+    restored = load(tmp_path / "kb" / "router.json", expected=ROUTER)
+    assert restored.state.decisions == 30
+    report = json.loads((tmp_path / "kb" / "report.json").read_text())
+    again = json.loads(plaudit(*SMALL, "--out", "kb", "--json").stdout)
+    assert again["policies"] == report["policies"]
+    longer = json.loads(plaudit("run", "deepthinker", "--missions", 6, "--seed", 3, "--out", "kb", "--json").stdout)
+    at_once = json.loads(plaudit("run", "deepthinker", "--missions", 6, "--seed", 3, "--json").stdout)
+    assert longer == at_once
+
+
+@pytest.mark.parametrize(("missions", "seed"), [(5, 4), (4, 3)], ids=["another seed", "fewer missions"])
+def test_a_folder_holds_one_run(plaudit, tmp_path, missions, seed):
+    plaudit(*SMALL, "--out", "kb")
+    before = {file.name: file.read_bytes() for file in (tmp_path / "kb").iterdir() if file.suffix == ".json"}
+    done = plaudit("run", "deepthinker", "--missions", missions, "--seed", seed, "--out", "kb")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "'seed 3, mission " in done.stderr
+    assert f"none of the {missions} missions of seed {seed}" in done.stderr
+    assert {name: (tmp_path / "kb" / name).read_bytes() for name in before} == before
+    with RewardStore(tmp_path / "kb", read_only=True) as store:
+        assert len(store.get_history("model_tier")) == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--missions", 1), "2<=x<=100000"),
+        (("--missions", "many"), "not a valid integer"),
+        (("--seed", -1), "--seed"),
+        (("--out", "file"), "file is a file"),
+        (("--out", ""), "it is empty"),
+        (("--speed", 3), "No such option"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_exits_with_2(plaudit, tmp_path, arguments, told):
+    (tmp_path / "file").write_text("x")
+    done = plaudit("run", "deepthinker", *arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+
+
+def wait_for_records(folder, count, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        if (folder / "rewards.db").exists():
+            with contextlib.suppress(errors.LedgerError), RewardStore(folder, read_only=True) as store:
+                if store.ledger.history().count() >= count:
+                    return
+    raise AssertionError(f"not {count} records in {seconds} s")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_stopped_keeps_what_it_has(process, plaudit, tmp_path, number, code):
+    running = process("run", "deepthinker", "--missions", 500, "--out", "kb")
+    wait_for_records(tmp_path / "kb", 5)
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == code, err
+    assert b"Traceback" not in out + err
+    with RewardStore(tmp_path / "kb") as store:
+        assert store.ledger.verify().ok
+        assert not (tmp_path / "kb" / "report.json").exists()
+
+
+def test_help_has_an_example(plaudit):
+    shown = plaudit("run", "deepthinker", "--help").stdout
+    assert "Example: plaudit run deepthinker" in shown
+    assert "which of three models" in shown
+
+
+def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
+    with lock_folder(tmp_path / "kb"):
+        done = plaudit(*SMALL, "--out", "kb")
+    assert done.exit_code == 2
+    assert "another run is writing to kb" in done.stderr
+    assert [path.name for path in (tmp_path / "kb").iterdir()] == [".lock"]

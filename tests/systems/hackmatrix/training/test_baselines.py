@@ -1,0 +1,197 @@
+"""Policies that need no training, against what they reached on another implementation of the same rules."""
+
+import random
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import chi2_contingency
+
+from plaudit.systems.hackmatrix.env import action_mask, reset
+from plaudit.systems.hackmatrix.training.games import (
+    choose_random_action,
+    choose_random_direction,
+    choose_scripted_action,
+)
+from support.hackmatrix_model.game import ACTIONS, COMPONENTS, steps_to_exit
+from support.hackmatrix_model.play import legal_actions, scripted, target_along
+from support.hackmatrix_model.random_games import random_game
+from support.hackmatrix_model.states import states_of
+from support.hackmatrix_model.steps import BATCH, REFERENCE, stepper
+
+EPISODES = 8
+"""How many each of the games that are played at once plays, one after the other."""
+CAP = 1000
+
+
+class Baseline(NamedTuple):
+    """What a policy reached, as it was measured on a plain model of the rules."""
+
+    policy: Any
+    episodes: int
+    mean_return: float
+    deviation: float
+    mean_steps: float
+    stages: dict[int, int]
+    breakdown: dict[str, float]
+
+
+BASELINES = {
+    "any action": Baseline(
+        lambda key, state, mask: choose_random_action(key, mask),
+        episodes=2000,
+        mean_return=-3.33,
+        deviation=3.91,
+        mean_steps=43.4,
+        stages={1: 1648, 2: 324, 3: 27, 4: 1},
+        breakdown={
+            "step_penalty": -0.43,
+            "stage_completion": 0.21,
+            "score_gain": 0.47,
+            "kills": 0.45,
+            "data_siphon": 0.34,
+            "distance_shaping": 0.89,
+            "death_penalty": -0.10,
+            "resource_gain": 0.14,
+            "resource_holding": 0.02,
+            "damage_penalty": -3.12,
+            "hp_recovery": 0.12,
+            "siphon_quality": -0.04,
+            "program_waste": -0.001,
+            "siphon_death_penalty": -2.26,
+        },
+    ),
+    "any direction": Baseline(
+        lambda key, state, mask: choose_random_direction(key, mask),
+        episodes=2000,
+        mean_return=-1.49,
+        deviation=1.09,
+        mean_steps=54.1,
+        stages={1: 1540, 2: 417, 3: 42, 4: 1},
+        breakdown={},
+    ),
+    "script": Baseline(
+        lambda key, state, mask: choose_scripted_action(state),
+        episodes=1000,
+        mean_return=4.10,
+        deviation=5.09,
+        mean_steps=45.7,
+        stages={2: 103, 3: 311, 4: 359, 5: 184, 6: 39, 7: 4},
+        breakdown={
+            "step_penalty": -0.46,
+            "stage_completion": 7.77,
+            "kills": 2.10,
+            "data_siphon": 0.13,
+            "distance_shaping": 1.25,
+            "death_penalty": -3.89,
+            "resource_holding": 0.19,
+            "damage_penalty": -4.09,
+            "hp_recovery": 1.09,
+        },
+    ),
+}
+
+
+class Episodes(NamedTuple):
+    """Finished episodes, an entry each."""
+
+    returns: np.ndarray
+    steps: np.ndarray
+    stages: np.ndarray
+    components: dict[str, np.ndarray]
+
+
+@cache
+def played(name: str) -> Episodes:
+    """Return some thousand episodes of a policy."""
+    policy = jax.jit(jax.vmap(BASELINES[name].policy))
+    pool = _begun(jax.random.split(jax.random.key(len(name)), EPISODES * BATCH))
+    lanes, number, steps = np.arange(BATCH), np.zeros(BATCH, int), np.zeros(BATCH, int)
+    total, parts = np.zeros(BATCH), {each: np.zeros(BATCH) for each in COMPONENTS}
+    states, finished, turn = _chosen(pool, lanes), [], 0
+    masks = _MASK(states)
+    while (number < EPISODES).any():
+        turn += 1
+        key = jax.random.fold_in(jax.random.key(7), turn)
+        choice, dice = jax.random.split(jax.random.fold_in(key, 0), BATCH), jax.random.split(key, BATCH)
+        states, rewards, terminated, _, info, masks = stepper(REFERENCE)(dice, states, policy(choice, states, masks))
+        seen = jax.device_get((rewards, terminated, info, states.stage))
+        rewards, terminated, info, stages = seen
+        steps, total = steps + 1, total + rewards
+        parts = {each: parts[each] + info["reward_components"][each] for each in COMPONENTS}
+        ended = terminated | (steps >= CAP)
+        finished += [
+            (total[lane], steps[lane], stages[lane], {each: parts[each][lane] for each in COMPONENTS})
+            for lane in np.flatnonzero(ended & (number < EPISODES))
+        ]
+        number += ended
+        total, steps = np.where(ended, 0, total), np.where(ended, 0, steps)
+        parts = {each: np.where(ended, 0, parts[each]) for each in COMPONENTS}
+        if ended.any():
+            fresh = _chosen(pool, np.minimum(number, EPISODES - 1) * BATCH + lanes)
+            states = _kept(ended, fresh, states)
+            masks = _MASK(states)
+    returns, steps, stages, components = zip(*finished, strict=True)
+    columns = {each: np.array([episode[each] for episode in components]) for each in COMPONENTS}
+    return Episodes(np.array(returns), np.array(steps), np.array(stages), columns)
+
+
+_MASK = jax.jit(jax.vmap(action_mask))
+_begun = jax.jit(jax.vmap(lambda key: reset(key)[1]))
+_chosen = jax.jit(lambda pool, numbers: jax.tree.map(lambda leaf: leaf[numbers], pool))
+_kept = jax.jit(jax.vmap(lambda ended, new, old: jax.tree.map(lambda mine, its: jnp.where(ended, mine, its), new, old)))
+
+
+def apart(ours: np.ndarray, mean: float, count: int) -> float:
+    """Return how far our mean is from another's, in deviations of what sampling makes of such a difference."""
+    return abs(ours.mean() - mean) / (ours.std() * np.sqrt(1 / len(ours) + 1 / count))
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_policy_gets_as_far_as_it_did_elsewhere(name, record_property):
+    told, found = BASELINES[name], played(name)
+    assert len(found.returns) == EPISODES * BATCH
+    assert apart(found.returns, told.mean_return, told.episodes) < 4
+    assert apart(found.steps, told.mean_steps, told.episodes) < 4
+    assert found.returns.std() == pytest.approx(told.deviation, rel=0.15)
+    record_property("counted", ("episodes of untrained policies", {name: len(found.returns)}))
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_policy_ends_on_the_stages_it_did_elsewhere(name):
+    told, found = BASELINES[name], played(name)
+    last = max(stage for stage, count in told.stages.items() if count > 10)  # the rare ones count as this one
+    ours = [(np.minimum(found.stages, last) == stage).sum() for stage in told.stages if stage <= last]
+    theirs = [
+        sum(n for stage, n in told.stages.items() if min(stage, last) == each)
+        for each in range(min(told.stages), last + 1)
+    ]
+    assert found.stages.min() >= min(told.stages)
+    assert chi2_contingency([ours, theirs]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("name", "component"), [(name, component) for name, told in BASELINES.items() for component in told.breakdown]
+)
+def test_a_policy_is_paid_for_the_same_things_as_elsewhere(name, component):
+    told, ours = BASELINES[name], played(name).components[component]
+    rounded = 0.005 if component != "program_waste" else 0.0005
+    off = abs(ours.mean() - told.breakdown[component]) - rounded
+    assert off < 4 * ours.std() * np.sqrt(1 / len(ours) + 1 / told.episodes)
+
+
+def test_the_script_does_what_its_description_says():
+    chance = random.Random(9)
+    games = [random_game(chance) for _ in range(2 * BATCH)]
+    actions = np.asarray(jax.jit(jax.vmap(choose_scripted_action))(states_of(games)))
+    asked = 0
+    for game, action in zip(games, actions, strict=True):
+        if any(target_along(game, each) for each in ACTIONS[:4]) or steps_to_exit(game):
+            wanted = scripted(game)
+            if wanted in legal_actions(game):
+                assert ACTIONS[action] == wanted, game
+                asked += 1
+    assert asked > BATCH

@@ -1,0 +1,137 @@
+"""`plaudit experiment roadsense`: what it prints, keeps and refuses, and what is left when it is stopped."""
+
+import contextlib
+import json
+import os
+import signal
+import time
+
+import pytest
+
+from plaudit import Ledger, errors
+from plaudit.systems.folder_lock import lock_folder
+
+SMALL = ("experiment", "roadsense", "--study", "discrete", "--policy", "caution", "--seeds", 1, "--only", "R0,R8")
+
+
+@pytest.fixture
+def driven(plaudit):
+    """Run a small experiment; the second time in the same folder it drives nothing."""
+
+    def run(*arguments):
+        return plaudit(*SMALL, *arguments)
+
+    return run
+
+
+def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
+    done = driven()
+    assert done.exit_code == 0, done.stderr
+    for text in (
+        "Discrete actions: 3 policies × 2 situations × 1 seed, 6,000 steps on SUMO 1.",
+        "nearest m, hazard",
+        "Without a hazard: mean return of an episode",
+        "With a hazard in 30 % of episodes",
+        "! a hack: it looks at nothing and earns more than sensible and warned (discrete).",
+        "caution !",
+        "dominated-action: action 1 is at least as good as every other action",
+        "distance beyond 40: 0.5 a step",
+        "Written to runs/experiment-roadsense: rewards.db, report.json, plot.png.",
+    ):
+        assert text in done.stdout
+    assert "driving: 6 of 6 episodes" in done.stderr
+    assert "checking: 2 of 2 versions" in done.stderr
+    kept = {path.name for path in (tmp_path / "runs" / "experiment-roadsense").iterdir()}
+    assert {"rewards.db", "report.json", "plot.png"} <= kept
+
+
+def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path):
+    first = driven("--no-check", "--quiet", "--json")
+    assert first.stderr == ""
+    again = driven("--no-check", "--json", "--plot", "convoy.svg")
+    assert again.stderr == ""  # nothing was driven
+    report = json.loads(again.stdout)
+    assert (json.loads(first.stdout)["simulated"], report["simulated"]) == (6, 0)
+    assert report["studies"] == json.loads(first.stdout)["studies"]
+    assert report == json.loads((tmp_path / "runs" / "experiment-roadsense" / "report.json").read_text())
+    assert report["studies"]["discrete"]["versions"]["R0"]["hazard"]["hacks"] == ["caution"]
+    assert (tmp_path / "convoy.svg").read_text().startswith("<?xml")
+
+
+def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
+    assert "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--out", "here", "--spread").stdout
+    assert not (tmp_path / "here" / "rewards.db").exists()
+    with Ledger("mine.db", read_only=True) as ledger:
+        assert ledger.verify().ok
+        assert ledger.history(actor="caution", phase="hazard", episode="0").count() == 1000
+    assert "roadsense_drive" in plaudit("ledger", "stats", "mine.db").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--only", "R13"), "R13"),
+        (("--policy", "brak"), "Did you mean 'brake'"),
+        (("--plot", "plot.gif"), "a plot is saved as .png or .svg"),
+        (("--plot", "no/plot.png"), "there is no folder"),
+        (("--seeds", 0), "1<=x<=10000"),
+        (("--workers", 0), "x>=1"),
+        (("--study", "both"), "--study"),
+        (("--out", ""), "it is empty"),
+        (("--ledger", ""), "it is empty"),
+        (("--only", ""), "it names nothing"),
+        (("--policy", "full"), "there is no policy 'full', but brake"),
+        (("--out", "file"), "file is a file"),
+    ],
+)
+def test_what_cannot_be_done_is_told_and_exits_with_2(driven, tmp_path, arguments, told):
+    (tmp_path / "file").write_text("x")
+    done = driven(*arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("report.json"))
+
+
+def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path):
+    with lock_folder(tmp_path / "busy"):
+        done = driven("--out", "busy")
+    assert done.exit_code == 2
+    assert "another run is writing to busy" in done.stderr
+
+
+def wait_for_records(path, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        if path.exists():
+            with contextlib.suppress(errors.LedgerError), Ledger(path, read_only=True) as ledger:
+                if ledger.history().count():
+                    return
+    raise AssertionError(f"no record in {seconds} s")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
+def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, tmp_path, number, code):
+    running = process("experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--out", "run", "--workers", 1)
+    wait_for_records(tmp_path / "run" / "rewards.db")
+    running.send_signal(number)
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == code, err
+    assert b"Traceback" not in out + err
+    assert not (tmp_path / "run" / "report.json").exists()
+    with Ledger(tmp_path / "run" / "rewards.db", read_only=True) as ledger:
+        assert ledger.verify().ok
+        assert ledger.history().count() % 1000 == 0
+    asked = ("--study", "discrete", "--policy", "maintain", "--seeds", 1, "--no-check", "--only", "R0")
+    again = json.loads(plaudit("experiment", "roadsense", *asked, "--out", "run", "--json").stdout)
+    assert again["simulated"] < 6
+
+
+def test_help_has_an_example(plaudit):
+    shown = plaudit("experiment", "roadsense", "--help").stdout
+    assert "Example: plaudit experiment roadsense" in shown
+    assert "every version" in shown

@@ -1,0 +1,37 @@
+"""The first signal is a wish, the second one an order."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from plaudit.systems.training.run import catch_signals
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_is_a_wish_and_the_second_an_order(number):
+    told = []
+    with catch_signals(lambda: told.append(True)) as stop:
+        os.kill(os.getpid(), number)
+        assert (stop.asked, stop.signal, told) == (True, number, [True])
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+            signal.pause()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_thread_takes_no_signals():
+    before = signal.getsignal(signal.SIGTERM)
+    seen = []
+
+    def inside():
+        with catch_signals() as stop:
+            seen.append((stop.asked, signal.getsignal(signal.SIGTERM)))
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert seen == [(False, before)]

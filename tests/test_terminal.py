@@ -1,0 +1,63 @@
+"""What a command shows in a terminal: tables whose numbers stay whole, text as it is, progress where somebody looks."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+
+from plaudit.terminal import Screen, build_table, draw_bar, show_progress, show_status
+
+
+@pytest.fixture
+def printed(monkeypatch):
+    """Print to a terminal of so many columns, and return the lines."""
+
+    def run(*objects, width: int = 80) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.setattr("sys.stdout", io.StringIO())
+        Screen().print(*objects)
+        return sys.stdout.getvalue().splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize("width", [12, 40, 80])
+def test_numbers_stay_whole_however_narrow_the_terminal(printed, width):
+    table = build_table("name", "number", "what it is", right=["number"])
+    table.add_row("first", "-123456.789", "a text that gives way where there is no room for it")
+    shown = printed(table, width=width)
+    assert any("-123456.789" in line for line in shown)
+
+
+def test_a_table_can_be_printed_twice(printed):
+    table = build_table("name", "number", right=["number"])
+    table.add_row("first", "1")
+    assert printed(table) == printed(table)
+
+
+def test_text_is_printed_as_it_is(printed):
+    assert printed("[bold]x[/bold] :smile:") == ["[bold]x[/bold] :smile:"]
+
+
+def test_a_bar_says_how_much_and_which_way():
+    assert [len(draw_bar(share)) for share in (1.0, -0.5, 1e-9, 0.0)] == [16, 8, 1, 0]
+    assert [draw_bar(share).style for share in (1.0, -1.0)] == ["green", "red"]
+
+
+def test_progress_is_shown_only_where_somebody_looks(monkeypatch, capsys):
+    with show_progress("counting") as progress, show_status("waiting") as update:
+        update("still waiting")
+        assert progress is None
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("plaudit.terminal._is_watched", lambda: True)
+    with show_progress("[counting]") as progress:
+        progress(3, 10)
+    assert "[counting]" in capsys.readouterr().err
+
+
+def test_rich_is_imported_when_something_is_drawn():
+    script = "import sys, plaudit.terminal; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "rich" not in done.stdout.split()
