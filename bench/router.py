@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from bandit_peers import ACTIONS, FEATURES, NAMES, Row
+from bandits import Task, task
 from timing import QUICK, Result, compare, table
 
 from plaudit.learn import Decision, squarecb
 from plaudit.learn.router import Guess, Router
-from support.bandits import Task, task
 
 Log = tuple[list[Row], list[int], list[float]]
 """Features, the candidate that was tried on them, and what it earned."""

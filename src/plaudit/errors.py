@@ -1,4 +1,4 @@
-"""Every error plaudit raises. Each also subclasses the builtin a caller would catch.
+"""Every error of the core; those of a system are in that system. Each also subclasses the builtin a caller would catch.
 
 PlauditError
 ├── DefinitionError (ValueError)      a term, field or reward is not what it should be
@@ -10,10 +10,10 @@ PlauditError
 ├── InputError (ValueError)           one row, or one row of a batch, cannot be scored
 │   ├── MissingField                  a needed input was not given
 │   ├── UnknownInput                  an input was given that the reward does not read
-│   ├── WrongType (TypeError)         a text where a number is needed, and the like
+│   ├── WrongType (TypeError)         a string where a number is needed, and the like
 │   ├── NotFinite                     NaN, or an infinity where none is allowed
 │   ├── OutOfRange                    a number outside its declared range, or a row that breaks a fact
-│   ├── UnknownCategory               a text that is not among the declared values
+│   ├── UnknownCategory               a string that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
 │   └── ShapeMismatch                 columns of different lengths
 ├── TargetError                       a reward that cannot be compiled for a target

@@ -366,7 +366,7 @@ def test_a_gate_that_does_not_exist_is_refused():
 
 def test_pytest_shows_the_report_and_the_line_of_the_test(tmp_path):
     (tmp_path / "test_mine.py").write_text(
-        "import reports\n"
+        "from support import reports\n"
         "from plaudit.checks.check import assert_reward_ok\n"
         "def test_mine(monkeypatch):\n"
         "    reports.instead_of_check(monkeypatch, lambda reward, **asked: reports.FULL)\n"

@@ -452,9 +452,6 @@ KINDS: Mapping[str, type[Node]] = {
 }
 """Every operation by its name, which is what stored specifications call it."""
 
-CONDITIONS = tuple(kind for kind in KINDS.values() if kind.flag)
-"""Operations whose result is always a flag."""
-
 _OPERANDS: dict[str, tuple[str, ...]] = {}
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -318,7 +319,7 @@ def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
 
 def test_a_program_that_ends_without_closing_loses_no_step(tmp_path):
     script = f"""
-import sys; sys.path.insert(0, {str(walks.__file__).rpartition("/")[0]!r})
+import sys; sys.path.insert(0, {str(Path(walks.__file__).parents[1])!r})
 sys.modules.update(dict.fromkeys(("stable_baselines3", "tensorboard", "torch")))  # none of which is needed
 from support import walks
 from plaudit import Ledger

@@ -274,7 +274,7 @@ def test_the_seed_decides_the_rows():
 
 def test_nothing_is_written(tmp_path):
     script = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
-    script += "from samples import handover as r; from plaudit.checks.parity import parity\n"
+    script += "from support.samples import handover as r; from plaudit.checks.parity import parity\n"
     script += "assert parity(r, r.score, examples=200).ok"
     (tmp_path / "mine.py").write_text("LIMIT = 12345\n", encoding="utf-8")
     subprocess.run([sys.executable, "-B", "-c", f"import mine\n{script}"], cwd=tmp_path, check=True)

@@ -19,8 +19,6 @@ from plaudit.targets.python import PythonReward
 Values = Sequence[float | bool]
 """The value of every node of a Program."""
 
-JUMPS = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Floor, n.Ceil, n.Round, n.FloorDiv, n.Mod, n.Item)
-"""Operations whose result jumps."""
 KINKS = (n.Clip, n.Min, n.Max, n.Abs)
 """Operations that choose between their operands and do not jump."""
 ARITHMETIC: Mapping[type[n.Node], Callable[..., Fraction]] = {
@@ -31,8 +29,6 @@ ARITHMETIC: Mapping[type[n.Node], Callable[..., Fraction]] = {
     n.Mod: operator.mod,
 }
 """Operations whose result can be rounded, and what it would be otherwise."""
-FUNCTIONS = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
-"""Operations whose result is hardly ever exact."""
 EPSILON = float(np.finfo(np.float32).eps)
 """How far one 32-bit float is from the next, relative to it."""
 
@@ -49,7 +45,7 @@ class Trace:
         outputs = {f"{name}.{part}": at for at, name in enumerate(names) for part in parts}
         opened = replace(program, terms=names, outputs={"total": 0, **outputs}, value_guards=(), ranges=())
         self._run = PythonReward(opened, guard=False).function
-        self.jumps = [at for at, node in enumerate(program.nodes) if isinstance(node, JUMPS)]
+        self.jumps = [at for at, node in enumerate(program.nodes) if node.jump]
         self.kinks = [at for at, node in enumerate(program.nodes) if isinstance(node, KINKS)]
         self.operations = sum(bool(n.operands(node)) for node in program.nodes)
 
@@ -123,7 +119,7 @@ def _encode_argument(field: Field, value: Value) -> Value:
 
 def _is_exact(node: n.Node, operands: Sequence[int], values: Values, at: int) -> bool:
     """Return whether an operation on exact operands gave an exact result."""
-    if isinstance(node, FUNCTIONS):
+    if node.inexact:
         return False
     numbers = [float(values[operand]) for operand in operands]
     if not all(map(math.isfinite, [*numbers, values[at]])):

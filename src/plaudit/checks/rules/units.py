@@ -192,8 +192,6 @@ FREE = (n.Const, n.Param, n.Number, n.Item)
 OF_AN_ANGLE: Mapping[type[n.Node], Operation] = {n.Sin: "takes the sine of", n.Cos: "takes the cosine of"}
 DEGREE, RADIAN = Unit.of({"deg": 1}), Unit.of({"rad": 1})
 KEEPING = (n.Neg, n.Abs, n.Floor, n.Ceil, n.Round)
-PURE = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
-"""Functions whose result is a pure number."""
 
 
 @rule("unit-mismatch", severity="warning", why="Metres and metres per second added or compared make no sense.")
@@ -280,7 +278,7 @@ def _read_unit(node: n.Node, program: Program, readings: Sequence[Reading]) -> R
             return reading.root() if isinstance(reading := readings[arg], Unit) else reading
     if isinstance(node, KEEPING):
         return readings[node.arg]
-    if isinstance(node, PURE):
+    if isinstance(node, n.Unary) and node.inexact:  # exp, log, sin and the like: their result is a pure number
         return Unit() if isinstance(reading := readings[node.arg], Unit) else reading
     return Free.ANY if isinstance(node, FREE) else None
 

@@ -19,10 +19,9 @@ from plaudit.checks.solver.ranges import declared_range, is_unlimited, list_choi
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
-from plaudit.language.nodes import CONDITIONS, LARGEST_EXPONENT
 from plaudit.language.program import Program
 
-UNINTERPRETED = (n.Sqrt, n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
+UNINTERPRETED = tuple(kind for kind in n.KINDS.values() if kind.inexact or kind is n.Sqrt)
 """Operations that z3 cannot compute."""
 
 
@@ -131,7 +130,7 @@ class Z3Question:
                 case n.IsFinite() | n.IsInf():
                     made.append(z3.BoolVal(isinstance(node, n.IsFinite)))
                 case _ if isinstance(node, UNINTERPRETED):
-                    made.append(self._translate_uninterpreted(node, operands[0], bounds[at]))
+                    made.append(self._translate_uninterpreted(node, operands, bounds[at]))
                 case _:
                     made.append(OPERATIONS[type(node)](z3, *operands))
         return made
@@ -160,11 +159,11 @@ class Z3Question:
             result = z3.If(index == at, wrap(table[at]), result)
         return result
 
-    def _translate_uninterpreted(self, node: n.Node, operand: Any, bound: Interval) -> Any:
+    def _translate_uninterpreted(self, node: n.Node, operands: list[Any], bound: Interval) -> Any:
         """Return the value of a function that z3 does not know, which lies in its interval."""
         z3 = self._z3
         self.exact = False
-        value = z3.Function(type(node).__name__, z3.RealSort(), z3.RealSort())(operand)
+        value = z3.Function(type(node).__name__, *[z3.RealSort()] * (len(operands) + 1))(*operands)
         slack = [1e-12 * max(1.0, abs(end)) for end in bound]
         return self._require_within(value, Interval(bound.low - slack[0], bound.high + slack[1]))
 
@@ -204,22 +203,21 @@ class Z3Question:
         match node:
             case n.Div() | n.FloorDiv() | n.Mod():
                 return arg != 0
-            case n.Sqrt():
-                return arg >= 0
-            case n.Log():
-                return arg > 0
-            case n.Log1p():
-                return arg > -1
-            case n.Exp() | n.Expm1():
-                return arg <= self.real(LARGEST_EXPONENT)
             case n.Item(table):
                 return z3.Or([arg == at for at in range(len(table))])
-        return z3.BoolVal(True)
+        conditions = []
+        if node.domain is not None and math.isfinite(node.domain.low):
+            low = self.real(node.domain.low)
+            conditions.append(arg > low if node.domain.open_low else arg >= low)
+        if node.domain is not None and math.isfinite(node.domain.high):
+            high = self.real(node.domain.high)
+            conditions.append(arg < high if node.domain.open_high else arg <= high)
+        return z3.And(conditions) if conditions else z3.BoolVal(True)
 
 
 def _is_flag(node: n.Node) -> bool:
     """Return whether an operation makes a flag, whatever its operands are."""
-    return isinstance(node, CONDITIONS) or (isinstance(node, n.Item) and isinstance(node.table[0], bool))
+    return node.flag or (isinstance(node, n.Item) and isinstance(node.table[0], bool))
 
 
 def _compare_infinite(node: n.Node, left: Any, right: Any) -> bool:

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from plaudit.errors import FileError, InputError, MissingField, WrongType, did_you_mean
-from plaudit.language import nodes as n
 from plaudit.language.field import Kind
 from plaudit.language.program import Program
 from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
@@ -29,8 +28,6 @@ Path = tuple[str, ...]
 COMPILED_FROM = 30_000_000
 """Rows from which compiling to machine code, a second or two, pays."""
 
-_INEXACT = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
-"""Operations that two libraries may round differently."""
 _KINDS = {"number": "number", "flag": "flag", "category": "text"}
 
 
@@ -184,7 +181,7 @@ def _holds(kind: pa.DataType, needed: Kind) -> bool:
 
 def choose_target(program: Program, rows: int | None) -> str:
     """Return `numba` where it is installed, pays, and gives the very bits that `numpy` gives; else `numpy`."""
-    exact = not any(isinstance(node, _INEXACT) for node in program.nodes)
+    exact = not any(node.inexact for node in program.nodes)
     pays = rows is not None and rows >= COMPILED_FROM  # reading text takes so long that nothing is gained
     return "numba" if exact and pays and find_spec("numba") is not None else "numpy"
 

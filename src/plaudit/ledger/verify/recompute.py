@@ -5,15 +5,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.language import nodes as n
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.targets.numpy import NumpyReward
 
-_ROUNDED_BY_LIBRARIES = (n.Exp, n.Expm1, n.Log, n.Log1p, n.Sin, n.Cos, n.Tanh)
-"""Operations whose last bit differs between C libraries; every other one is exactly rounded."""
-
 ULP = 4
-"""How many units in the last place such an operation may differ by, from one machine to another."""
+"""How many units in the last place an operation that is not exactly rounded may differ by between machines."""
 
 Flags = NDArray[np.bool_]
 
@@ -29,7 +25,7 @@ class Recomputer:
     @cached_property
     def exact(self) -> bool:
         """Whether every machine computes the same bits."""
-        return not any(isinstance(node, _ROUNDED_BY_LIBRARIES) for node in self.program.nodes)
+        return not any(node.inexact for node in self.program.nodes)
 
     @cached_property
     def _compiled(self) -> NumpyReward:
