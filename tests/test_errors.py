@@ -58,9 +58,10 @@ def test_every_error_is_a_plaudit_error_and_a_builtin_that_a_caller_would_catch(
         assert error.__doc__
 
 
-def test_every_error_can_be_imported_from_the_package():
-    for name, error in defined().items():
-        assert getattr(plaudit, name) is error
+def test_what_the_package_exports_of_them_is_what_is_here_and_includes_the_roots():
+    exported = {name for name in defined() if hasattr(plaudit, name)}
+    assert exported >= {"PlauditError", "DefinitionError", "InputError", "TargetError", "SpecError", "LedgerError"}
+    assert all(getattr(plaudit, name) is defined()[name] for name in exported)
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,9 @@ def test_a_flag_may_be_a_knob():
 
 def test_a_shared_knob_has_the_kind_of_its_value():
     text = "def f(x, *, strict): return x if strict and x > 0 else -x"
-    assert reward_from(text, params={"strict": True}).score(x=2.0).total == 2.0
+    assert reward_from(text, shared={"strict": True}).score(x=2.0).total == 2.0
     with pytest.raises(ReadError, match="`and` and `or` join conditions, and this is a number"):
-        reward_from(text, params={"strict": 1.0})
+        reward_from(text, shared={"strict": 1.0})
 
 
 def test_a_table_or_text_as_a_knob_is_a_constant():

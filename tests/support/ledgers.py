@@ -13,7 +13,7 @@ from pathlib import Path
 from plaudit import Ledger
 from support.samples import following, handover
 
-PROGRAMS = Path(__file__).parent / "ledger" / "programs"
+PROGRAMS = Path(__file__).parents[1] / "ledger" / "programs"
 REWARD = following
 
 

@@ -114,9 +114,21 @@ def _value(node, program, given, found):
         case n.Item(table, _):
             [index] = operands
             return np.asarray(table)[np.where((index >= 0) & (index < len(table)), index, 0).astype(int)]
-        case n.Defined():
-            return np.asarray(True)  # no number depends on it
+        case n.Defined(arg):
+            operation = program.nodes[arg]
+            return _defined(operation, [found[at] for at in n.operands(operation)])
     return OPERATIONS[type(node)](*operands)
+
+
+def _defined(node, operands):
+    """Return whether a partial operation is inside its domain."""
+    if isinstance(node, n.Item):
+        [index] = operands
+        return (index >= 0) & (index < len(node.table)) & (index == np.floor(index))
+    if node.domain is None:
+        return operands[-1] != 0  # a divisor
+    low, high = node.domain.smallest, node.domain.largest
+    return (operands[0] >= low) & (operands[0] <= high)
 
 
 def allowance(program, arguments, *, dtype=np.float64, inexact=()) -> Allowance:

@@ -41,9 +41,12 @@ def record(ledger: Ledger) -> None:
     reveal_type(next(iter(ledger.history())))  # Record
 
 
+def features(obs: object, action: object, next_obs: object, info: object) -> dict[str, float]:
+    """Return the inputs of the reward."""
+    return {"distance": 0.0}
+
+
 def wrap(env: gymnasium.Env[object, object], many: gymnasium.vector.VectorEnv[object, object, object]) -> None:
     """Pay one environment, and many."""
-    reveal_type(RewardWrapper(env, reward, lambda obs, action, next_obs, info: {"distance": 0.0}))  # RewardWrapper
-    reveal_type(
-        RewardWrapper(many, reward, lambda obs, action, next_obs, info: {"distance": 0.0})
-    )  # VectorRewardWrapper
+    reveal_type(RewardWrapper(env, reward, features))  # RewardWrapper
+    reveal_type(RewardWrapper(many, reward, features, mode="add"))  # VectorRewardWrapper

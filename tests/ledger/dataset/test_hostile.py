@@ -77,7 +77,7 @@ def test_an_output_that_exists_is_replaced_only_where_that_is_said(tmp_path, kin
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_is_not_there_or_cannot_be_written_is_told(tmp_path, kind):
     with pytest.raises(FileError, match="does not exist"):
-        rescore_file(tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
+        rescore_file(following, tmp_path / f"nothing.{kind}", tmp_path / f"out.{kind}")
     with pytest.raises(FileError, match="cannot be written: there is no folder"):
         rescore_file(following, saved(tmp_path, kind), tmp_path / "missing" / f"out.{kind}")
     assert names(tmp_path) == [f"rows.{kind}"]
@@ -87,7 +87,7 @@ def test_what_is_not_there_or_cannot_be_written_is_told(tmp_path, kind):
 def test_what_is_no_parquet_is_told(tmp_path, content):
     (tmp_path / "rows.parquet").write_bytes(content)
     with pytest.raises(FileError, match=r"rows\.parquet cannot be read"):
-        rescore_file(tmp_path / "rows.parquet", tmp_path / "out.parquet")
+        rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet")
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -209,7 +209,7 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
 
 def test_one_row_group_of_any_size_is_read_in_pieces(tmp_path):
     pq.write_table(plain(300_000), tmp_path / "rows.parquet", row_group_size=300_000)
-    done = rescore_file(tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=10_000)
+    done = rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=10_000)
     assert done.rows == 300_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 30
 

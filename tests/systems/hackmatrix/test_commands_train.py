@@ -36,7 +36,7 @@ SMALL = (
 @pytest.fixture
 def training(plaudit, monkeypatch):
     """Run `plaudit train hackmatrix` on a toy."""
-    monkeypatch.setattr(training_run, "games", lambda reward, **options: toy())
+    monkeypatch.setattr(training_run, "build_games", lambda reward, **options: toy())
 
     def run(*arguments, small=SMALL):
         return plaudit("train", "hackmatrix", *small, *arguments)
@@ -181,7 +181,7 @@ sys.path.insert(0, {tests!r})
 from support.hackmatrix_model.toy import toy
 from plaudit.cli import main
 from plaudit.systems.hackmatrix.commands import training_run
-training_run.games = lambda reward, **options: toy()
+training_run.build_games = lambda reward, **options: toy()
 main()
 """
 

@@ -20,7 +20,83 @@ from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
 
-class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """Pays the steps of one environment: what `RewardWrapper` is around one.
+
+    It stands apart because type checkers go by `__init__` where a class has both that and a `__new__` of its own.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        reward: Reward,
+        features: Features,
+        *,
+        mode: Mode = "replace",
+        ledger: Ledger | None = None,
+        run: str | None = None,
+        actor: str | None = None,
+    ) -> None:
+        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, "run": run, "actor": actor}
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
+        super().__init__(env)
+        self.signal: Signal | None = None
+        """What the last step was paid for, as `signal.explain()` tells it."""
+        self._scoring = Scoring(reward, features, mode)
+        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor)
+        self._sums = dict.fromkeys(self._scoring.components, 0.0)
+        self._autoreset = _has_autoreset(env)
+        self._begun = self._over = False
+        self._obs: Any = None
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode: the sums of its terms begin at 0."""
+        obs, info = self.env.reset(seed=seed, options=options)
+        self._begin(obs)
+        return obs, info
+
+    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Take a step and pay for it."""
+        if not self._begun:
+            raise ResetNeeded("call reset() before the first step().")
+        obs, original, terminated, truncated, info = self.env.step(action)
+        if self._over and self._autoreset:  # this was no step: the environment began anew
+            self._begin(obs)
+            return obs, original, terminated, truncated, info
+        before, self._obs = self._obs, copy_observation(obs)
+        fields = self._scoring.read_fields(before, action, obs, info, terminated)
+        self.signal = signal = self._scoring.reward.score(**fields)
+        components, reward = split_total(signal), signal.total
+        if self._scoring.adds:
+            components[ORIGINAL] = own = _require_finite(original)
+            reward += own
+        for name, value in components.items():
+            self._sums[name] += value
+        if self._record is not None:
+            self._record.add_step(signal.row)
+        ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
+        self._over = terminated or truncated
+        if self._over:
+            ours[EPISODE_COMPONENTS] = dict(self._sums)
+        return obs, reward, terminated, truncated, extend_info(info, **ours)
+
+    def _begin(self, obs: Any) -> None:
+        self._obs = copy_observation(obs)
+        self._begun, self._over = True, False
+        self._sums = dict.fromkeys(self._sums, 0.0)
+        if self._record is not None:
+            self._record.begin_episodes()
+
+    def close(self) -> None:
+        """Write what waits to be recorded and close the environment."""
+        try:
+            if self._record is not None:
+                self._record.close()
+        finally:
+            super().close()
+
+
+class RewardWrapper(_SingleEnvWrapper):
     """An environment whose steps are paid by a reward; around many environments it is a `VectorRewardWrapper`.
 
     `info` tells `reward_components`, which add up to the reward, the `original_reward` and, at the end of an episode,
@@ -75,76 +151,8 @@ class RewardWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
             return VectorRewardWrapper(env, *arguments, **options)
         return super().__new__(cls)
 
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        reward: Reward,
-        features: Features,
-        *,
-        mode: Mode = "replace",
-        ledger: Ledger | None = None,
-        run: str | None = None,
-        actor: str | None = None,
-    ) -> None:
-        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, "run": run, "actor": actor}
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
-        super().__init__(env)
-        self.signal: Signal | None = None
-        """What the last step was paid for, as `signal.explain()` tells it."""
-        self._scoring = Scoring(reward, features, mode)
-        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor)
-        self._sums = dict.fromkeys(self._scoring.components, 0.0)
-        self._autoreset = _has_autoreset(env)
-        self._begun = self._over = False
-        self._obs: Any = None
-
-    __new__.__signature__ = inspect.signature(__init__)  # type: ignore[attr-defined]  # `help` shows what it takes
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode: the sums of its terms begin at 0."""
-        obs, info = self.env.reset(seed=seed, options=options)
-        self._begin(obs)
-        return obs, info
-
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Take a step and pay for it."""
-        if not self._begun:
-            raise ResetNeeded("call reset() before the first step().")
-        obs, original, terminated, truncated, info = self.env.step(action)
-        if self._over and self._autoreset:  # this was no step: the environment began anew
-            self._begin(obs)
-            return obs, original, terminated, truncated, info
-        before, self._obs = self._obs, copy_observation(obs)
-        fields = self._scoring.read_fields(before, action, obs, info, terminated)
-        self.signal = signal = self._scoring.reward.score(**fields)
-        components, reward = split_total(signal), signal.total
-        if self._scoring.adds:
-            components[ORIGINAL] = own = _require_finite(original)
-            reward += own
-        for name, value in components.items():
-            self._sums[name] += value
-        if self._record is not None:
-            self._record.add_step(signal.row)
-        ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
-        self._over = terminated or truncated
-        if self._over:
-            ours[EPISODE_COMPONENTS] = dict(self._sums)
-        return obs, reward, terminated, truncated, extend_info(info, **ours)
-
-    def _begin(self, obs: Any) -> None:
-        self._obs = copy_observation(obs)
-        self._begun, self._over = True, False
-        self._sums = dict.fromkeys(self._sums, 0.0)
-        if self._record is not None:
-            self._record.begin_episodes()
-
-    def close(self) -> None:
-        """Write what waits to be recorded and close the environment."""
-        try:
-            if self._record is not None:
-                self._record.close()
-        finally:
-            super().close()
+    # `help` shows what it takes
+    __new__.__signature__ = inspect.signature(_SingleEnvWrapper.__init__)  # type: ignore[attr-defined]
 
 
 def _require_finite(original: SupportsFloat) -> float:
