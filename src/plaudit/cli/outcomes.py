@@ -1,24 +1,27 @@
 """Outcomes from a file: whole episodes by name, worst first."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from plaudit.errors import FileError
+from plaudit.language.codec import build_object
 from plaudit.reward.reward import Reward
+from plaudit.reward.rows import Row, convert_infinities
 from plaudit.systems.arguments import explain_unreadable
 
-Row = dict[str, Any]
 Episodes = dict[str, list[Row]]
 _RECORDS = ("prev", "curr")
-_INFINITIES = {text: float(text) for text in ("inf", "-inf", "Infinity", "-Infinity")}
 
 
 def read_outcomes(path: Path) -> Episodes:
     """Return the episodes of a JSON file in their order; FileError where it holds anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_refuse_doubles)
+        found = json.loads(
+            path.read_text(encoding="utf-8-sig"), object_pairs_hook=partial(build_object, refuse=_refuse_doubled)
+        )
     except FileError as error:
         raise FileError(f"{path}: {error}") from None
     except OSError as error:
@@ -30,15 +33,6 @@ def read_outcomes(path: Path) -> Episodes:
     for name, rows in found.items():
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise FileError(f"{path}: the outcome {name!r} must be a list of rows, each a JSON object.")
-    return found
-
-
-def _refuse_doubles(pairs: Sequence[tuple[str, Any]]) -> Row:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise FileError(f"{double!r} is given twice.")
     return found
 
 
@@ -66,8 +60,9 @@ def _arrange_row(row: Row, reward: Reward) -> Row:
 
 
 def _convert_number(value: Any, name: str, reward: Reward) -> Any:
-    if isinstance(value, list):
-        return [_convert_number(entry, name, reward) for entry in value]
     field = reward.fields.get(name)
-    infinite = isinstance(value, str) and field is not None and field.kind == "number"
-    return _INFINITIES.get(value, value) if infinite else value
+    return convert_infinities(value) if field is not None and field.kind == "number" else value
+
+
+def _refuse_doubled(name: str) -> FileError:
+    return FileError(f"{name!r} is given twice.")

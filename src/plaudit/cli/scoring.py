@@ -2,19 +2,109 @@
 
 import base64
 import codecs
+import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from math import isfinite
 from operator import itemgetter
-from typing import TextIO
+from typing import Any, TextIO
 
 from plaudit.cli.errors import format_error
-from plaudit.cli.row_reader import Reader, RowLayout, build_csv_reader, build_json_reader
 from plaudit.cli.streams import Format, Source
-from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType
+from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean
+from plaudit.language.field import Kind
+from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number, shorten
+from plaudit.targets.inputs import find_default
 from plaudit.targets.python import PythonReward
 from plaudit.targets.python import Row as Outputs
+
+Reader = Callable[[str], Row | None]
+"""From a line to the inputs of a step; None where the line is blank."""
+
+
+def build_json_reader(layout: RowLayout) -> Reader:
+    """Return a reader of JSON objects, flat (`{"prev.phase": …}`) or nested (`{"prev": {"phase": …}}`)."""
+    arrange = layout.arrange
+    checked = False
+
+    def read(line: str) -> Row | None:
+        nonlocal checked
+        if line.isspace():
+            return None
+        row = parse_json_row(line)
+        if not checked:
+            layout.check(row)
+            checked = True
+        return arrange(row)
+
+    return read
+
+
+def build_csv_reader(layout: RowLayout, header: str) -> Reader:
+    """Return a reader of lines of cells under the columns of `header`; an empty cell is an absent value."""
+    names = [name.strip() for name in _split_cells(header)]
+    _check_header(layout, names)
+    columns = [
+        (at, name, _CONVERT[layout.inputs[name].field.kind]) for at, name in enumerate(names) if name in layout.inputs
+    ]
+    width = len(names)
+
+    def read(line: str) -> Row | None:
+        if line.isspace():
+            return None
+        cells = _split_cells(line)
+        if len(cells) != width:
+            raise InputError(f"the row has {_count_cells(len(cells))}, the header {width}.")
+        try:
+            row = {name: convert(cells[at]) for at, name, convert in columns if cells[at]}
+        except ValueError:
+            raise explain_refusal(cells) from None
+        return layout.arrange(row)
+
+    def explain_refusal(cells: Sequence[str]) -> InputError:
+        for at, name, convert in columns:
+            try:
+                convert(cells[at] or "0")
+            except ValueError:
+                needed = "a number" if convert is parse_number else "true, false, 1 or 0"
+                given = shorten(cells[at])
+                return WrongType(f"reward {layout.reward.name!r}, field {name!r}: {given} is not {needed}.")
+        raise AssertionError("every cell can be converted")
+
+    return read
+
+
+def _check_header(layout: RowLayout, names: Sequence[str]) -> None:
+    for at, name in enumerate(names):
+        if not name and not layout.ignore_extra:
+            raise FileError(f"column {at + 1} of the header has no name.")
+        if name and name in names[:at]:
+            raise FileError(f"the header has the column {shorten(name)} twice.")
+    layout.check(names)
+    for name, place in layout.inputs.items():
+        if name not in names and find_default(layout.reward.program, place, False) is None:
+            near = did_you_mean(name, names)
+            raise FileError(f"the header has no column {name!r}, which reward {layout.reward.name!r} needs.{near}")
+
+
+def _split_cells(line: str) -> list[str]:
+    """Return the cells of one line; a quote that is not closed ends with its line, not with the file."""
+    line = line.rstrip("\r\n")
+    if '"' not in line:
+        return line.split(",")
+    try:
+        return next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise InputError(f"this is not a line of CSV: {error}.") from None
+
+
+def _count_cells(cells: int) -> str:
+    return "1 cell" if cells == 1 else f"{cells} cells"
+
+
+_CONVERT: dict[Kind, Callable[[str], Any]] = {"number": parse_number, "flag": parse_bool, "category": str}
+
 
 LONGEST_LINE = 3 << 19
 """1.5 MiB: what is longer is no row. A multiple of three, so that base64 can be written piece by piece."""

@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from plaudit.errors import SpecError
@@ -104,7 +105,9 @@ def parse_json(text: str) -> Any:
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"the JSON is larger than {MOST_CHARACTERS:,} characters")
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicate_keys)
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=partial(build_object, refuse=_refuse_doubled)
+        )
     except RecursionError:
         raise SpecError("the JSON is nested too deeply") from None
     except SpecError:
@@ -117,8 +120,14 @@ def _refuse_constant(text: str) -> NoReturn:
     raise SpecError(f"the JSON holds {text}, which is not a number")
 
 
-def _refuse_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise SpecError("the JSON has a key twice in one object")
-    return found
+def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Exception]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a key that is there twice."""
+    row = dict(pairs)
+    if len(row) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise refuse(next(key for key in keys if keys.count(key) > 1))
+    return row
+
+
+def _refuse_doubled(key: str) -> SpecError:
+    return SpecError("the JSON has a key twice in one object")

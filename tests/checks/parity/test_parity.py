@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fact, term
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import StepFacts, build_pools
-from plaudit.checks.parity.rows import encode_row, flatten_row, nest_row
+from plaudit.reward.rows import encode_row, flatten_row, nest_row
 from support.columns import as_inputs
 from support.oracle import Oracle
 from support.samples import SAMPLES, following

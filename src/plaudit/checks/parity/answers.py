@@ -4,11 +4,13 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Real
 from typing import Any
 
-from plaudit.checks.parity.rows import Value
 from plaudit.errors import did_you_mean
+from plaudit.language.codec import build_object
+from plaudit.reward.rows import Value
 
 KEYS = ("total", "values", "breakdown")
 """What an answer may hold; `breakdown` is another name for `values`."""
@@ -46,7 +48,7 @@ def parse_line(line: bytes, terms: Sequence[str]) -> Answer:
     Answer(total=1.0, values={'near': 1.0})
     """
     try:
-        found = json.loads(line.decode(), object_pairs_hook=_refuse_doubles)
+        found = json.loads(line.decode(), object_pairs_hook=partial(build_object, refuse=_refuse_doubled))
     except UnicodeDecodeError:
         raise NoAnswer("garbage", f"answered with bytes that are not UTF-8: {shorten(line)}") from None
     except (ValueError, RecursionError):
@@ -105,13 +107,8 @@ def _parse_number(name: str, value: Any) -> float:
     return number
 
 
-def _refuse_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        double = next(name for name in names if names.count(name) > 1)
-        raise NoAnswer("wrong keys", f"answered with {shorten(double)} twice")
-    return found
+def _refuse_doubled(name: str) -> NoAnswer:
+    return NoAnswer("wrong keys", f"answered with {shorten(name)} twice")
 
 
 def shorten(value: object) -> str:

@@ -11,10 +11,10 @@ from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, ParityRepo
 from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
-from plaudit.checks.parity.rows import FlatRow, as_declared, encode_row, nest_row
 from plaudit.checks.parity.trace import Trace
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
+from plaudit.reward.rows import FlatRow, as_declared, encode_row, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""

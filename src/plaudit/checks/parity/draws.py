@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from plaudit.checks.parity.candidates import Pool
-from plaudit.checks.parity.rows import FlatRow, Value
 from plaudit.checks.parity.trace import Trace, move_to_edge, to_float32
+from plaudit.reward.rows import FlatRow, Value
 
 FRACTIONS = 64
 """Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""

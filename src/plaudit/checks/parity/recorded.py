@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
 from plaudit.checks.parity.judge import Judge, find_differing_terms
-from plaudit.checks.parity.rows import as_declared, encode_row, flatten_row, nest_row
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, WrongType
+from plaudit.reward.rows import as_declared, encode_row, flatten_row, nest_row
 
 LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'

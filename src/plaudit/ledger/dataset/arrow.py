@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from plaudit.errors import FileError
 from plaudit.language.field import LARGEST_INTEGER, Field
-from plaudit.ledger.dataset.cells import parse_bool, parse_number
+from plaudit.reward.rows import parse_bool, parse_number
 
 CHUNK_BYTES = 16 << 20
 """How much of a data set is in one block, about. Some five blocks are in memory at any time."""

@@ -14,7 +14,7 @@ import pyarrow.json as arrow_json
 from plaudit.errors import FileError, InputError
 from plaudit.language.field import Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
-from plaudit.ledger.dataset.cells import INFINITIES, parse_json_row
+from plaudit.reward.rows import INFINITIES, parse_json_row
 from plaudit.targets.inputs import make_converter
 
 _BLOCK = 4 << 20

@@ -16,8 +16,8 @@ from plaudit.errors import FileError, InputError, MissingField, WrongType, did_y
 from plaudit.language.field import Kind
 from plaudit.language.program import Program
 from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
-from plaudit.ledger.dataset.cells import parse_bool, parse_number
 from plaudit.reward.reward import Reward
+from plaudit.reward.rows import parse_bool, parse_number
 from plaudit.targets.compiled import Scores
 from plaudit.targets.inputs import InputSlot, find_default, list_slots, make_duplicate_error
 from plaudit.targets.numpy import ReasonCounter

@@ -2,10 +2,11 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from plaudit.errors import InputError, NotFinite, WrongType
+from plaudit.language.codec import build_object
 
 _DEEPEST = 200
 """How deeply a value may be nested: far less than readers of JSON bear, whatever calls them."""
@@ -96,15 +97,6 @@ def describe_problem(error: ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"this is not UTF-8 (byte {error.start + 1})"
     return str(error)
-
-
-def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Exception]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a key that is there twice."""
-    row = dict(pairs)
-    if len(row) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise refuse(next(key for key in keys if keys.count(key) > 1))
-    return row
 
 
 def _build_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
