@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+import plaudit
+
 PAIRS = (("{", "}"), (r"\left", r"\right"), (r"\begin{", r"\end{"))
 
 
@@ -27,7 +29,7 @@ def names_in(reward, inputs):
 def run_again(reward, inputs):
     """Return each term's score and the total, as the text of the reward computes them."""
     functions, _, total = reward.source().rpartition("total = ")
-    space = {"math": math}
+    space = {"math": math, "plaudit": plaudit}
     exec(compile(functions, "<rendered>", "exec"), space)
     names = names_in(reward, inputs)
     scores = {}

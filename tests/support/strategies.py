@@ -25,12 +25,15 @@ TABLES = {"PRICES": (0.5, -1.0, 2.0, 7.25), "STEPS": (3, 1, 0), "OPEN": (True, F
 ORDER = ("wild", "calm", "rest", "busy")
 CONSTANTS = ("0", "1", "2", "-1", "3", "0.5", "0.1", "-0.3", "2.5", "10.0", "1e-3", "100")
 NONZERO = ("2", "-3", "0.5", "1.7", "-0.25")
-MATH = ("sqrt", "exp", "log", "log1p", "expm1", "tanh", "sin", "cos")
+MATH = tuple(kind for kind in n.FUNCTIONS if kind not in (n.Abs, n.Floor, n.Ceil, n.Round))
+"""Functions that are written wherever a number may stand; the others are written in ways of their own."""
 BAD = "martian"
 
 HEADER = f"""\
 import math
 from math import cos, exp, isinf, log1p
+
+import plaudit
 
 PRICES = {TABLES["PRICES"]!r}
 STEPS = {TABLES["STEPS"]!r}
@@ -152,8 +155,12 @@ def _strict(dtype):
             first = first + value
         return first
 
-    functions = {name: strict(getattr(math, name)) for name in MATH if name != "tanh"}
+    functions = {name: strict(getattr(math, name)) for _, name in map(n.split_function, filter(_is_partial, MATH))}
     return {**functions, "sum": added, "pi": rounded(math.pi, dtype)}
+
+
+def _is_partial(kind):
+    return bool(kind.partial)
 
 
 def load(source: str) -> dict:
@@ -297,10 +304,15 @@ class _Writer:
             "log1p": f"log1p(abs({argument}))",
             "expm1": f"math.expm1(-abs({argument}))",
         }
-        name = self.pick(*MATH)
+        kind = self.pick(*MATH)
+        _, name = n.split_function(kind)
+        if kind.domain == n.Domain(-1.0, 1.0):
+            guarded[name] = f"{kind.function}({argument} / (abs({argument}) + 1.0))"
         if name in guarded and self.pick(True, True, False):
             return guarded[name]
-        return f"math.{name}({argument})" if self.pick(True, False) or name not in ("cos",) else f"cos({argument})"
+        if issubclass(kind, n.Binary):
+            return f"{kind.function}({argument}, {self.varied(depth)})"
+        return f"cos({argument})" if kind is n.Cos and self.pick(True, False) else f"{kind.function}({argument})"
 
     def _choice(self, depth):
         return f"({self.number(depth)} if {self.flag(depth)} else {self.number(depth)})"

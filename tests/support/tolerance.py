@@ -14,9 +14,8 @@ from plaudit.language import nodes as n
 
 LARGEST_EXPONENT = {"float64": 709.782712893384, "float32": 88.72283}
 
-EXACT = (
-    *(n.Const, n.Label, n.Input, n.Param, n.Neg, n.Abs, n.Not, n.Number, n.Sqrt, n.IsInf, n.IsFinite, n.Defined, n.Add),
-    *(n.Sub, n.Mul, n.Div, n.Min, n.Max, n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.And, n.Or, n.Select, n.Clip, n.Item),
+EXACT = tuple(
+    kind for kind in n.KINDS.values() if not kind.inexact and kind not in (n.FloorDiv, n.Mod, n.Floor, n.Ceil, n.Round)
 )
 """Operations that IEEE 754 rounds correctly: every target gives the same bits."""
 
@@ -37,13 +36,22 @@ class Allowance:
     aside: np.ndarray
 
 
-def _safe(function, inside, otherwise):
-    """Return `function` with its argument replaced where it lies outside the domain."""
-    return lambda x: function(np.where(inside(x), x, otherwise))
+def _total(kind):
+    """Return a function of NumPy, with its argument replaced by a harmless one outside the domain."""
+    _, name = n.split_function(kind)
+    function = getattr(np, {"round": "rint"}.get(name, name))
+    if kind.domain is None:
+        return function
+    low, high = kind.domain.smallest, kind.domain.largest
+    return lambda x: function(np.where((x >= low) & (x <= high), x, kind.harmless))
 
 
-def _positive(x):
-    return (x > 0) & (x < np.inf)
+def _moved(kind, x, by):
+    """Return how far a function that only rises or only falls may move when its argument does."""
+    function = OPERATIONS[kind]
+    ends = (-np.inf, np.inf) if kind.domain is None else (kind.domain.smallest, kind.domain.largest)
+    moved = [np.abs(function(np.clip(x + step, *ends)) - function(x)) for step in (by, -by)]
+    return np.where(by > 0, np.max(np.stack(moved), axis=0), 0.0)
 
 
 def _over(operation):
@@ -52,20 +60,9 @@ def _over(operation):
 
 OPERATIONS = {
     n.Neg: np.negative,
-    n.Abs: np.abs,
     n.Not: np.logical_not,
     n.Number: lambda flag: np.where(flag, 1.0, 0.0),
-    n.Sqrt: _safe(np.sqrt, lambda x: (x >= 0) & (x < np.inf), 0.0),
-    n.Exp: _safe(np.exp, lambda x: x <= LARGEST_EXPONENT["float64"], 0.0),
-    n.Expm1: _safe(np.expm1, lambda x: x <= LARGEST_EXPONENT["float64"], 0.0),
-    n.Log: _safe(np.log, _positive, 1.0),
-    n.Log1p: _safe(np.log1p, lambda x: (x > -1) & (x < np.inf), 0.0),
-    **{
-        k: _safe(f, np.isfinite, 0.0)
-        for k, f in {n.Sin: np.sin, n.Cos: np.cos, n.Floor: np.floor, n.Ceil: np.ceil}.items()
-    },
-    n.Round: _safe(np.rint, np.isfinite, 0.0),
-    n.Tanh: np.tanh,
+    **{kind: _total(kind) for kind in n.FUNCTIONS},
     n.IsInf: np.isinf,
     n.IsFinite: np.isfinite,
     n.Add: np.add,
@@ -115,20 +112,18 @@ def _value(node, program, given, found):
             [index] = operands
             return np.asarray(table)[np.where((index >= 0) & (index < len(table)), index, 0).astype(int)]
         case n.Defined(arg):
-            operation = program.nodes[arg]
-            return _defined(operation, [found[at] for at in n.operands(operation)])
+            return _is_defined(program.nodes[arg], found)
     return OPERATIONS[type(node)](*operands)
 
 
-def _defined(node, operands):
-    """Return whether a partial operation is inside its domain."""
+def _is_defined(node, found):
+    """Return where a partial operation is inside its domain."""
+    last = found[n.operands(node)[-1]]
+    if node.domain is not None:
+        return (last >= node.domain.smallest) & (last <= node.domain.largest)
     if isinstance(node, n.Item):
-        [index] = operands
-        return (index >= 0) & (index < len(node.table)) & (index == np.floor(index))
-    if node.domain is None:
-        return operands[-1] != 0  # a divisor
-    low, high = node.domain.smallest, node.domain.largest
-    return (operands[0] >= low) & (operands[0] <= high)
+        return (last >= 0) & (last < len(node.table)) & (last == np.floor(last))
+    return last != 0
 
 
 def allowance(program, arguments, *, dtype=np.float64, inexact=()) -> Allowance:
@@ -245,12 +240,16 @@ def _errors(program, values, unit, inexact, dtype):
                     error = np.where(ea > 0, ea / (a - ea), 0) + far
                 case n.Log1p():
                     error = np.where(ea > 0, ea / (a + 1 - ea), 0) + far
-                case n.Sin() | n.Cos() | n.Tanh():
+                case n.Sin() | n.Cos():
                     error = ea + 4 * unit
                 case n.Floor() | n.Ceil():
                     edge |= near(a - np.rint(a), ea)
                 case n.Round():
                     edge |= near(a - np.floor(a) - 0.5, ea)
+                case n.Unary() if type(node) in n.FUNCTIONS and node.jump:
+                    edge |= np.any([near(a - end, ea) for end in node.edges], axis=0)
+                case n.Unary() if type(node) in n.FUNCTIONS:
+                    error = _moved(type(node), a, ea) + 4 * unit * np.maximum(np.abs(v), 1.0)
                 case n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne():
                     edge |= near(a.astype(float) - b, ea + eb)
                 case n.Item():
@@ -259,11 +258,12 @@ def _errors(program, values, unit, inexact, dtype):
                     inner = program.nodes[arg]
                     ends = n.operands(inner)
                     x, ex = values[ends[-1]], errors[ends[-1]]
-                    if isinstance(inner, n.Log1p):
-                        edge |= near(x + 1, ex)
-                    elif isinstance(inner, n.Exp | n.Expm1):
+                    if isinstance(inner, n.Exp | n.Expm1):
                         edge |= near(x - limit, ex) | (np.abs(x - limit) < 1e-3)
-                    elif isinstance(inner, n.Div | n.FloorDiv | n.Mod | n.Sqrt | n.Log):
+                    elif inner.domain is not None:
+                        finite = [end for end in (inner.domain.low, inner.domain.high) if np.isfinite(end)]
+                        edge |= np.any([np.zeros(size, bool), *(near(x - end, ex) for end in finite)], axis=0)
+                    elif isinstance(inner, n.Div | n.FloorDiv | n.Mod):
                         edge |= near(x, ex)
         cliff |= edge & relevant[at]
         errors.append(np.where(np.isnan(error), np.inf, error))

@@ -121,16 +121,16 @@ def _shape(program, columns):
         for node, value in zip(program.nodes, values, strict=True):
             of = [values[at] for at in n.operands(node)]
             match node:
-                case n.Floor() | n.Ceil() | n.Round() | n.FloorDiv() | n.Item():
+                case n.FloorDiv() | n.Item():
                     pieces.append(value)
+                case _ if type(node) in n.FUNCTIONS:
+                    pieces += [value] if node.flat else [np.sign(of[0] - edge) for edge in node.edges]
                 case n.Mod():
                     pieces.append(np.floor(of[0] / np.where(of[1] == 0, 1, of[1])))
                 case n.Min() | n.Max():
                     pieces.append(np.sign(of[0] - of[1]))
                 case n.Clip():
                     pieces.append(np.sign(of[0] - of[1]) + 3 * np.sign(of[0] - of[2]))
-                case n.Abs() | n.Sqrt():
-                    pieces.append(np.sign(of[0]))
                 case _ if value.dtype.kind == "b":
                     pieces.append(value)
     return np.stack([np.asarray(piece, float) for piece in [*pieces, np.zeros(len(values[0]))]])
@@ -178,6 +178,27 @@ def test_the_branch_not_taken_leaves_no_nan_in_any_gradient(target):
     assert all(np.isfinite(slope) for slope in to_params.values())
     assert to_params["divides.gain"] == pytest.approx(1 + 1 - 1 + 2 + 1 / 3)
     assert to_params["takes_log.gain"] == pytest.approx(0 + 0 - 1 + np.log(0.5) + np.log(3.0))
+
+
+STEEP = [kind for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)]
+
+
+@pytest.mark.parametrize("target", GRADIENTS)
+@pytest.mark.parametrize("kind", STEEP, ids=lambda kind: kind.function)
+def test_a_gradient_is_finite_where_a_function_is_infinitely_steep(kind, target):
+    """Also where the branch is not taken: 0 times infinity would be a NaN."""
+    names = ("a", "b")[: len(n.operand_names(kind))]
+    call = f"{kind.function}({', '.join(names)})"
+    header = f"import math\nfrom math import inf\n\n\ndef only({', '.join(names)}):\n"
+    inside = "math.isinf(a)" if len(names) > 1 else f"not {kind.domain.low} <= a <= {kind.domain.high}"
+    only = load(f"{header}    return 3.0 if {inside} else {call}\n")["only"]
+    fields = [Field(name, infinite=len(names) > 1) for name in names]
+    reward = Reward("steep", version="1", terms=[term(only)], fields=fields)
+    values = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 1e-200, 1e200] + [np.inf] * (len(names) > 1))
+    grid = np.meshgrid(*[values] * len(names))
+    columns = {name: part.reshape(-1) for name, part in zip(names, grid, strict=True)}
+    to_columns, _ = slopes(reward, target, columns)
+    assert all(np.isfinite(slope).all() for slope in to_columns.values())
 
 
 @pytest.mark.parametrize("target", GRADIENTS)

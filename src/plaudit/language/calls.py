@@ -1,7 +1,6 @@
 """Reading calls: functions that every target has, reductions over short vectors, and helpers, read in place."""
 
 import ast
-import math
 import operator
 import types
 from collections.abc import Callable, Mapping
@@ -20,11 +19,13 @@ from plaudit.language.syntax import FOREIGN, explain_unsupported_call
 REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
 
-FUNCTIONS: Mapping[Any, type[n.Unary]] = {
-    **{PYTHON_OPERATIONS[kind]: kind for kind in n.KINDS.values() if issubclass(kind, n.Unary) and kind.function},
-    math.fabs: n.Abs,
+FUNCTIONS: Mapping[Any, type[n.Node]] = {
+    PYTHON_OPERATIONS[kind]: kind for kind in n.KINDS.values() if kind.function and kind is not n.IsFinite
 }
-"""The node of each function of one argument that a term may call; `math.isfinite` is refused with advice."""
+"""The node of each function of one or two numbers that a term may call; `math.isfinite` is refused with advice."""
+
+SPELLINGS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
+"""The node of each function that is another spelling, by module and name: its module need not be imported."""
 
 MOST_CALLS = 10_000
 
@@ -42,23 +43,36 @@ class CallReader(ExpressionReader):
         called = function.value if isinstance(function, Constant) else None
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+        if (kind := find_operation(called)) is not None:
+            return self.read_function(kind, node, env)
         foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
         if isinstance(called, types.FunctionType) and not foreign:
             return self.read_helper(called, node, env)
-        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            raise self.error(node, "this call takes plain arguments only.")
+        self.refuse_keywords(node)
         if called in REDUCTIONS:
             return self.read_reduction(called, node, env)
-        if called in FUNCTIONS and called is not math.isfinite:
-            kind = FUNCTIONS[called]
-            if len(node.args) != 1:
-                raise self.error(node, f"`{ast.unparse(node.func)}` takes one argument here.")
-            argument = self.read_expression(node.args[0], env)
-            at = self.reader.add_number(argument, node.args[0], self.source)
-            if kind.partial:
-                return self.reader.add_partial(kind(at), node, self.source)
-            return Ref(self.reader.add(kind(at)), FLAG if kind.flag else NUMBER)
         raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+    def refuse_keywords(self, node: ast.Call) -> None:
+        """Refuse keyword arguments and those behind a star."""
+        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+            raise self.error(node, "this call takes plain arguments only.")
+
+    def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
+        """Read a function of one or two numbers."""
+        self.refuse_keywords(node)
+        count = len(n.operand_names(kind))
+        if len(node.args) != count:
+            wanted = "one argument" if count == 1 else "two arguments"
+            raise self.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
+        values = [self.read_expression(argument, env) for argument in node.args]
+        at = [
+            self.reader.add_number(value, argument, self.source)
+            for value, argument in zip(values, node.args, strict=True)
+        ]
+        if kind.partial:
+            return self.reader.add_partial(kind(*at), node, self.source)
+        return Ref(self.reader.add(kind(*at)), FLAG if kind.flag else NUMBER)
 
     def read_reduction(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
         """Read `min max sum any all len` of arguments, a vector, or one generator over vectors."""
@@ -186,6 +200,15 @@ class CallReader(ExpressionReader):
         if missing:
             raise self.error(node, f"{function.__name__!r} is called without {', '.join(sorted(missing))}.")
         return passed
+
+
+def find_operation(called: object) -> type[n.Node] | None:
+    """Return the operation that a function is; None for anything else."""
+    name = f"{getattr(called, '__module__', '')}.{getattr(called, '__name__', '')}"
+    for function, kind in FUNCTIONS.items():
+        if called is function:
+            return kind
+    return SPELLINGS.get(name)
 
 
 def _hand_back(value: Value) -> Value:

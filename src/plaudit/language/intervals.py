@@ -135,7 +135,7 @@ def find_integer_nodes(program: Program, ranges: bool, looked_up: bool) -> list[
                 found.append(known or (checked and (field.kind == "category" or listed)))
             case n.Add() | n.Sub() | n.Mul() | n.Min() | n.Max() | n.Neg() | n.Abs():
                 found.append(all(operands))
-            case n.Floor() | n.Ceil() | n.Round() | n.Number():
+            case n.Unary() if node.flat and not node.flag:  # rounding, and flags as numbers
                 found.append(True)
             case _:
                 found.append(False)
@@ -198,11 +198,14 @@ def _square(arg: Interval) -> Interval:
     return Interval(ends.low * ends.low, ends.high * ends.high) if ends != ANYTHING else ANYTHING
 
 
-def _make_monotone_rule(operation: Callable[[float], float], low: float, high: float) -> Callable[[Interval], Interval]:
-    """Return the rule of a rising function whose domain is `[low, high]`."""
+def _make_monotone_rule(
+    operation: Callable[[float], float], low: float, high: float, *, falling: bool
+) -> Callable[[Interval], Interval]:
+    """Return the rule of a rising or falling function whose domain is `[low, high]`."""
 
     def rule(arg: Interval) -> Interval:
-        return Interval(operation(min(max(arg.low, low), high)), operation(min(max(arg.high, low), high)))
+        ends = (operation(min(max(end, low), high)) for end in (reversed(arg) if falling else arg))
+        return Interval(*ends)
 
     return rule
 
@@ -322,12 +325,13 @@ def _bound_isinf(a: Interval) -> Interval:
 
 
 def _make_function_rule(kind: type[n.Node]) -> Callable[[Interval], Interval]:
-    """Return the rule of a function that only rises, from its properties."""
+    """Return the rule of a function that only rises or only falls, from its properties."""
     operation = PYTHON_OPERATIONS[kind]
     if kind.domain is None:
-        return _make_nan_rule(_make_monotone_rule(operation, -math.inf, math.inf))
+        return _make_nan_rule(_make_monotone_rule(operation, -math.inf, math.inf, falling=kind.falling))
     low, high = kind.domain.smallest, kind.domain.largest
-    return _make_total_rule(operation(kind.harmless), _make_monotone_rule(operation, low, high), low, high)
+    rule = _make_monotone_rule(operation, low, high, falling=kind.falling)
+    return _make_total_rule(operation(kind.harmless), rule, low, high)
 
 
 def _make_rounding_rule(rounded: Callable[[float], float]) -> Callable[[Interval], Interval]:
@@ -343,7 +347,7 @@ RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.Neg: lambda a: Interval(-a.high, -a.low),
     n.Abs: _take_absolute,
     n.Number: lambda a: a,
-    **{kind: _make_function_rule(kind) for kind in n.KINDS.values() if kind.function and kind.monotone},
+    **{kind: _make_function_rule(kind) for kind in n.FUNCTIONS if kind.monotone or kind.falling},
     n.Sin: _make_wave_rule(math.sin, 0.0, math.pi / 2),
     n.Cos: _make_wave_rule(math.cos, 1.0, 0.0),
     n.Floor: _make_rounding_rule(math.floor),

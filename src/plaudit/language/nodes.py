@@ -46,7 +46,9 @@ class Node:
     """One operation of a Program."""
 
     function: ClassVar[str] = ""
-    """The function of Python that computes it where it is defined: `math.sqrt`, `abs`; empty for anything else."""
+    """The function that computes it where it is defined: `math.sqrt`, `abs`; empty for anything else."""
+    spellings: ClassVar[tuple[str, ...]] = ()
+    """Other functions that mean the same, by module and name."""
     partial: ClassVar[str] = ""
     """What goes wrong outside its domain; empty where it is defined for every operand.
 
@@ -60,6 +62,16 @@ class Node:
     """Whether libraries may differ in the last bit of the result: it is not exactly rounded."""
     monotone: ClassVar[bool] = False
     """Whether the result never falls when its one argument rises, within the domain."""
+    falling: ClassVar[bool] = False
+    """Whether the result never rises when its one argument does, within the domain."""
+    steepness: ClassVar[float] = math.inf
+    """How steep a function is at most, in any of its arguments; infinite where that depends on them."""
+    steep_ends: ClassVar[bool] = False
+    """Whether the slope is infinite at the ends of the domain."""
+    edges: ClassVar[tuple[float, ...]] = ()
+    """Values of its first argument at which a function jumps, bends or ends; checks look on both sides of them."""
+    pure: ClassVar[bool] = False
+    """Whether the result is a pure number or an angle in radians, whatever the units of the operands."""
     flag: ClassVar[bool] = False
     """Whether the result is always a flag."""
     takes_flags: ClassVar[bool] = False
@@ -125,6 +137,8 @@ class Abs(Unary):
 
     __slots__ = ()
     function = "abs"
+    spellings = ("math.fabs",)
+    edges = (0.0,)
 
 
 class Not(Unary):
@@ -152,6 +166,8 @@ class Sqrt(Unary):
     partial = "takes a square root outside its domain"
     domain = Domain(low=0.0, open_high=True)
     monotone = True
+    steep_ends = True
+    edges = (0.0,)
 
 
 class Exp(Unary):
@@ -163,6 +179,7 @@ class Exp(Unary):
     domain = Domain(high=LARGEST_EXPONENT)
     inexact = True
     monotone = True
+    pure = True
 
 
 class Expm1(Unary):
@@ -174,6 +191,7 @@ class Expm1(Unary):
     domain = Domain(high=LARGEST_EXPONENT)
     inexact = True
     monotone = True
+    pure = True
 
 
 class Log(Unary):
@@ -186,6 +204,8 @@ class Log(Unary):
     harmless = 1.0
     inexact = True
     monotone = True
+    edges = (0.0,)
+    pure = True
 
 
 class Log1p(Unary):
@@ -197,6 +217,7 @@ class Log1p(Unary):
     domain = Domain(low=-1.0, open_low=True, open_high=True)
     inexact = True
     monotone = True
+    pure = True
 
 
 class Sin(Unary):
@@ -207,6 +228,8 @@ class Sin(Unary):
     partial = "sine takes an infinite number"
     domain = FINITE
     inexact = True
+    steepness = 1.0
+    pure = True
 
 
 class Cos(Unary):
@@ -217,6 +240,8 @@ class Cos(Unary):
     partial = "cosine takes an infinite number"
     domain = FINITE
     inexact = True
+    steepness = 1.0
+    pure = True
 
 
 class Tanh(Unary):
@@ -226,6 +251,8 @@ class Tanh(Unary):
     function = "math.tanh"
     inexact = True
     monotone = True
+    steepness = 1.0
+    pure = True
 
 
 class Floor(Unary):
@@ -452,6 +479,9 @@ KINDS: Mapping[str, type[Node]] = {
 }
 """Every operation by its name, which is what stored specifications call it."""
 
+FUNCTIONS = tuple(kind for kind in KINDS.values() if kind.function and not kind.flag)
+"""Operations that are a function of one or two numbers, and give a number."""
+
 _OPERANDS: dict[str, tuple[str, ...]] = {}
 
 
@@ -460,6 +490,21 @@ def operand_names(kind: type[Node]) -> tuple[str, ...]:
     if kind.__name__ not in _OPERANDS:
         _OPERANDS[kind.__name__] = tuple(field.name for field in fields(kind) if field.type is int)
     return _OPERANDS[kind.__name__]
+
+
+def split_function(kind: type[Node]) -> tuple[str, str]:
+    """Return the module of a function, and its name there.
+
+    >>> split_function(Sqrt), split_function(Abs)
+    (('math', 'sqrt'), ('', 'abs'))
+    """
+    module, _, name = kind.function.rpartition(".")
+    return module, name
+
+
+def format_slots(kind: type[Node]) -> str:
+    """Return the operands of `kind` as slots of a template: `{0}` or `{0}, {1}`."""
+    return ", ".join(f"{{{at}}}" for at in range(len(operand_names(kind))))
 
 
 def operands(node: Node) -> tuple[int, ...]:

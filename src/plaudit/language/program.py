@@ -141,9 +141,10 @@ def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node
 
 
 def _find_function(name: str) -> Callable[..., Any]:
-    """Return a function of Python by its name: `math.sqrt`, `abs`."""
+    """Return a function by its module and name: `math.sqrt`, `abs`; those of plaudit itself stand in this module."""
     module, _, plain = name.rpartition(".")
-    found: Callable[..., Any] = getattr(math if module else builtins, plain)
+    space = {"": vars(builtins), "math": vars(math), "plaudit": globals()}[module]
+    found: Callable[..., Any] = space[plain]
     return found
 
 

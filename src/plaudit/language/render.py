@@ -69,7 +69,7 @@ def _format_python_choice(cases: list[tuple[str, str]], last: str) -> tuple[str,
 PYTHON = Style(
     flags_count=True,
     operations={
-        **{kind: (f"{kind.function}({{0}})", ATOM) for kind in _FUNCTIONS},
+        **{kind: (f"{kind.function}({n.format_slots(kind)})", ATOM) for kind in _FUNCTIONS},
         n.Neg: ("-{0}", SIGN),
         n.Not: ("not {0}", NOT),
         n.Add: ("{0} + {1}", SUM),
@@ -137,7 +137,7 @@ LATEX = Style(
     flags_count=False,
     operations={
         **{
-            kind: (f"\\operatorname{{{{{_strip_owner(kind.function)}}}}}\\left({{0}}\\right)", ATOM)
+            kind: (f"\\operatorname{{{{{_strip_owner(kind.function)}}}}}\\left({n.format_slots(kind)}\\right)", ATOM)
             for kind in _FUNCTIONS
         },
         n.Neg: ("-{0}", SIGN),

@@ -93,9 +93,14 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
 
 def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
     """Return why a call is not part of the language and what to write instead."""
-    listed = (kind.function.removeprefix("math.") for kind in n.KINDS.values() if kind.function.startswith("math."))
-    names = " ".join(name for name in listed if name != "isfinite")
-    known = f"abs min max round sum any all, and from math: {names} pi inf"
+    listed: dict[str, list[str]] = {}
+    for kind in n.KINDS.values():
+        if kind.function and kind is not n.IsFinite:
+            listed.setdefault(n.split_function(kind)[0], []).append(n.split_function(kind)[1])
+    listed["math"] += ["pi", "inf"]
+    listed[""] = ["abs", "min", "max", "round", "sum", "any", "all"]
+    known = " and ".join(f"from {module}: {' '.join(names)}" for module, names in listed.items() if module)
+    known = f"{' '.join(listed[''])}, and {known}"
     module = (getattr(called, "__module__", "") or type(called).__module__ or "").split(".")[0]
     if module in FOREIGN:
         return f"`{name}` belongs to {module}.", "Use the math module: plaudit translates it for every target."

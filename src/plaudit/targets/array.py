@@ -17,7 +17,7 @@ from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
-from plaudit.targets.emit import FUNCTIONS, Code, Spelling, build_function, emit, format_end, format_literal
+from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
 from plaudit.targets.inputs import list_slots, make_none_error
 
 CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
@@ -35,21 +35,36 @@ def _format_domain(domain: n.Domain) -> str:
 
 def _format_function(kind: type[n.Node]) -> str:
     """Return a function whose argument is replaced by a harmless one outside the domain."""
-    name = kind.function.removeprefix("math.")
+    name = n.split_function(kind)[1]
     if kind.domain is None:
-        return f"{name}({{0}})"
+        return f"{name}({n.format_slots(kind)})"
     return f"{name}(where({_format_domain(kind.domain)}, {{0}}, {'one' if kind.harmless else 'zero'}))"
 
 
+def _format_smooth(kind: type[n.Node]) -> str:
+    """Return a function whose gradient is 0 where its slope is infinite or undefined, and not a NaN.
+
+    That is at the ends of a domain and, for a function of two arguments, where the sum of their squares is 0 or
+    overflows.
+    """
+    smooth = "({0} * {0} + {1} * {1} > 0) & ({0} * {0} + {1} * {1} < inf)"
+    if kind.domain is not None:
+        smooth = _format_domain(kind.domain._replace(open_low=True, open_high=True))
+    name, slots = n.split_function(kind)[1], n.format_slots(kind).split(", ")
+    moving = ", ".join(f"where({smooth}, {slot}, 0.5)" for slot in slots)
+    still = _format_function(kind)
+    for slot in slots:
+        still = still.replace(slot, f"still({slot})")
+    return f"where({smooth}, {name}({moving}), {still})"
+
+
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
-_ABOVE_ZERO = "({0} > 0) & ({0} < inf)"
 
 OPERATIONS: dict[type[n.Node], str] = {
-    **{kind: _format_function(kind) for kind in FUNCTIONS},
+    **{kind: _format_function(kind) for kind in n.FUNCTIONS},
     n.Neg: "(-{0})",
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
-    n.Sqrt: f"where({_ABOVE_ZERO}, sqrt(where({_ABOVE_ZERO}, {{0}}, one)), zero)",  # its slope at 0 is infinite
     n.IsInf: "isinf({0})",
     n.IsFinite: "isfinite({0})",
     n.Add: "({0} + {1})",
@@ -73,8 +88,14 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
 }
 
+SMOOTH: dict[type[n.Node], str] = {
+    **OPERATIONS,
+    **{kind: _format_smooth(kind) for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)},
+}
+"""The same for libraries that take gradients."""
+
 DEFINED: dict[type[n.Node], str] = {
-    **{kind: f"({_format_domain(kind.domain)})" for kind in FUNCTIONS if kind.domain is not None},
+    **{kind: f"({_format_domain(kind.domain)})" for kind in n.FUNCTIONS if kind.domain is not None},
     **dict.fromkeys((n.Div, n.FloorDiv, n.Mod), "({1} != 0)"),
     n.Item: f"({_INSIDE} & is_integer({{0}}))",
 }
@@ -85,10 +106,15 @@ _NAMES = {"round": "rint"}
 
 def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
-    functions = [kind.function.removeprefix("math.") for kind in FUNCTIONS]
+    functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
     called = [*functions, "where", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
-    found = {name: getattr(library, _NAMES.get(name, name)) for name in called if name not in names}
+    found = {name: _find_function(library, _NAMES.get(name, name)) for name in called if name not in names}
     return {**found, "inf": math.inf, "nan": math.nan, **names}
+
+
+def _find_function(library: Any, name: str) -> Any:
+    """Return a function of a library; what Python calls `atan` is `arctan` in some."""
+    return getattr(library, name if hasattr(library, name) else f"arc{name[1:]}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +142,7 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         constants[name] = value
         return name
 
-    spelling = Spelling(OPERATIONS, DEFINED, format_literal if inline else name_constant)
+    spelling = Spelling(*((OPERATIONS, DEFINED, format_literal) if inline else (SMOOTH, DEFINED, name_constant)))
     guards = list_open_guards(program, ranges=guard, exact=inline)
     code = Code() if inline else _write_safe_inputs(program, guards[: len(program.ranges) if guard else 0], spelling)
     code = emit(program, [*layout.roots, *guards], spelling, code)

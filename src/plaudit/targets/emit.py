@@ -190,23 +190,22 @@ def format_end(end: float) -> str:
     return "largest_exponent" if end == n.LARGEST_EXPONENT else repr(end)
 
 
-def _format_call(kind: type[n.Node], argument: str) -> str:
+def _format_call(kind: type[n.Node], arguments: str) -> str:
     """Return a call of Python's function of that kind; rounding gives an integer there, and a float here."""
-    call = f"{kind.function.removeprefix('math.')}({argument})"
+    call = f"{n.split_function(kind)[1]}({arguments})"
     return f"float({call})" if kind.flat else call
 
 
-def _format_safe_argument(kind: type[n.Node]) -> str:
-    """Return the argument of a function, replaced by a harmless one outside the domain."""
-    return "{0}" if kind.domain is None else f"{{0}} if {format_domain(kind.domain)} else {kind.harmless!r}"
+def _format_safe_arguments(kind: type[n.Node]) -> str:
+    """Return the arguments of a function, replaced by a harmless one outside the domain."""
+    if kind.domain is None:
+        return n.format_slots(kind)
+    return f"{{0}} if {format_domain(kind.domain)} else {kind.harmless!r}"
 
-
-FUNCTIONS = [kind for kind in n.KINDS.values() if kind.function and not kind.flag]
-"""Operations that are a function of one argument."""
 
 SCALAR = Spelling(
     operations={
-        **{kind: _format_call(kind, _format_safe_argument(kind)) for kind in FUNCTIONS},
+        **{kind: _format_call(kind, _format_safe_arguments(kind)) for kind in n.FUNCTIONS},
         n.Neg: "(-{0})",
         n.Not: "(not {0})",
         n.Number: "(1.0 if {0} else 0.0)",
@@ -233,13 +232,13 @@ SCALAR = Spelling(
         n.Item: "{table}[int({0}) if 0 <= {0} <= {last} else 0]",
     },
     defined={
-        **{kind: f"({format_domain(kind.domain)})" for kind in FUNCTIONS if kind.domain is not None},
+        **{kind: f"({format_domain(kind.domain)})" for kind in n.FUNCTIONS if kind.domain is not None},
         **dict.fromkeys((n.Div, n.FloorDiv, n.Mod), "({1} != 0.0)"),
         n.Item: "(0 <= {0} <= {last} and {0} == int({0}))",
     },
     constant=format_literal,
     plain={
-        **{kind: _format_call(kind, "{0}") for kind in FUNCTIONS if kind.partial},
+        **{kind: _format_call(kind, "{0}") for kind in n.FUNCTIONS if kind.partial},
         n.Div: "({0} / {1})",
         n.FloorDiv: "({0} // {1})",
         n.Mod: "({0} % {1})",
@@ -251,7 +250,7 @@ SCALAR = Spelling(
 """One row at a time, for Python and Numba: a branch that is not taken costs nothing."""
 
 SCALAR_NAMES: dict[str, Any] = {
-    **{kind.function.removeprefix("math."): PYTHON_OPERATIONS[kind] for kind in FUNCTIONS},
+    **{n.split_function(kind)[1]: PYTHON_OPERATIONS[kind] for kind in n.FUNCTIONS},
     "float": float,
     "int": int,
     "type": type,

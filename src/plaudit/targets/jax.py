@@ -27,7 +27,7 @@ def is_integer(column: Any) -> Any:
     return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
 
 
-NAMES = collect_names(jnp, {"take": take, "is_integer": is_integer})
+NAMES = collect_names(jnp, {"take": take, "is_integer": is_integer, "still": jax.lax.stop_gradient})
 
 
 class JaxReward(Compiled):

@@ -7,7 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from plaudit.language.program import Program
+from plaudit.language import nodes as n
+from plaudit.language.program import PYTHON_OPERATIONS, Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.array import gather
 from plaudit.targets.compiled import Compiled, Layout, Scores
@@ -16,7 +17,15 @@ from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.numpy import allocate_buffers, convert_column
 
-_NAMES = {**SCALAR_NAMES, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "numba": numba}
+_OWN = [kind for kind in n.FUNCTIONS if n.split_function(kind)[0] == "plaudit"]
+_NAMES = {
+    **SCALAR_NAMES,
+    **{n.split_function(kind)[1]: numba.njit(PYTHON_OPERATIONS[kind]) for kind in _OWN},
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": np.rint,
+    "numba": numba,
+}
 """As in Python, but for rounding: Numba's own returns 64-bit integers, which overflow."""
 
 

@@ -30,7 +30,14 @@ def is_integer(column: torch.Tensor) -> Any:
 
 
 NAMES = collect_names(
-    torch, {"round": torch.round, "floor_divide": floor_divide, "take": take, "is_integer": is_integer}
+    torch,
+    {
+        "round": torch.round,
+        "floor_divide": floor_divide,
+        "take": take,
+        "is_integer": is_integer,
+        "still": torch.Tensor.detach,
+    },
 )
 
 

@@ -81,8 +81,9 @@ class Trace:
                 return (values[arg] > values[high]) - (values[arg] < values[low])
             case n.Min(left, right) | n.Max(left, right):
                 return values[left] < values[right]
-            case n.Abs(arg):
-                return values[arg] < 0
+            case node if node.edges and not node.flat:
+                first = values[n.operands(node)[0]]
+                return sum(first < edge for edge in node.edges)
         return values[at]
 
     def find_exact_jumps(self, values: Values) -> tuple[bool, ...]:

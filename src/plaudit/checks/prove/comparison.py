@@ -347,8 +347,9 @@ def _bound_error(node: n.Node, at: int, found: Sequence[Interval], errors: Seque
                 return math.inf
             spread = (inherited[0] + _times(result, inherited[1])) / (least - inherited[1])
             return spread + UNIT * (result + spread)
-        case n.Unary() if type(node) in SLOPES:
-            spread = _times(SLOPES[type(node)](found[operands[0]]), inherited[0])
+        case _ if node.inexact or type(node) in SLOPES:
+            slope = SLOPES[type(node)](*(found[at] for at in operands)) if type(node) in SLOPES else node.steepness
+            spread = _times(slope, sum(inherited))
             return spread + 4 * UNIT * (result + spread)
         case n.Mod() | n.FloorDiv():
             return sum(inherited) + 2 * UNIT * result
@@ -367,14 +368,11 @@ def _steepest_root(arg: Interval) -> float:
     return 0.5 / math.sqrt(arg.low) if arg.low > 0 else math.inf
 
 
-SLOPES: Mapping[type[n.Node], Callable[[Interval], float]] = {
+SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Sqrt: _steepest_root,
     n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
     n.Expm1: lambda arg: math.exp(min(arg.high, 709.0)),
     n.Log: lambda arg: 1 / arg.low if arg.low > 0 else math.inf,
     n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
-    n.Sin: lambda arg: 1.0,
-    n.Cos: lambda arg: 1.0,
-    n.Tanh: lambda arg: 1.0,
 }
-"""How steep each function is at most over an interval."""
+"""How steep a function is at most over intervals, where that depends on them."""

@@ -148,7 +148,7 @@ def _parse_factor(tokens: deque[Token]) -> Unit:
     return Unit().times(unit, power)
 
 
-Operation = Literal["adds", "compares", "chooses between", "takes the sine of", "takes the cosine of"]
+Operation = Literal["adds", "compares", "chooses between", "combines", "takes the sine of", "takes the cosine of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,9 @@ JOINING: Mapping[type[n.Node], Operation] = {
     n.Max: "chooses between",
     n.Clip: "chooses between",
     n.Select: "chooses between",
+    **{kind: "combines" for kind in n.FUNCTIONS if issubclass(kind, n.Binary)},
 }
-"""Operations whose operands must have the same unit, which is then that of their result."""
+"""Operations whose operands must have the same unit, which is then that of their result unless that is pure."""
 FREE = (n.Const, n.Param, n.Number, n.Item)
 OF_AN_ANGLE: Mapping[type[n.Node], Operation] = {n.Sin: "takes the sine of", n.Cos: "takes the cosine of"}
 DEGREE, RADIAN = Unit.of({"deg": 1}), Unit.of({"rad": 1})
@@ -233,6 +234,8 @@ def list_mismatches(program: Program) -> list[UnitMismatch]:
             reading, clash = _join_readings([readings[operand] for operand in _like_operands(node)])
             if clash and at in owners:
                 found.append(UnitMismatch(at, tuple(owners[at]), JOINING[type(node)], *clash))
+            if node.pure and isinstance(reading, Unit):
+                reading = Unit()
         else:
             reading = _read_unit(node, program, readings)
             if isinstance(node, n.Sin | n.Cos) and at in owners:
@@ -278,7 +281,7 @@ def _read_unit(node: n.Node, program: Program, readings: Sequence[Reading]) -> R
             return reading.root() if isinstance(reading := readings[arg], Unit) else reading
     if isinstance(node, KEEPING):
         return readings[node.arg]
-    if isinstance(node, n.Unary) and node.inexact:  # exp, log, sin and the like: their result is a pure number
+    if isinstance(node, n.Unary) and node.pure:
         return Unit() if isinstance(reading := readings[node.arg], Unit) else reading
     return Free.ANY if isinstance(node, FREE) else None
 

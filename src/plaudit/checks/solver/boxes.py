@@ -25,7 +25,8 @@ CLOSE = 1e-9
 """Two values are the same when they differ by no more than this, relative to the larger."""
 MOST_INFINITE = 5
 """So many inputs that can be infinite are looked at in every combination."""
-_CHOOSING = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max, n.Abs, n.Clip, n.Item)
+_JUMPING = tuple(kind for kind in n.FUNCTIONS if kind.jump and kind.edges)
+_CHOOSING = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Min, n.Max, n.Abs, n.Clip, n.Item, *_JUMPING)
 
 Part = tuple[float, ...] | Interval
 """What one input can be inside a box: one of these values, or anything in an interval."""
@@ -209,6 +210,9 @@ class _Search:
 
     def is_open(self, node: n.Node, found: tuple[Interval, ...]) -> bool:
         match node:
+            case _ if isinstance(node, _JUMPING):
+                arg = found[n.operands(node)[0]]
+                return arg.low < arg.high and any(arg.low <= edge <= arg.high for edge in node.edges)
             case n.Binary(left, right) if isinstance(node, n.Min | n.Max):
                 return found[left].high > found[right].low and found[right].high > found[left].low
             case n.Abs(arg):

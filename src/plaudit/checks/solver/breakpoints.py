@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from plaudit.checks.solver.ranges import declared_range, decode_value, limit_range, list_choices, value_at_rest
@@ -36,6 +36,9 @@ def find_breakpoints(
     lines, constants = _find_forms(program)
     found: dict[str, set[float]] = {name: set() for name in program.inputs}
     for node in program.nodes:
+        if comparing is COMPARISONS:
+            for edge, line in product(node.edges, lines.get(n.operands(node)[0], ()) if node.edges else ()):
+                found[line.input].add((edge - line.offset) / line.scale)
         for left, right in _compared_operands(node, comparing):
             for line in lines.get(left, ()) if left >= 0 else ():
                 for value in constants.get(right, ()) if right >= 0 else (0.0,):
@@ -115,8 +118,6 @@ def _compared_operands(node: n.Node, comparing: tuple[type[n.Node], ...]) -> lis
     if not isinstance(node, comparing) and comparing is not COMPARISONS:
         return []
     match node:
-        case n.Abs(arg) | n.Sqrt(arg) | n.Log(arg):
-            return [(arg, -1)]
         case n.Div(_, right) | n.FloorDiv(_, right) | n.Mod(_, right):
             return [(right, -1)]
         case n.Clip(arg, low, high):

@@ -135,23 +135,23 @@ class _PlainBuilder(Builder):
             case n.Unary(arg) if node.partial:
                 arg = arg if defined else self.choose(self.add_domain_test(node), arg, self.number(node.harmless))
                 return self._spell_out(replace(node, arg=arg))
-        return self.simplify(node)
+        return self._spell_out(node)
 
-    def _spell_out(self, node: n.Unary) -> int:
-        """Return a function of one argument, in terms of others where the dialect has no such function."""
-        arg = node.arg
-        if isinstance(node, tuple(self.native)) or isinstance(self.nodes[arg], n.Const):
+    def _spell_out(self, node: n.Node) -> int:
+        """Return an operation, in terms of others where the dialect has no such function."""
+        constant = all(isinstance(self.nodes[at], n.Const) for at in n.operands(node))
+        if isinstance(node, tuple(self.native)) or constant:
             return self.simplify(node)
         match node:
-            case n.Expm1():
+            case n.Expm1(arg):
                 return self._add_expm1(arg)
-            case n.Log1p():
+            case n.Log1p(arg):
                 return self._add_log1p(arg)
-            case n.Round():
+            case n.Round(arg):
                 return self._add_round(arg)
-            case n.Floor():
+            case n.Floor(arg):
                 return self._add_integer_beside(arg, n.Gt, -1.0)
-            case n.Ceil():
+            case n.Ceil(arg):
                 return self._add_integer_beside(arg, n.Lt, 1.0)
         return self.simplify(node)
 

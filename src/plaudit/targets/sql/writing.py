@@ -10,7 +10,6 @@ from plaudit.errors import TargetError, UnsupportedNode
 from plaudit.language import nodes as n
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.program import find_reachable
-from plaudit.targets.emit import FUNCTIONS
 from plaudit.targets.sql.dialects import Dialect
 from plaudit.targets.sql.lower import LoweredProgram
 from plaudit.targets.sql.postgres import choose_total_template
@@ -103,7 +102,7 @@ class QueryBuilder:
 
 
 _TEMPLATES: dict[type[n.Node], str] = {
-    **{kind: f"{kind.function.removeprefix('math.')}({{0}})" for kind in FUNCTIONS},
+    **{kind: f"{n.split_function(kind)[1]}({n.format_slots(kind)})" for kind in n.FUNCTIONS},
     n.Log: "ln({0})",
     n.Neg: "(-{0})",
     n.Not: "(NOT {0})",
