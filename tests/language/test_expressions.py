@@ -77,6 +77,7 @@ EXPRESSIONS = [
     "math.tanh(x)",
     "math.sin(x)",
     "math.cos(x)",
+    "math.atan(x)",
     "math.isinf(x)",
     "x * math.pi",
     "x < math.inf",

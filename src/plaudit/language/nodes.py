@@ -255,6 +255,17 @@ class Tanh(Unary):
     pure = True
 
 
+class Atan(Unary):
+    """The arc tangent, in radians."""
+
+    __slots__ = ()
+    function = "math.atan"
+    inexact = True
+    monotone = True
+    steepness = 1.0
+    pure = True
+
+
 class Floor(Unary):
     """The largest integer not above `arg`; 0 for an infinite argument."""
 
