@@ -266,6 +266,20 @@ class Atan(Unary):
     pure = True
 
 
+class Asin(Unary):
+    """The arc sine, in radians; 0 outside the domain."""
+
+    __slots__ = ()
+    function = "math.asin"
+    partial = "takes an arc sine outside its domain"
+    domain = Domain(low=-1.0, high=1.0)
+    inexact = True
+    monotone = True
+    steep_ends = True
+    edges = (-1.0, 1.0)
+    pure = True
+
+
 class Floor(Unary):
     """The largest integer not above `arg`; 0 for an infinite argument."""
 

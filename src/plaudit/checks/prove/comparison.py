@@ -368,11 +368,18 @@ def _steepest_root(arg: Interval) -> float:
     return 0.5 / math.sqrt(arg.low) if arg.low > 0 else math.inf
 
 
+def _steepest_arc(arg: Interval) -> float:
+    """Return the slope of an arc sine at the end of an interval that is nearer to an end of its domain."""
+    left = (1.0 - _size(arg)) * (1.0 + _size(arg))
+    return 1 / math.sqrt(left) if left > 0 else math.inf
+
+
 SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Sqrt: _steepest_root,
     n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
     n.Expm1: lambda arg: math.exp(min(arg.high, 709.0)),
     n.Log: lambda arg: 1 / arg.low if arg.low > 0 else math.inf,
     n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
+    n.Asin: _steepest_arc,
 }
 """How steep a function is at most over intervals, where that depends on them."""
