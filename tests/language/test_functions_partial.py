@@ -64,6 +64,7 @@ def test_a_division_counts_where_python_would_reach_it(body):
         ("math.exp(x)", (-1e300, 709.782712893384), (709.7827128933841, 1e300), "exponential beyond every float"),
         ("math.expm1(x)", (-1e300, 709.78), (709.79,), "exponential beyond every float"),
         ("math.asin(x)", (-1.0, -0.0, 1.0), (-1.0000000000000002, 1.5), "takes an arc sine outside its domain"),
+        ("math.acos(x)", (-1.0, -0.0, 1.0), (-1.0000000000000002, 1.5), "takes an arc cosine outside its domain"),
         ("x ** 2", (1e154, -1e154), (1e155, -1e200), "raises a power beyond every float"),
         ("x ** 3", (1e102,), (1e103, -1e200), "raises a power beyond every float"),
         ("(4, 5)[x]", (0.0, 1.0, -0.0), (-1.0, 2.0, 0.5, 1e300), "indexes a table of 2 outside it"),

@@ -119,6 +119,8 @@ UNIT = Field("x", low=0, high=1)
         ("math.sqrt(x)", 0, 1),
         ("math.exp(x)", 1, math.e),
         ("math.tanh(x)", 0, math.tanh(1)),
+        ("math.acos(x / 2)", math.acos(0.5), math.acos(0)),
+        ("math.acos(2 * x)", 0, math.acos(0)),
         ("min(x, 0.5)", 0, 0.5),
         ("max(x, 0.5)", 0.5, 1),
         ("x if x > 0.5 else -2", -2, 1),

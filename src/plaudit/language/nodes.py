@@ -280,6 +280,20 @@ class Asin(Unary):
     pure = True
 
 
+class Acos(Unary):
+    """The arc cosine, in radians; half of pi outside the domain."""
+
+    __slots__ = ()
+    function = "math.acos"
+    partial = "takes an arc cosine outside its domain"
+    domain = Domain(low=-1.0, high=1.0)
+    inexact = True
+    falling = True
+    steep_ends = True
+    edges = (-1.0, 1.0)
+    pure = True
+
+
 class Floor(Unary):
     """The largest integer not above `arg`; 0 for an infinite argument."""
 

@@ -369,7 +369,7 @@ def _steepest_root(arg: Interval) -> float:
 
 
 def _steepest_arc(arg: Interval) -> float:
-    """Return the slope of an arc sine at the end of an interval that is nearer to an end of its domain."""
+    """Return the slope of an arc sine or cosine at the end of an interval that is nearer to an end of its domain."""
     left = (1.0 - _size(arg)) * (1.0 + _size(arg))
     return 1 / math.sqrt(left) if left > 0 else math.inf
 
@@ -381,5 +381,6 @@ SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Log: lambda arg: 1 / arg.low if arg.low > 0 else math.inf,
     n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
     n.Asin: _steepest_arc,
+    n.Acos: _steepest_arc,
 }
 """How steep a function is at most over intervals, where that depends on them."""
