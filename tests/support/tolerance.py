@@ -250,6 +250,10 @@ def _errors(program, values, unit, inexact, dtype):
                     edge |= np.any([near(a - end, ea) for end in node.edges], axis=0)
                 case n.Unary() if type(node) in n.FUNCTIONS:
                     error = _moved(type(node), a, ea) + 4 * unit * np.maximum(np.abs(v), 1.0)
+                case n.Atan2():  # the sign of a zero says on which side of the cut it is
+                    distance = np.hypot(a, b) - ea - eb
+                    error = np.where(ea + eb > 0, (ea + eb) / np.maximum(distance, 0), 0) + 4 * unit * np.pi
+                    edge |= ((a == 0) | near(a, ea)) & (b - eb <= 0)
                 case n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne():
                     edge |= near(a.astype(float) - b, ea + eb)
                 case n.Item():

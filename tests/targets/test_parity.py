@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from plaudit import Field, Reward, Scores, term
 from plaudit.errors import OutsideDomain
+from plaudit.language import nodes as n
 from support.batches import ROWS, Batch, Tally, examples
 from support.columns import as_columns, as_inputs
 from support.running import BATCHES, TARGETS, by_row, installed, need, scored
@@ -135,6 +136,34 @@ def test_both_sides_of_every_comparison_agree(target, dtype):
             for x in column
         ]
         assert found.scores[name].tolist() == wanted
+
+
+# -- functions of two numbers --------------------------------------------------------------------------------------
+
+TWO = [kind for kind in n.FUNCTIONS if issubclass(kind, n.Binary)]
+ENDS = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e-200, 1e200, 1e308, np.inf)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", TWO, ids=lambda kind: kind.function)
+def test_a_function_of_two_numbers_is_python_s_at_zeros_and_infinities(kind, target, dtype):
+    if dtype == "float32" and target not in ("jax", "torch"):
+        dtype = "float64"
+    header = "import math\n\n\ndef only(a, b):\n"
+    only = load(f"{header}    return 1 / (1 + abs({kind.function}(a, b))) if a == b else {kind.function}(a, b)\n")[
+        "only"
+    ]
+    fields = [Field("a", infinite=True), Field("b", infinite=True)]
+    reward = Reward("two", version="1", terms=[term(only)], fields=fields)
+    ends = [end for end in ENDS if dtype == "float64" or end in (0, np.inf) or 1e-30 < abs(end) < 1e30]
+    a, b = (part.reshape(-1).astype(DTYPES[dtype]) for part in np.meshgrid(ends, ends))
+    found = scored(reward, target, {"a": a, "b": b})
+    wanted = np.array([only(float(y), float(x)) for y, x in zip(a, b, strict=True)])
+    assert (found.ok == np.isfinite(wanted)).all()
+    fine = found.ok
+    limits = np.finfo(DTYPES[dtype])  # JAX has no subnormal numbers
+    np.testing.assert_allclose(found.total[fine], wanted[fine], rtol=8 * limits.eps, atol=limits.tiny)
 
 
 # -- the branch not taken ------------------------------------------------------------------------------------------

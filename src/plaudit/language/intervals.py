@@ -246,6 +246,17 @@ def _make_total_rule(
     return total
 
 
+def _take_angle(left: Interval, right: Interval) -> Interval:
+    """Return the rule of `atan2`; a zero may be negative, which is the other side of the cut."""
+    if ANYTHING in (left, right):
+        return ANYTHING
+    if right.low <= 0 and left.low <= 0 <= left.high:
+        return Interval(-math.pi, math.pi)
+    angles = [math.atan2(y, x) for y in left for x in right]
+    low, high = math.nextafter(min(angles), -math.inf), math.nextafter(max(angles), math.inf)
+    return Interval(max(low, -math.pi), min(high, math.pi))
+
+
 def _take_remainder(left: Interval, right: Interval) -> Interval:
     if not left.finite:
         return ANYTHING
@@ -358,6 +369,7 @@ RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.Div: _divide,
     n.FloorDiv: _floor_divide,
     n.Mod: _take_remainder,
+    n.Atan2: _take_angle,
     n.Min: _make_nan_rule(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
     n.Max: _make_nan_rule(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
     n.Clip: _make_nan_rule(

@@ -410,6 +410,17 @@ class Max(Binary):
     __slots__ = ()
 
 
+class Atan2(Binary):
+    """The angle of the point (`right`, `left`) as seen from the origin, from -pi to pi; it jumps behind the origin."""
+
+    __slots__ = ()
+    function = "math.atan2"
+    inexact = True
+    jump = True
+    edges = (0.0,)
+    pure = True
+
+
 class Lt(Binary):
     """`left < right`."""
 

@@ -221,6 +221,17 @@ def test_functions_of_a_unit_do_not_complain_and_give_a_pure_number():
     assert said(wrong) == [("adds", "1", "m/s")]
 
 
+def test_the_angle_of_two_lengths_is_a_pure_number():
+    def fine(gap, width, angle):
+        return math.atan2(gap, width) + angle + math.atan2(gap, 2.0)
+
+    def wrong(gap, width, speed):
+        return math.atan2(gap, width) + math.atan2(gap, speed) + gap
+
+    assert said(fine) == []
+    assert said(wrong) == [("combines", "m", "m/s")]
+
+
 def test_what_has_no_unit_never_complains():
     def fine(gap, speed, share, odd, mode, close):
         mixed = gap + share

@@ -374,6 +374,13 @@ def _steepest_arc(arg: Interval) -> float:
     return 1 / math.sqrt(left) if left > 0 else math.inf
 
 
+def _steepest_angle(*point: Interval) -> float:
+    """Return one by the distance from the origin."""
+    nearest = (0.0 if each.low <= 0 <= each.high else min(map(abs, each)) for each in point)
+    distance = math.hypot(*nearest)
+    return 1 / distance if distance > 0 else math.inf
+
+
 SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Sqrt: _steepest_root,
     n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
@@ -382,5 +389,6 @@ SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
     n.Asin: _steepest_arc,
     n.Acos: _steepest_arc,
+    n.Atan2: _steepest_angle,
 }
 """How steep a function is at most over intervals, where that depends on them."""
