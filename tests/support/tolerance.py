@@ -254,6 +254,8 @@ def _errors(program, values, unit, inexact, dtype):
                     distance = np.hypot(a, b) - ea - eb
                     error = np.where(ea + eb > 0, (ea + eb) / np.maximum(distance, 0), 0) + 4 * unit * np.pi
                     edge |= ((a == 0) | near(a, ea)) & (b - eb <= 0)
+                case n.Hypot():
+                    error = ea + eb + far
                 case n.Lt() | n.Le() | n.Gt() | n.Ge() | n.Eq() | n.Ne():
                     edge |= near(a.astype(float) - b, ea + eb)
                 case n.Item():

@@ -257,6 +257,13 @@ def _take_angle(left: Interval, right: Interval) -> Interval:
     return Interval(max(low, -math.pi), min(high, math.pi))
 
 
+def _take_distance(left: Interval, right: Interval) -> Interval:
+    if ANYTHING in (left, right):
+        return ANYTHING
+    low, high = map(math.hypot, _take_absolute(left), _take_absolute(right))
+    return Interval(max(math.nextafter(low, -math.inf), 0.0), math.nextafter(high, math.inf))
+
+
 def _take_remainder(left: Interval, right: Interval) -> Interval:
     if not left.finite:
         return ANYTHING
@@ -370,6 +377,7 @@ RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.FloorDiv: _floor_divide,
     n.Mod: _take_remainder,
     n.Atan2: _take_angle,
+    n.Hypot: _take_distance,
     n.Min: _make_nan_rule(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
     n.Max: _make_nan_rule(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
     n.Clip: _make_nan_rule(

@@ -421,6 +421,15 @@ class Atan2(Binary):
     pure = True
 
 
+class Hypot(Binary):
+    """The distance of the point (`left`, `right`) from the origin."""
+
+    __slots__ = ()
+    function = "math.hypot"
+    inexact = True
+    steepness = 1.0
+
+
 class Lt(Binary):
     """`left < right`."""
 

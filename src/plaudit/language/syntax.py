@@ -75,7 +75,6 @@ _ADVICE: dict[Any, str] = {
     math.isnan: "A NaN never reaches a term: bad input is refused or masked before it.",
     math.isfinite: "Write `not math.isinf(x)`; a NaN never reaches a term.",
     math.dist: "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",
-    math.hypot: "Write math.sqrt(x ** 2 + y ** 2).",
     math.copysign: "Write `x if y >= 0 else -x`.",
     int: "Write math.floor(x), or round(x).",
     float: "Every number is a float already; drop the call.",

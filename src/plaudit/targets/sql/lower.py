@@ -153,6 +153,8 @@ class _PlainBuilder(Builder):
                 return self._add_integer_beside(arg, n.Gt, -1.0)
             case n.Ceil(arg):
                 return self._add_integer_beside(arg, n.Lt, 1.0)
+            case n.Hypot(left, right):
+                return self._add_hypot(left, right)
         return self.simplify(node)
 
     def _make_safe_divisor(self, at: int) -> int:
@@ -195,6 +197,17 @@ class _PlainBuilder(Builder):
         nearest = self._spell_out(n.Round(arg))
         over = self.simplify(passed(nearest, arg))
         return self.choose(over, self.simplify(n.Add(nearest, self.number(step))), nearest)
+
+    def _add_hypot(self, left: int, right: int) -> int:
+        """Return the distance from the origin, from shares of the larger side, whose squares do not overflow."""
+        sides = [self.simplify(n.Abs(at)) for at in (left, right)]
+        largest = self.simplify(n.Max(sides[0], sides[1]))
+        divisor = self._make_safe_divisor(largest)
+        shares = [self.simplify(n.Div(side, divisor)) for side in sides]
+        squares = [self.simplify(n.Mul(share, share)) for share in shares]
+        root = self.simplify(n.Sqrt(self.simplify(n.Add(squares[0], squares[1]))))
+        infinite = self.any(self.simplify(n.IsInf(at)) for at in (left, right))
+        return self.choose(infinite, self.number(math.inf), self.simplify(n.Mul(largest, root)))
 
     def _add_log1p(self, arg: int) -> int:
         """Return log(1 + arg), corrected for what the sum has lost."""
