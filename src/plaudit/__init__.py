@@ -25,6 +25,7 @@ from plaudit.errors import (
     VersionConflict,
 )
 from plaudit.language.field import Field
+from plaudit.language.program import sign
 from plaudit.reward.declared import Fact, Preference, fact, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
@@ -79,6 +80,7 @@ __all__ = [
     "fact",
     "prefer",
     "prove",
+    "sign",
     "term",
 ]
 

@@ -3,9 +3,12 @@
 import math
 from itertools import product
 
+import numpy as np
 import pytest
 
-from plaudit import Field
+from plaudit import Field, prove
+from plaudit.checks.solver.breakpoints import find_breakpoints
+from support.running import TARGETS, installed, scored
 from support.written import NUMBERS, agree, plain, reward_from, reward_of
 
 EXPRESSIONS = [
@@ -319,6 +322,32 @@ def test_the_sign_of_zero_is_kept(text):
     reward = reward_of(function)
     for x in (0.0, -0.0):
         assert math.copysign(1, reward.score(x=x).total) == math.copysign(1, function(x))
+
+
+def test_the_sign_is_one_operation_however_it_is_spelled():
+    text = "import numpy\nimport plaudit\ndef f(x): return {0}(x) * x + {0}(x)"
+    own, other = (reward_from(text.format(name)) for name in ("plaudit.sign", "numpy.sign"))
+    assert own.fingerprint == other.fingerprint
+    assert [own.score(x=x).total for x in (-2.5, -0.0, 0.0, 1e-300, 3.0)] == [1.5, 0.0, 0.0, 1.0, 4.0]
+    assert "plaudit.sign(x)" in own.source()
+
+
+def test_the_sign_of_no_number_is_none():
+    far = Field("x", infinite=True)
+    text = "import plaudit\ndef f(x): return 3 if plaudit.sign(x - x) == plaudit.sign(x - x) else 1 + plaudit.sign(x)"
+    reward = reward_from(text, far)
+    columns = {"x": np.array([math.inf, 5.0])}
+    for target in filter(installed, TARGETS):
+        assert scored(reward, target, columns).total.tolist() == [2.0, 3.0], target
+
+
+def test_the_sign_is_exact_to_the_solver_and_jumps_at_0():
+    text = "import plaudit\ndef f(x): return plaudit.sign(x + 1) * abs(x + 1)"
+    reward = reward_from(text, Field("x", low=-5, high=5))
+    alone = reward_from("import plaudit\ndef f(x): return plaudit.sign(x + 1)", Field("x", low=-5, high=5))
+    assert -1.0 in find_breakpoints(alone.program)["x"]
+    plain_line = reward_from("def f(x): return x + 1", Field("x", low=-5, high=5))
+    assert prove(reward, plain_line).exactly
 
 
 def test_two_zeros_in_two_branches_stay_two():

@@ -330,6 +330,19 @@ class Round(Unary):
     flat = True
 
 
+class Sign(Unary):
+    """-1, 0 or 1, as `arg` is below, at or above 0."""
+
+    __slots__ = ()
+    function = "plaudit.sign"
+    spellings = ("numpy.sign",)
+    monotone = True
+    jump = True
+    flat = True
+    edges = (0.0,)
+    pure = True
+
+
 class IsInf(Unary):
     """Whether `arg` is infinite."""
 

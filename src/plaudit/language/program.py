@@ -140,6 +140,15 @@ def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node
     return tuple(kept), moved
 
 
+def sign(x: float) -> float:
+    """Return -1.0, 0.0 or 1.0, as `x` is below, at or above 0; NaN for NaN.
+
+    >>> sign(-2.5), sign(0), sign(True)
+    (-1.0, 0.0, 1.0)
+    """
+    return 1.0 if x > 0 else -1.0 if x < 0 else 0.0 if x == 0 else x
+
+
 def _find_function(name: str) -> Callable[..., Any]:
     """Return a function by its module and name: `math.sqrt`, `abs`; those of plaudit itself stand in this module."""
     module, _, plain = name.rpartition(".")

@@ -65,6 +65,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Neg: "(-{0})",
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
+    n.Sign: "where({0} > 0, one, where({0} < 0, -one, where({0} == 0, zero, {0})))",  # libraries differ at -0 and NaN
     n.IsInf: "isinf({0})",
     n.IsFinite: "isfinite({0})",
     n.Add: "({0} + {1})",

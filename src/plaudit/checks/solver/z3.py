@@ -278,6 +278,7 @@ OPERATIONS: Mapping[type[n.Node], Callable[..., Any]] = {
     n.Floor: _floor,
     n.Ceil: lambda z3, a: -_floor(z3, -a),
     n.Round: _round,
+    n.Sign: lambda z3, a: z3.If(a > 0, z3.RealVal(1), z3.If(a < 0, z3.RealVal(-1), z3.RealVal(0))),
     n.Add: lambda z3, a, b: a + b,
     n.Sub: lambda z3, a, b: a - b,
     n.Mul: lambda z3, a, b: a * b,

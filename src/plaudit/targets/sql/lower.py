@@ -153,6 +153,8 @@ class _PlainBuilder(Builder):
                 return self._add_integer_beside(arg, n.Gt, -1.0)
             case n.Ceil(arg):
                 return self._add_integer_beside(arg, n.Lt, 1.0)
+            case n.Sign(arg):
+                return self._add_sign(arg)
             case n.Hypot(left, right):
                 return self._add_hypot(left, right)
         return self.simplify(node)
@@ -208,6 +210,13 @@ class _PlainBuilder(Builder):
         root = self.simplify(n.Sqrt(self.simplify(n.Add(squares[0], squares[1]))))
         infinite = self.any(self.simplify(n.IsInf(at)) for at in (left, right))
         return self.choose(infinite, self.number(math.inf), self.simplify(n.Mul(largest, root)))
+
+    def _add_sign(self, arg: int) -> int:
+        """Return the sign as a float; some dialects have integers there, or a sign of NaN."""
+        zero = self.number(0)
+        still = self.choose(self.simplify(n.Eq(arg, zero)), zero, arg)
+        below = self.choose(self.simplify(n.Lt(arg, zero)), self.number(-1), still)
+        return self.choose(self.simplify(n.Gt(arg, zero)), self.number(1), below)
 
     def _add_log1p(self, arg: int) -> int:
         """Return log(1 + arg), corrected for what the sum has lost."""
