@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 INSTALL := $(PIP) install --quiet -c constraints.txt
+CORE := tests/language tests/targets tests/reward tests/checks tests/ledger tests/learn
+HEAVY := jax or torch or numba or spark or postgres or durability or power or killed or memory
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -17,7 +19,7 @@ export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/$(VENV)/cache/jax
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage soak bench pins build clean
+.PHONY: help demo test quick lint format coverage soak bench pins build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -27,6 +29,9 @@ demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
 
 test: lint ## Install what the tests need and run all of them
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, PyTorch, SUMO or Spark (under a minute)
+	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile=quick -k 'not ($(HEAVY))' $(CORE)
 
 lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/ruff check

@@ -58,7 +58,7 @@ def parity(
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[prove]'") from None
+        raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[parity]'") from None
     steps, aimed = StepFacts(reward), build_pools(reward, single=float32)
     steps.probe(aimed, seed)
     rows = draws.draw_rows(aimed, Trace(judge.program.bind()), steps.mend, single=float32)

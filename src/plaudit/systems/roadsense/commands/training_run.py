@@ -20,7 +20,7 @@ from plaudit.systems.commands import (
 from plaudit.systems.roadsense.measurement import build_input_reader
 from plaudit.terminal import Screen, build_table
 
-with explain_missing("training", "gym,sumo"):
+with explain_missing("training", "sumo,sb3,tensorboard"):
     from plaudit.systems.roadsense.training import (
         TRAINED,
         Config,
