@@ -267,3 +267,31 @@ def handle_signals() -> Iterator[Callable[[], None]]:
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return how many there are of something.
+
+    >>> format_count(1, "row"), format_count(1200, "bad row")
+    ('1 row', '1,200 bad rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_table(rows: Sequence[tuple[str, ...]], *, total: tuple[str, ...] | None = None) -> str:
+    """Return rows as columns, the first row above a line and a total below one; names stand left, numbers right.
+
+    >>> print(format_table([("reward", "records"), ("maze", "12")]))
+    reward  records
+    ──────  ───────
+    maze         12
+    """
+    every = [*rows, total] if total else [*rows]
+    widths = [max(len(row[at]) for row in every) for at in range(len(rows[0]))]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]).rstrip()
+        for row in every
+    ]
+    rule = "  ".join("─" * width for width in widths)
+    body = [*lines[1:-1], rule, lines[-1]] if total else lines[1:]
+    return "\n".join([lines[0], rule, *body])

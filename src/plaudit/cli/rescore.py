@@ -9,10 +9,9 @@ import click
 
 from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
 from plaudit.errors import DefinitionError
-from plaudit.ledger.formatting import format_count
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
-from plaudit.terminal import SOME_BAD, escape_controls, handle_signals, show_progress, show_status
+from plaudit.terminal import SOME_BAD, escape_controls, format_count, handle_signals, show_progress, show_status
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring

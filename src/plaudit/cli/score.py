@@ -14,10 +14,9 @@ from plaudit.cli.options import tune, tuning_options
 from plaudit.cli.scoring import BadRows, Progress, score_lines
 from plaudit.cli.streams import STANDARD, SUFFIXES, Format, Output, Source, find_format
 from plaudit.errors import FileError
-from plaudit.ledger.formatting import format_count
 from plaudit.reward.rows import RowLayout
 from plaudit.systems.arguments import find_reward
-from plaudit.terminal import SOME_BAD, Screen, handle_signals
+from plaudit.terminal import SOME_BAD, Screen, format_count, handle_signals
 
 _EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
 

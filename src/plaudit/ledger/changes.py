@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
-from plaudit.ledger.formatting import format_table
+from plaudit.terminal import format_table
 
 RANKED = 1_000_000
 """Pairs up to which the rank correlation is exact; beyond, it is that of a uniform sample of so many."""

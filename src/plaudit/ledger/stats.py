@@ -11,11 +11,11 @@ from sqlalchemy import func, select
 
 from plaudit.errors import SpecError
 from plaudit.ledger.context import to_datetime
-from plaudit.ledger.formatting import format_count, format_table
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.schema import blocks, jobs, writers
 from plaudit.ledger.storage.store import Store
+from plaudit.terminal import format_count, format_table
 
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""

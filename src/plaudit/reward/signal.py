@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.errors import SpecError, did_you_mean
+from plaudit.terminal import format_table
 
 _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
 
@@ -154,17 +155,13 @@ class Signal:
         """Return a table that a person can read: each term from score to value, and the inputs."""
         rows: list[tuple[str, ...]] = [("term", "score", "clamped", "weight", "value")]
         rows += [(t.name, *(_format_value(number) for number in t[1:])) for t in self.terms]
-        total = ("total", "", "", "", _format_value(self.total))
-        widths = [max(len(row[i]) for row in [*rows, total]) for i in range(5)]
-        rule = "  ".join("─" * width for width in widths)
-        lines = [f"{self.reward} {self.version}", _format_line(rows[0], widths), rule]
-        lines += [_format_line(row, widths) for row in rows[1:]]
+        table = format_table(rows, total=("total", "", "", "", _format_value(self.total)))
         grouped: dict[str, list[str]] = {}
         for name, value in self.inputs.items():
             grouped.setdefault(name.partition("[")[0], []).append(_format_value(value))
         joined = {name: values[0] if len(values) == 1 else f"({', '.join(values)})" for name, values in grouped.items()}
         shown = ", ".join(f"{name}={text}" for name, text in joined.items())
-        return "\n".join([*lines, rule, _format_line(total, widths), f"from {shown}"])
+        return f"{self.reward} {self.version}\n{table}\nfrom {shown}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""
@@ -220,11 +217,6 @@ class Signal:
 
 def _format_value(value: float | bool | str) -> str:
     return f"{value + 0.0:.6g}" if isinstance(value, float) else str(value)  # + 0.0: no "-0"
-
-
-def _format_line(cells: tuple[str, ...], widths: list[int]) -> str:
-    first = cells[0].ljust(widths[0])
-    return "  ".join([first, *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))]).rstrip()
 
 
 def _to_plain(value: Any) -> Any:

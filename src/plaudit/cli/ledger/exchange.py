@@ -8,9 +8,8 @@ import click
 
 from plaudit.cli.options import drop_unset, query_options
 from plaudit.errors import FileError
-from plaudit.ledger.formatting import format_count
 from plaudit.systems.arguments import explain_unreadable, open_ledger, open_ledger_to_write
-from plaudit.terminal import handle_signals, show_progress
+from plaudit.terminal import format_count, handle_signals, show_progress
 
 FORMATS = ("jsonl", "parquet")
 

@@ -12,8 +12,8 @@ from plaudit.learn.off_policy.intervals import KINDS, Estimate, Interval, Kind
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.policies import Policy, compute_probabilities, find_name
 from plaudit.learn.off_policy.reading import Source, read_decisions
-from plaudit.ledger.formatting import format_count, format_table
 from plaudit.reward.reward import Reward
+from plaudit.terminal import format_count, format_table
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger

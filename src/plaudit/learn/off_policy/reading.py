@@ -15,13 +15,13 @@ from plaudit.errors import DefinitionError, MissingField, NotEvaluable, ShapeMis
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.records import Credit, DecisionNames, Records, add_credits, read_records
 from plaudit.learn.ridge import Numbers
-from plaudit.ledger.formatting import format_count
 from plaudit.ledger.record import Page
 from plaudit.ledger.rescore import Translation, find_translation
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.schema import scopes
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.reward.reward import Reward
+from plaudit.terminal import format_count
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger

@@ -16,6 +16,7 @@ from plaudit.learn.preferences.diagnostics import CERTAIN, find_warnings, has_ju
 from plaudit.learn.preferences.posterior import Optimum, Prior, build_likelihood, find_optimum, find_typical_size
 from plaudit.reward.overrides import validate_overrides
 from plaudit.reward.reward import Reward
+from plaudit.terminal import format_table
 
 RATIONALITY = "rationality"
 _NEARBY = 0.5
@@ -74,18 +75,14 @@ class Fitted:
             else (e.name, f"{e.before:.4g}", f"{e.value:.4g}", "–", "–")
             for e in self.estimates
         ]
-        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(5)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-            for row in [head, tuple("─" * width for width in widths), *rows]
-        ]
+        table = format_table([head, *rows])
         decided = f"{self.accuracy:.1%} decided as people did ({self.accuracy_before:.1%} before)"
         quality = (
             f"{self.choices:,} choice{'' if self.choices == 1 else 's'}, "
             f"{'all ties' if isnan(self.accuracy) else decided}, log-likelihood {self.log_likelihood:.2f}"
         )
         state = [] if self.converged else ["The search did not end at an optimum: do not trust the intervals."]
-        return "\n".join([*lines, quality, *state, *(f"Warning: {warning}" for warning in self.warnings)])
+        return "\n".join([table, quality, *state, *(f"Warning: {warning}" for warning in self.warnings)])
 
 
 def fit_preferences(

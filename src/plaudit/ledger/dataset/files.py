@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from plaudit.errors import DefinitionError, FileError
 from plaudit.ledger.changes import Changes
-from plaudit.ledger.formatting import format_count
+from plaudit.terminal import format_count
 
 Format = Literal["parquet", "csv", "jsonl"]
 SUFFIXES: dict[str, Format] = {

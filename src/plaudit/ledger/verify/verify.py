@@ -11,7 +11,6 @@ from sqlalchemy import Connection, bindparam, func, select
 from plaudit.errors import LedgerBroken, WrongType
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Scope
-from plaudit.ledger.formatting import format_count
 from plaudit.ledger.stats import Head
 from plaudit.ledger.storage.codec import (
     RecordLayout,
@@ -27,6 +26,7 @@ from plaudit.ledger.storage.schema import blocks, jobs, keys, labels, powers, sc
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.recompute import Recomputer
+from plaudit.terminal import format_count
 
 _KEPT = 1000
 """Problems to keep in full; beyond that they are counted."""

@@ -9,12 +9,11 @@ from typing import Any
 import click
 from rich.table import Table
 
-from plaudit.ledger.formatting import format_count
 from plaudit.systems.apex import DecisionRow, reward
 from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step, run_episodes
 from plaudit.systems.apex.switching.engine import REFUSALS
 from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, refuse_empty
-from plaudit.terminal import Screen, build_table, handle_signals, show_status
+from plaudit.terminal import Screen, build_table, format_count, handle_signals, show_status
 
 _TIMES = ("ms", "tick_ms")
 """What of a decision does not depend on the seed."""

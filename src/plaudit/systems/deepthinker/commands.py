@@ -10,7 +10,6 @@ from rich.table import Table
 
 from plaudit.atomic import AtomicFile
 from plaudit.learn.saving import save
-from plaudit.ledger.formatting import format_count
 from plaudit.systems.commands import SEED, describe_kept, explain_interrupt, refuse_empty
 from plaudit.systems.deepthinker import RewardStore, reward
 from plaudit.systems.deepthinker.advisor import TIERS
@@ -20,7 +19,7 @@ from plaudit.systems.deepthinker.simulated.report import FRESH
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 from plaudit.systems.deepthinker.simulated.world import PHASES
 from plaudit.systems.folder_lock import lock_folder
-from plaudit.terminal import Screen, build_table, handle_signals, show_progress
+from plaudit.terminal import Screen, build_table, format_count, handle_signals, show_progress
 
 ROUTER_FILE = "router.json"
 REPORT_FILE = "report.json"

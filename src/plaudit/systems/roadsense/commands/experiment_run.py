@@ -11,7 +11,6 @@ import click
 from rich.table import Table
 
 from plaudit.atomic import AtomicFile
-from plaudit.ledger.formatting import format_count
 from plaudit.systems.arguments import open_ledger_to_write
 from plaudit.systems.commands import explain_interrupt
 from plaudit.systems.folder_lock import lock_folder
@@ -19,7 +18,7 @@ from plaudit.systems.roadsense.experiment import Experiment, StudyResult, run_ex
 from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
 from plaudit.systems.roadsense.experiment.results import PROBABILITY, SITUATIONS, CheckSummary, Situation
 from plaudit.systems.roadsense.experiment.run import OnProgress
-from plaudit.terminal import Screen, build_table, handle_signals
+from plaudit.terminal import Screen, build_table, format_count, handle_signals
 
 LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
 """What the folder keeps."""
