@@ -6,6 +6,7 @@ import pytest
 
 from plaudit import Field, Reward, term
 from plaudit.checks.rules.units import Unit, list_mismatches
+from plaudit.language import nodes as n
 from support.asking import told
 from support.written import reward_from
 
@@ -34,6 +35,17 @@ def test_each_mismatch_is_told_once_for_its_term():
 
     found = told(Reward("r", version="1", terms=[one, two, three], fields=[METRES, SPEED]), "unit-mismatch")
     assert [finding.term for finding in found] == ["one", "two"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in n.FUNCTIONS if kind is not n.Sqrt], ids=lambda kind: kind.function)
+def test_the_result_of_a_function_is_a_pure_number_or_has_the_unit_of_its_arguments(kind):
+    call = f"{kind.function}({n.format_slots(kind)})"
+    joined = reward_from(f"import plaudit\ndef f(x, y): return {call.format('x', 'x')} + y", METRES, SPEED)
+    (mismatch,) = list_mismatches(joined.program)
+    assert (mismatch.operation, str(mismatch.left)) == ("adds", "1" if kind.pure else "m")
+    if issubclass(kind, n.Binary):
+        mixed = reward_from(f"import plaudit\ndef f(x, y): return {call.format('x', 'y')}", METRES, SPEED)
+        assert [each.operation for each in list_mismatches(mixed.program)] == ["combines"]
 
 
 def test_what_goes_together_is_left_alone():

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
+from plaudit.language import nodes as n
 from plaudit.targets.sql.reward import READABLE
 from support.batches import Batch, Tally
 from support.engines import as_scores, flat, kinds_of
@@ -47,6 +48,26 @@ def test_spark_gives_the_numbers_of_the_plain_functions(spark):
 
     agrees()
     tally.assert_that_most_rows_counted(aside=0.15)
+
+
+def test_spark_has_every_function(spark):
+    texts = {}
+    for kind in n.FUNCTIONS:
+        domain = kind.domain or n.Domain()
+        low, high = max(domain.smallest, -1.0), min(domain.largest, 1.0)
+        call = f"{kind.function}(a{', b' * issubclass(kind, n.Binary)})"
+        texts[f"take_{kind.__name__.lower()}"] = f"{call} if {low!r} <= a <= {high!r} else b"
+    lines = [f"def {name}(a, b):\n    return {text}" for name, text in texts.items()]
+    space = load_text("\n\n\n".join(["import math\n\nimport plaudit", *lines]) + "\n")
+    reward = Reward("all", version="1", terms=[term(space[name]) for name in texts], fields=[Field("a"), Field("b")])
+    sizes = [sign * size for size in (1e-300, 0.1, 0.5, 0.999, 1.0, 7.0) for sign in (1, -1)]
+    rows = [{"a": a, "b": b} for a in (0.0, *sizes) for b in (0.0, *sizes)]  # its atan2 has no negative zero
+    found, compiled = scored(spark, reward, rows), reward.compile("python", on_bad="mask")
+    for i, row in enumerate(rows):
+        wanted = compiled(row)
+        assert found.ok[i] == wanted.ok, row
+        for name in texts if wanted.ok else ():
+            assert math.isclose(found.scores[name][i], wanted.scores[name], rel_tol=4 * 2.0**-52), (name, row)
 
 
 def test_spark_computes_the_edges_of_float64(spark):
