@@ -221,17 +221,17 @@ class Totals(NamedTuple):
 class RecordScorer:
     """Gives records their rewards, and remembers by which rewards they were recorded and what they lack."""
 
-    def __init__(self, shelf: SpecCache, reward: Reward | None) -> None:
+    def __init__(self, specs: SpecCache, reward: Reward | None) -> None:
         """Keep the totals that were recorded, or score inputs with `reward`."""
-        self._shelf = shelf
-        self._shape = None if reward is None else shelf.get_layout(reward)
+        self._specs = specs
+        self._layout = None if reward is None else specs.get_layout(reward)
         self._translations: dict[RecordLayout, Translation | tuple[str, ...]] = {}
         self.recorded: dict[RecordLayout, int] = {}
         """How many records there were of each reward."""
 
-    def find_missing(self, shape: RecordLayout) -> tuple[str, ...]:
+    def find_missing(self, layout: RecordLayout) -> tuple[str, ...]:
         """Return what records of a reward lack; nothing where they can be scored."""
-        found = self._translations.get(shape, ())
+        found = self._translations.get(layout, ())
         return found if isinstance(found, tuple) else ()
 
     def score(self, pages: Sequence[Page]) -> Totals:
@@ -242,32 +242,32 @@ class RecordScorer:
         groups: dict[RecordLayout, list[int]] = {}
         for at, page in enumerate(pages):
             groups.setdefault(page.layout, []).append(at)
-        for shape, members in groups.items():
+        for layout, members in groups.items():
             where = np.concatenate([np.arange(ends[at] - counts[at], ends[at]) for at in members])
-            self.recorded[shape] = self.recorded.get(shape, 0) + len(where)
-            self._fill(totals, shape, [pages[at] for at in members], where)
+            self.recorded[layout] = self.recorded.get(layout, 0) + len(where)
+            self._fill(totals, layout, [pages[at] for at in members], where)
         return totals
 
-    def _fill(self, totals: Totals, shape: RecordLayout, pages: Sequence[Page], where: NDArray[np.intp]) -> None:
-        if self._shape is None:
-            totals.rewards[where] = _join_rows(shape, pages, "outputs")[:, 0]
+    def _fill(self, totals: Totals, layout: RecordLayout, pages: Sequence[Page], where: NDArray[np.intp]) -> None:
+        if self._layout is None:
+            totals.rewards[where] = _join_rows(layout, pages, "outputs")[:, 0]
             return
-        if shape not in self._translations:
-            self._translations[shape] = find_translation(self._shelf, shape, self._shape)
-        found = self._translations[shape]
+        if layout not in self._translations:
+            self._translations[layout] = find_translation(self._specs, layout, self._layout)
+        found = self._translations[layout]
         if isinstance(found, Translation):
-            totals.rewards[where] = found.score(_join_rows(shape, pages, "inputs"))[1][:, 0]
+            totals.rewards[where] = found.score(_join_rows(layout, pages, "inputs"))[1][:, 0]
         elif found == NO_COUNTERPART:
             totals.unpaid[where] = True
         else:
             totals.lacking[where] = True
 
 
-def _join_rows(shape: RecordLayout, pages: Sequence[Page], side: str) -> Rows:
+def _join_rows(layout: RecordLayout, pages: Sequence[Page], side: str) -> Rows:
     """Return the inputs or the outputs of the chosen records of pages of one reward."""
     data = b"".join(getattr(page.row, side) for page in pages)
     count = sum(page.row.records for page in pages)
-    rows = shape.decode_inputs(data, count) if side == "inputs" else shape.decode_outputs(data, count)
+    rows = layout.decode_inputs(data, count) if side == "inputs" else layout.decode_outputs(data, count)
     if all(page.chosen is None for page in pages):
         return rows
     starts = np.cumsum([0, *(page.row.records for page in pages[:-1])])
@@ -362,7 +362,7 @@ class DecisionColumns:
         if not lacking:
             what = f"{reward} refuses the inputs of {format_count(refused, 'decision')} (outside its ranges)"
             return NotEvaluable(f"{what}, and without a reward there is no estimate. {offer}")
-        needed = {name for shape in self.scorer.recorded for name in self.scorer.find_missing(shape)}
+        needed = {name for layout in self.scorer.recorded for name in self.scorer.find_missing(layout)}
         counted = format_count(lacking, "decision")
         what = f"{counted} were recorded without what {reward} needs: {', '.join(sorted(needed))}."
         return MissingField(f"{what} {offer}")

@@ -126,16 +126,16 @@ def export_artifacts(
     out = create_folder(Path(folder))
     counts: dict[str, int] = {}
     with ExitStack() as stack:
-        drafts: dict[str, AtomicFile] = {}
+        files: dict[str, AtomicFile] = {}
         for name, row in _read_rows(ledger, run):
-            if name not in drafts:
-                drafts[name] = stack.enter_context(AtomicFile(out / name))
-            write_row(drafts[name], row.to_dict(extras=extras))
+            if name not in files:
+                files[name] = stack.enter_context(AtomicFile(out / name))
+            write_row(files[name], row.to_dict(extras=extras))
             counts[name] = counts.get(name, 0) + 1
-        if not drafts:
+        if not files:
             raise NotInLedger(f"{ledger!r} has no steps of apex in the run {run!r}.")
-        for draft in drafts.values():
-            draft.commit()
+        for file in files.values():
+            file.commit()
     return counts
 
 
