@@ -35,7 +35,7 @@ reward = Reward("gap", version="2", terms=[near], fields=[Field("distance", low=
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Cut evaluated episodes off after 40 steps."""
-    monkeypatch.setattr(training_run, "evaluated", partial(training_run.evaluate_run, limit=40))
+    monkeypatch.setattr(training_run, "evaluate_run", partial(training_run.evaluate_run, limit=40))
 
 
 def train(plaudit, *arguments):
@@ -226,4 +226,4 @@ def test_without_the_libraries_the_extra_is_named(plaudit, monkeypatch, library)
     monkeypatch.setitem(sys.modules, library, None)
     done = plaudit("train", "roadsense")
     assert done.exit_code == 2
-    assert f"needs {library}. Install it: pip install 'plaudit[gym" in done.stderr
+    assert f"needs {library}. Install it: pip install 'plaudit[sumo,sb3,tensorboard]'" in done.stderr
