@@ -16,7 +16,6 @@ __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
 settings.register_profile("hurry", deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.load_profile("default")
 
 NO_SKIPS = "PLAUDIT_NO_SKIPS"

@@ -363,7 +363,7 @@ def test_hypothesis_is_asked_for_where_it_is_missing(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     monkeypatch.delitem(sys.modules, "plaudit.checks.parity.draws", raising=False)
     monkeypatch.delattr("plaudit.checks.parity.draws", raising=False)
-    with pytest.raises(MissingExtra, match=r"pip install 'plaudit\[prove\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'plaudit\[parity\]'"):
         parity(REACHING, right)
     (tmp_path / "pairs.jsonl").write_text('{"inputs": {"distance": 1}, "total": 1}\n', encoding="utf-8")
     assert parity(REACHING, Recorded(tmp_path / "pairs.jsonl")).ok
