@@ -167,9 +167,13 @@ class Plan:
 class RowLayout:
     """How a reward takes its inputs: `prev` and `curr` as records, vectors as lists, and no other names.
 
-    >>> from plaudit.systems import load
-    >>> RowLayout(load("apex")).arrange({"prev.phase": "planning", "curr": {"phase": "coding"}})
-    {'prev': {'phase': 'planning'}, 'curr': {'phase': 'coding'}}
+    >>> from plaudit import Field, term
+    >>> @term
+    ... def closer(prev, curr):
+    ...     return prev.distance - curr.distance
+    >>> reaching = Reward("reaching", version="1", terms=[closer], fields=[Field("distance", low=0, high=9)])
+    >>> RowLayout(reaching).arrange({"prev.distance": 5.0, "curr": {"distance": 4.0}})
+    {'prev': {'distance': 5.0}, 'curr': {'distance': 4.0}}
     """
 
     def __init__(self, reward: Reward, *, ignore_extra: bool = False) -> None:
