@@ -4,7 +4,7 @@ import os
 from collections import Counter
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 
 from support.local_spark import spark
 from support.mounts import NOT_ALLOWED
@@ -15,7 +15,6 @@ __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
-settings.register_profile("hurry", deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 settings.load_profile("default")
 
 NO_SKIPS = "PLAUDIT_NO_SKIPS"
