@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -14,10 +15,15 @@ __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True)
-settings.register_profile("soak", deadline=None, max_examples=5_000, print_blob=True)
+settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("default")
 
 NO_SKIPS = "PLAUDIT_NO_SKIPS"
+
+TOGETHER = ("tests/systems/hackmatrix/",)
+"""Folders whose tests share compiled programs: one worker runs all of a folder."""
+LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py", "tests/systems/roadsense/")
+"""What takes longest: it comes first, so that no worker waits for it in the end."""
 
 
 def _skip_reasons(config: pytest.Config) -> Counter[str]:
@@ -32,6 +38,25 @@ def _skip_reasons(config: pytest.Config) -> Counter[str]:
 def _avoidable(reasons: Counter[str]) -> bool:
     """Return whether a test was skipped for want of something that could have been installed."""
     return any(not reason.startswith(NOT_ALLOWED) for reason in reasons)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker whole files, so that what tests share is compiled and started once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduler(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(("tests/test_docs.py", "tests/test_bench.py")):
+                return nodeid  # they share nothing
+            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
+
+    return Scheduler(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

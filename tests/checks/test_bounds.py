@@ -12,7 +12,8 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
-from support.asking import outputs, samples, share
+from support.asking import outputs, samples
+from support.examples import examples
 from support.samples import following
 from support.written import readable, reward_from
 
@@ -45,14 +46,14 @@ def check_that_they_hold(case, seed, solver):
                 assert is_close(case.reward.compile("python")(row).total, end), (row, end)
 
 
-@share(0.06)
+@examples(0.06)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_without_z3(case, seed):
     check_that_they_hold(case, seed, Solver(z3=False))
 
 
 @pytest.mark.skipif(not is_available(), reason="z3 is not installed")
-@share(0.03)
+@examples(0.03)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_bounds_hold_with_z3(case, seed):
     check_that_they_hold(case, seed, Solver(timeout=0.05))

@@ -13,7 +13,8 @@ from plaudit.checks.check import assert_reward_ok, check, list_failing
 from plaudit.checks.rules import RULES
 from plaudit.checks.solver.z3 import is_available
 from support import reports
-from support.asking import really, share
+from support.asking import really
+from support.examples import examples
 from support.reports import CLEAN, FULL, REWARD, instead_of_check
 from support.samples import maze
 from support.strategies import load
@@ -288,7 +289,7 @@ def test_a_reward_with_other_parameters_is_another_reward():
     assert check(made.with_params(f={"far": 0.5})).ok
 
 
-@share(0.04)
+@examples(0.04)
 @given(case=readable())
 def test_whatever_is_found_in_a_random_reward_is_really_so(case):
     made = case.reward

@@ -5,12 +5,13 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import SpecError
 from plaudit.language import codec
 from plaudit.language import nodes as n
+from support.examples import examples
 from support.strategies import cases
 
 EVERY = [
@@ -51,7 +52,7 @@ def test_every_operation_of_the_language_is_among_them():
     assert all(name == kind.__name__ for name, kind in n.KINDS.items())
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 4))
+@examples(1 / 4)
 @given(cases())
 def test_the_nodes_of_any_reward_come_back(case):
     nodes = case.reward.program.nodes
@@ -153,7 +154,7 @@ def test_text_that_is_too_long_is_refused_before_it_is_read(monkeypatch):
     assert codec.parse_json(" " * 99 + "1") == 1
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 3))
+@examples(1 / 3)
 @given(st.text())
 def test_any_text_at_all_is_read_or_refused(text):
     with contextlib.suppress(SpecError):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, InputError, Reward, term
@@ -13,11 +13,12 @@ from plaudit.language.intervals import bound_nodes
 from plaudit.language.static import analyse_program
 from plaudit.targets import compile_program
 from support.columns import as_arguments, as_columns
+from support.examples import examples
 from support.strategies import cases, rows
 from support.tolerance import trace
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 2), report_multiple_bugs=False)
+@examples(1 / 2)
 @given(cases(), st.integers(0, 2**32))
 def test_every_value_lies_in_its_interval_and_what_surely_holds_does(case, seed):
     columns = as_columns(case, rows(case, seed, 48))

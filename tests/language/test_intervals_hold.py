@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field
@@ -13,6 +13,7 @@ from plaudit.language import nodes as n
 from plaudit.language.intervals import ANYTHING, Interval, bound_field, bound_nodes, join_intervals
 from plaudit.language.static import analyse_program
 from support.columns import as_inputs
+from support.examples import examples
 from support.strategies import rows
 from support.written import readable, reward_from
 
@@ -49,7 +50,7 @@ def in_range(program, sample, evaluator):
             yield row
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_what_is_known_of_rows_in_range_is_true_of_them(evaluator, case, seed):
     compiled = case.reward.compile("python")
@@ -68,7 +69,7 @@ def anything(field, chance):
     return chance.choice((*ODD, chance.uniform(-5, 5)))
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_what_is_known_without_ranges_is_true_of_any_numbers_at_all(evaluator, case, seed):
     chance = random.Random(seed)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, Reward, term
@@ -13,11 +13,12 @@ from plaudit.language import nodes as n
 from plaudit.language.kinds import infer_kinds
 from plaudit.language.program import Builder, find_reachable, prune
 from support.columns import as_arguments, as_columns
+from support.examples import examples
 from support.running import by_row
 from support.strategies import cases, rows
 from support.tolerance import trace
 
-few = settings(max_examples=max(1, settings.default.max_examples // 4), report_multiple_bugs=False)
+few = examples(1 / 4)
 
 
 def test_equal_nodes_are_one_and_constants_differ_by_type_and_bits():

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field
@@ -11,6 +11,7 @@ from plaudit.errors import UnknownParameter
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, find_reachable, prune
 from support.columns import as_inputs
+from support.examples import examples
 from support.strategies import rows
 from support.written import kinds_of, readable, reward_from
 
@@ -100,7 +101,7 @@ def test_an_operation_on_constants_folds_to_what_would_be_computed(kind, evaluat
                 assert repr(folded[moved[at]]) == repr(value), (left, right)
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_a_bound_program_scores_the_same_bits(case, seed):
     compiled = case.reward.compile("python", on_bad="mask")
@@ -109,7 +110,7 @@ def test_a_bound_program_scores_the_same_bits(case, seed):
         assert repr(compiled(inputs)) == repr(compiled(inputs, {})), row
 
 
-@settings(max_examples=15)
+@examples(0.15)
 @given(case=readable())
 def test_a_pruned_program_holds_what_is_needed_in_order_and_once(case):
     program = case.reward.program

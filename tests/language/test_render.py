@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, InputError
 from support.columns import as_inputs
+from support.examples import examples
 from support.rendered import PAIRS, check_formula, compare, escaped, run_again
 from support.samples import EPISODES, SAMPLES
 from support.strategies import rows
@@ -20,7 +21,7 @@ def test_the_text_of_a_reward_scores_its_episode_again(name):
         compare(SAMPLES[name], row)
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_the_text_of_a_random_reward_scores_again(case, seed):
     text = case.reward.source()
@@ -133,7 +134,7 @@ def test_the_formula_of_a_reward_is_whole(name):
     check_formula(SAMPLES[name])
 
 
-@settings(max_examples=15)
+@examples(0.15)
 @given(case=readable())
 def test_the_formula_of_a_random_reward_is_whole(case):
     text = case.reward.formula()

@@ -6,12 +6,13 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.errors import DefinitionError
 from plaudit.learn import EpsilonMix, Sampling, SquareCB, linear_thompson, thompson
 from plaudit.learn.explore import chance_of_best, pick_action
+from support.examples import examples
 
 scores = st.lists(st.floats(-5, 5), min_size=2, max_size=6)
 rules = st.one_of(
@@ -88,7 +89,7 @@ def test_of_two_it_is_the_normal_distribution_of_their_difference(beliefs):
     assert chance_of_best([one, other], [10**a, 10**b], 0) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=25)
+@examples(0.25)
 @given(beliefs=st.lists(st.tuples(st.floats(-1, 1), st.floats(0.1, 2)), min_size=3, max_size=4))
 def test_the_chance_to_be_the_largest_is_the_integral_that_scipy_finds(beliefs):
     from scipy import integrate

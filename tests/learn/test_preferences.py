@@ -9,12 +9,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, InputError, Ledger, MissingExtra, OutOfRange, Reward, term
 from plaudit.errors import DuplicateName, NotFinite, ShapeMismatch, UnknownInput, UnknownParameter, WrongType
 from plaudit.learn.preferences import Steps, fit_preferences
+from support.examples import examples
 
 pytestmark = [
     pytest.mark.skipif(find_spec(library) is None, reason=f"needs plaudit[{extra}]")
@@ -271,7 +272,7 @@ def test_a_transition_and_a_vector_are_a_side():
     assert fitted["strain.weight"].low < -1 < fitted["strain.weight"].high
 
 
-@settings(max_examples=15)
+@examples(0.15)
 @given(seed=st.integers(0, 10_000))
 def test_which_side_comes_first_does_not_matter(seed):
     first, second, share = judge(TRUTH, seed, FEW)

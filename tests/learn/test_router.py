@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Ledger, errors, learn
@@ -14,6 +14,7 @@ from plaudit.learn import Decision, Guess, Router, SharedLearner, fit, load, sav
 from plaudit.learn.saving import digest
 from plaudit.ledger.record import Entry
 from support.bandits import REWARD, same
+from support.examples import examples
 
 CANDIDATES = ("SMALL_1", "MEDIUM_2", "LARGE_3")
 FEATURES = ("one", "difficulty", "pressure")
@@ -186,7 +187,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("decision", "reward", "error"), REFUSED)
 @given(history=st.lists(rows, max_size=5))
-@settings(max_examples=10)
+@examples(0.1)
 def test_what_is_refused_changes_nothing(decision, reward, error, history):
     state, twin = learn_all(history), learn_all(history)
     with pytest.raises(error):
@@ -226,7 +227,7 @@ def test_a_router_is_made_of_a_linear_bandit_and_a_rule():
     history=st.lists(rows, max_size=25),
     marks=st.lists(st.sampled_from([{}, {"again": True}, {"blocked": "a rule"}]), max_size=3),
 )
-@settings(max_examples=12)
+@examples(0.12)
 def test_a_fit_is_what_was_learnt_along_the_way_to_the_bit(history, marks):
     with TemporaryDirectory() as folder, Ledger(f"{folder}/rewards.db") as ledger:
         along = SharedLearner(ledger, ROUTER, decision_class="tier")

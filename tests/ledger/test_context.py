@@ -8,11 +8,12 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from plaudit import Entry, Ledger
 from plaudit.errors import InputError, WrongType
+from support.examples import examples
 from support.ledgers import REWARD, columns, signal, verified
 
 PLACES = ("key", "run", "episode", "phase", "decision_class", "actor")
@@ -266,7 +267,7 @@ json_values = st.recursive(
 texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@examples(0.6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(st.tuples(texts, texts, st.integers(-(2**62), 2**62), json_values), min_size=1, max_size=6))
 def test_any_text_and_any_json_comes_back(ledger, entries):
     numbers = ledger.record_many(

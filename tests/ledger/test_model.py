@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from plaudit import Entry, Ledger
 from plaudit.errors import KeyConflict, NotInLedger
+from support.examples import examples
 from support.ledgers import REWARD, columns, signal, verified
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # no disk: this is about content
@@ -234,11 +235,11 @@ class Model(RuleBasedStateMachine):
 class TestModel(Model.TestCase):
     """A few short lives."""
 
-    settings = settings(max_examples=8, stateful_step_count=20, suppress_health_check=list(HealthCheck))
+    settings = examples(0.08, stateful_step_count=20, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.slow
 class TestModelForLong(Model.TestCase):
     """Many long lives."""
 
-    settings = settings(max_examples=400, stateful_step_count=60, suppress_health_check=list(HealthCheck))
+    settings = examples(0.2, stateful_step_count=60, suppress_health_check=list(HealthCheck))

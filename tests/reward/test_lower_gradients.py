@@ -3,11 +3,12 @@
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
 from support.columns import as_columns
+from support.examples import examples
 from support.running import scored
 from support.strategies import cases, load, rows
 
@@ -59,7 +60,7 @@ def test_a_shared_knob_is_reached_through_any_term():
     assert both.only("f").gradients()["far"] is False
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 4), report_multiple_bugs=False)
+@examples(1 / 4)
 @given(cases(), st.integers(0, 2**32))
 def test_a_parameter_that_is_not_reached_changes_totals_by_jumps_alone(case, seed):
     """Moving it by the last bit moves a total by nothing, or by a jump, which few rows are close enough to see."""

@@ -10,11 +10,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
 from support.columns import as_columns
+from support.examples import examples
 from support.running import scored
 from support.strategies import cases, rows
 
@@ -67,7 +68,7 @@ REWARD = Reward(
     allow={"jump": "the table is meant"},
 )
 ROW = {"distance": 1.0, "mood": "calm", "prev": {"force": (0.5, 0.0)}, "curr": {"force": (0.0, 3.0)}}
-few = settings(max_examples=max(1, settings.default.max_examples // 3), report_multiple_bugs=False)
+few = examples(1 / 3)
 
 
 def test_it_comes_back_whole():

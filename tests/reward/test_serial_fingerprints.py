@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import plaudit
 from plaudit import Field, Reward, term
+from support.examples import examples
 from support.strategies import cases, load
 
 BASE = "def near(x, lit, *, reach=2.0):\n    if x < reach:\n        return 1.0\n    return -0.5 * x if lit else 0\n"
@@ -151,7 +152,7 @@ def test_a_fingerprint_is_the_same_on_every_run_and_every_machine(seed):
     assert done.stdout.split() == [GOLDEN, GOLDEN_DOMAIN]
 
 
-@settings(max_examples=max(1, settings.default.max_examples // 4))
+@examples(1 / 4)
 @given(cases())
 def test_reading_the_same_source_again_gives_the_same_fingerprint(case):
     again = type(case)(case.source, case.fields, case.terms, case.params, case.low, case.high)

@@ -5,11 +5,12 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
 from support.columns import as_inputs
+from support.examples import examples
 from support.samples import SAMPLES
 from support.strategies import rows
 from support.written import module, readable
@@ -63,7 +64,7 @@ def loaded(**changes):
     return Reward.from_dict({**copy.deepcopy(SPEC), **changes})
 
 
-@settings(max_examples=25)
+@examples(0.25)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_a_random_reward_comes_back_from_json_whole(case, seed):
     reward = case.reward

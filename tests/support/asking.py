@@ -5,8 +5,6 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import settings
-
 from plaudit import Reward
 from plaudit.checks.check import check
 from plaudit.checks.finding import Finding
@@ -17,12 +15,6 @@ from plaudit.language.program import Program
 from plaudit.targets.compiled import Scores
 from support.columns import as_inputs
 from support.strategies import Case, rows
-
-
-def share(part: float) -> settings:
-    """Return settings with a share of the profile's examples."""
-    count = max(1, round(settings.default.max_examples * part))
-    return settings(max_examples=count, report_multiple_bugs=False)
 
 
 @dataclass(frozen=True)

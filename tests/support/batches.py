@@ -4,7 +4,6 @@ import math
 from collections import Counter
 
 import numpy as np
-from hypothesis import settings
 
 from plaudit.language import nodes as n
 from support.columns import as_arguments, as_columns
@@ -13,12 +12,6 @@ from support.strategies import rows
 from support.tolerance import allowance
 
 ROWS = 64
-
-
-def examples(share):
-    """Return settings with a share of the profile's examples."""
-    count = max(1, round(settings.default.max_examples * share))
-    return settings(max_examples=count, report_multiple_bugs=False)
 
 
 class Tally:

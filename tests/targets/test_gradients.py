@@ -4,12 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
 from plaudit.language import nodes as n
 from support.columns import as_arguments, as_columns
+from support.examples import examples
 from support.running import GRADIENTS, need, scored, wide
 from support.strategies import cases, load, rows
 from support.tolerance import trace
@@ -74,7 +75,7 @@ def test_gradients_are_finite_and_what_finite_differences_say_on_smooth_spots(ta
     need(target)
     count = Counter()
 
-    @settings(max_examples=max(1, round(settings.default.max_examples * share)), report_multiple_bugs=False)
+    @examples(share)
     @given(cases(), st.integers(0, 2**32))
     def agree(case, seed):
         columns = sane_rows(case, seed)

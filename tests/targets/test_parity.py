@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from plaudit import Field, Reward, Scores, term
 from plaudit.errors import OutsideDomain
 from plaudit.language import nodes as n
-from support.batches import ROWS, Batch, Tally, examples
+from support.batches import ROWS, Batch, Tally
 from support.columns import as_columns, as_inputs
+from support.examples import examples
 from support.running import BATCHES, TARGETS, by_row, installed, need, scored
 from support.strategies import LABELS, cases, load, rows
 from support.tolerance import ARITHMETIC, exactly_rounded

@@ -10,13 +10,14 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, Ledger, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, VectorRewardWrapper
 from plaudit.errors import MissingField, NotFinite, ShapeMismatch, UnknownInput, WrongType
 from support import walks
+from support.examples import examples
 
 PLAIN, HELD = walks.reward(), walks.reward(low=-0.5, high=1.0)
 MODES = list(AutoresetMode)
@@ -70,7 +71,7 @@ def batches(most=4):
 @pytest.mark.parametrize("autoreset", MODES)
 @pytest.mark.parametrize("reuse", [False, True], ids=["copy", "reuse"])
 @given(batch=batches(), held=st.booleans(), mode=st.sampled_from(["replace", "add"]))
-@settings(max_examples=20)
+@examples(0.2)
 def test_each_environment_is_paid_as_if_it_were_alone(autoreset, reuse, batch, held, mode):
     starts, actions = batch
     reward = HELD if held else PLAIN

@@ -27,7 +27,7 @@ from plaudit.checks.formats.text import format_witness, join_pieces
 from plaudit.checks.report import LocatedReport, Report, format_reports, summarise_counts
 from plaudit.checks.rules import RULES
 from plaudit.reward.reward import Reward
-from support.asking import share
+from support.examples import examples
 from support.reports import CLEAN, FULL, HERE, REWARD, finding, report
 
 ROOT = Path(HERE).parent
@@ -141,14 +141,14 @@ def test_a_place_that_does_not_fit_has_its_own_line():
     assert f"advice  jump  near\n  {'/a' * 38}.py:3\n  It falls" in shown
 
 
-@share(0.3)
+@examples(0.3)
 @given(REPORTS, st.sampled_from([10, 40, 80]))
 def test_any_report_becomes_text_without_control_characters(given, width):
     shown = text(given, width=width)
     assert all(line.isprintable() for line in shown.split("\n"))
 
 
-@share(0.3)
+@examples(0.3)
 @given(st.lists(STEPS, min_size=1, max_size=15))
 def test_a_witness_fits_eighty_columns(steps):
     for step in steps:
@@ -276,7 +276,7 @@ def test_json_holds_everything_there_is():
     assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "skipped": 2}
 
 
-@share(0.3)
+@examples(0.3)
 @given(REPORTS)
 def test_any_report_becomes_json_and_sarif(given):
     strict(format_json([LocatedReport(given)]))

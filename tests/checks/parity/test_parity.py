@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fact, term
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import StepFacts, build_pools
 from plaudit.reward.rows import encode_row, flatten_row, nest_row
 from support.columns import as_inputs
+from support.examples import examples
 from support.oracle import Oracle
 from support.samples import SAMPLES, following
 from support.strategies import cases
@@ -120,7 +121,7 @@ def test_a_function_that_takes_something_else_is_told():
 
 
 @given(case=cases())
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@examples(0.25, suppress_health_check=list(HealthCheck))
 def test_the_plain_functions_of_any_reward_agree_with_it(case):
     oracle = Oracle(case)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from plaudit import DefinitionError, Field, ReadError, Reward, fact, prove, term
 from plaudit.checks.prove.comparison import Comparison, Pair, bound_rounding
 from plaudit.checks.solver.solver import Solver
-from support.asking import share
+from support.examples import examples
 from support.samples import SAMPLES, following
 from support.strategies import cases
 
@@ -237,7 +237,7 @@ def test_a_plain_field_of_a_function_is_the_one_after_the_step():
 # -- rounding ---------------------------------------------------------------------------------------------------------
 
 
-@share(0.1)
+@examples(0.1)
 @given(cases())
 def test_a_random_reward_equals_itself_after_a_round_trip(case):
     reward = case.reward

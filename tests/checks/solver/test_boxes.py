@@ -25,7 +25,8 @@ from plaudit.checks.solver.boxes import (
 from plaudit.checks.solver.question import Question
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval
-from support.asking import asked, outputs, samples, share
+from support.asking import asked, outputs, samples
+from support.examples import examples
 from support.written import readable, reward_from
 
 
@@ -34,7 +35,7 @@ def question(text, *fields, output="total", **options):
     return asked(RewardModel(reward_from(text, *fields, **options)).program, output)
 
 
-@share(0.1)
+@examples(0.1)
 @given(case=readable(), seed=st.integers(0, 2**32), data=st.data())
 def test_nothing_is_higher_than_the_bound_and_what_is_exact_is_attained(case, seed, data):
     model = RewardModel(case.reward)
@@ -222,7 +223,7 @@ def test_an_order_bounds_a_difference():
     assert maximise(question.program(question.minus(x, y))).bound == 0
 
 
-@share(0.25)
+@examples(0.25)
 @given(data=st.data())
 def test_no_row_that_keeps_to_what_is_given_is_left_out(data):
     question, x, y = two()

@@ -21,7 +21,8 @@ from plaudit.checks.solver.breakpoints import (
 )
 from plaudit.checks.solver.ranges import list_choices
 from plaudit.language import nodes as n
-from support.asking import asked, share
+from support.asking import asked
+from support.examples import examples
 from support.written import plain, readable, reward_from
 
 WIDE = Field("x", low=-100, high=100)
@@ -33,7 +34,7 @@ def program(text, *fields, **options):
     return asked(reward_from(f"def f({names}): return {text}", *fields, **options).program, "total")
 
 
-@share(0.2)
+@examples(0.2)
 @given(case=readable())
 def test_every_aim_is_a_value_that_the_field_allows(case):
     bound = case.reward.program.bind()
@@ -125,7 +126,7 @@ def lines(depth=3):
     )
 
 
-@share(1.0)
+@examples(1.0)
 @given(text=st.builds("{} {} {}".format, lines(), st.sampled_from(["<", "<=", ">", ">="]), st.sampled_from("0123")))
 def test_between_two_cuts_a_comparison_of_a_simple_term_never_changes(text):
     function = plain(f"def f(x): return {text}")

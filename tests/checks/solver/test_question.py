@@ -12,7 +12,8 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Question, split_by_infinity, splits_completely
 from plaudit.language import nodes as n
-from support.asking import asked, outputs, samples, share
+from support.asking import asked, outputs, samples
+from support.examples import examples
 from support.written import readable, reward_from
 
 
@@ -22,7 +23,7 @@ def value(question, at, row):
     return evaluate(program, {name: row[name] for name in program.inputs})
 
 
-@share(0.1)
+@examples(0.1)
 @given(case=readable(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_fixed(case, seed, data):
     program = RewardModel(case.reward).program
@@ -40,7 +41,7 @@ def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_
         assert set(question.inputs) == {names.get(name, name) for name in read - fixed.keys()}
 
 
-@share(0.05)
+@examples(0.05)
 @given(case=readable(), seed=st.integers(0, 2**32))
 def test_two_copies_stand_side_by_side(case, seed):
     program = RewardModel(case.reward).program

@@ -13,7 +13,8 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.language import nodes as n
-from support.asking import asked, samples, share
+from support.asking import asked, samples
+from support.examples import examples
 from support.written import readable, reward_from
 
 proving = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
@@ -146,7 +147,7 @@ def test_the_value_at_a_row_is_exact_and_nothing_where_it_cannot_be_scored():
     assert evaluate(program, {"x": 0.0}) == -math.inf
 
 
-@share(0.08)
+@examples(0.08)
 @given(case=readable(), seed=st.integers(0, 2**32), boxes=st.sampled_from((1, 20)))
 def test_what_happens_is_never_called_impossible(case, seed, boxes):
     program = RewardModel(case.reward).program

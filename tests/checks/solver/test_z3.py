@@ -16,7 +16,8 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.question import Impossible, Unknown, Witness
 from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, is_available
 from plaudit.language import nodes as n
-from support.asking import asked, samples, share
+from support.asking import asked, samples
+from support.examples import examples
 from support.tolerance import ARITHMETIC, allowance
 from support.written import readable, reward_from
 
@@ -95,7 +96,7 @@ def compared(program, sample):
 def test_z3_computes_what_python_computes():
     seen = Counter()
 
-    @share(0.2)
+    @examples(0.2)
     @given(case=readable(), seed=SEEDS)
     def each(case, seed):
         program = RewardModel(case.reward).program

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.learn.off_policy import LoggedDecisions, evaluate_decisions, from_function
 from plaudit.learn.off_policy.estimators import FOLDS, SWITCH, Case, _deal_folds
+from support.examples import examples
 
 ALL = ("ips", "snips", "dm", "dr", "switch")
 
@@ -68,7 +69,7 @@ def test_a_feature_that_never_varies_and_an_action_logged_once_do_no_harm():
     assert all(np.isfinite(each.value) for each in found.estimates.values())
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 def test_the_logged_policy_earns_what_was_logged(seed, count):
     rng = np.random.default_rng(seed)
@@ -86,7 +87,7 @@ def test_the_logged_policy_earns_what_was_logged(seed, count):
             assert found[name].gain.error == pytest.approx(0, abs=1e-12)
 
 
-@settings(max_examples=20)
+@examples(0.2)
 @given(st.floats(-100, 100), st.floats(0.01, 100))
 def test_other_units_of_reward_give_the_same_estimates_in_those_units(world, shift, scale):
     log = world.log(300, seed=9)

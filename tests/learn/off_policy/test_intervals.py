@@ -4,13 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import errors
 from plaudit.learn.off_policy import LoggedDecisions, evaluate_decisions, from_function
 from plaudit.learn.off_policy.intervals import bound_gain, bound_mean, bound_value
 from plaudit.learn.quantiles import t_quantile
+from support.examples import examples
 
 LARGE, LENGTH, MISS = 20.0, 600, 0.1
 
@@ -167,7 +168,7 @@ def test_anytime_intervals_narrow_as_decisions_come_in_and_end_close_to_a_normal
     assert widths[-1] < 2.5 * normal
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=60), st.floats(0.01, 0.5))
 def test_a_bound_is_never_above_every_mean_so_far_and_less_risk_lowers_it(values, miss):
     column = np.array(values)

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from plaudit import Entry, Ledger, Signal
 from plaudit.errors import InputError, NotInLedger, VersionConflict
 from support.columns import as_columns
+from support.examples import examples
 from support.ledgers import end, verified
 from support.samples import EPISODES, SAMPLES, following, handover
 from support.strategies import cases, rows
@@ -114,7 +115,7 @@ def test_a_batch_with_a_bad_row_records_nothing(where):
         verified(ledger)
 
 
-@settings(suppress_health_check=list(HealthCheck), max_examples=25)
+@examples(0.25, suppress_health_check=list(HealthCheck))
 @given(case=cases(), seed=st.integers(0, 2**32))
 def test_signals_of_any_reward_come_back(tmp_path_factory, case, seed):
     signals = []

@@ -14,7 +14,7 @@ from plaudit.learn import epsilon_greedy, epsilon_ridge, linear_thompson, linucb
 from plaudit.systems import apex
 from plaudit.systems.apex.features import FEATURES
 from support.apex_runtime import Clock, Runtime, Scripted, play, state
-from support.batches import examples
+from support.examples import examples
 
 STATES = apex.scenario()
 EXPLORER = epsilon_ridge(apex.ACTIONS, FEATURES, start=1.0, end=1.0)

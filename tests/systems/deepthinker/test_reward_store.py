@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from plaudit import errors
 from plaudit.systems import deepthinker
 from plaudit.systems.deepthinker import RewardConfig, RewardSignal, RewardStore, RewardWeights
-from support.batches import examples
+from support.examples import examples
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 SIGNAL = RewardSignal.from_phase_outcome(

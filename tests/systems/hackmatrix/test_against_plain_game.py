@@ -63,7 +63,7 @@ def chosen(game: Game, counts: Counter, chance: random.Random) -> str:
 @pytest.mark.parametrize(
     ("rules", "batches"),
     [
-        pytest.param(Rules.reference(), 4, id="reference"),
+        pytest.param(Rules.reference(), 2, id="reference"),
         pytest.param(Rules.seed(), 1, id="seed"),
         pytest.param(Rules.reference(), 16, id="many, reference", marks=pytest.mark.slow),
         pytest.param(Rules.seed(), 4, id="many, seed", marks=pytest.mark.slow),
@@ -128,7 +128,7 @@ def equipped(states):
     )
 
 
-@pytest.mark.parametrize("share", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("share", [8, pytest.param(1, marks=pytest.mark.slow)])
 def test_play_from_a_new_game_follows_the_rules(share, record_property):
     """One of so many games is compared after each step, another one each time."""
     begin = jax.jit(jax.vmap(lambda key: reset(key)[1]))

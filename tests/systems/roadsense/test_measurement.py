@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, Reward, term
@@ -13,6 +13,7 @@ from plaudit.errors import UnknownField
 from plaudit.systems.roadsense import VERSIONS, Measurement, version
 from plaudit.systems.roadsense.fields import BRAKE
 from plaudit.systems.roadsense.measurement import build_input_reader, build_scorer, find_nearest_action, select_columns
+from support.examples import examples
 
 STEPS = st.builds(
     Measurement,
@@ -44,7 +45,7 @@ def test_the_fast_scorer_pays_what_the_reward_pays(step):
         assert score(step) == (signal.total, signal.values)
 
 
-@settings(max_examples=20)
+@examples(0.2)
 @given(steps=st.lists(STEPS, min_size=1, max_size=5))
 def test_a_batch_of_steps_scores_as_its_steps_do(steps):
     columns = {name: np.array([getattr(step, name) for step in steps]) for name in Measurement._fields}

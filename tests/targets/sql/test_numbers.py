@@ -12,8 +12,8 @@ from plaudit import Field, Reward
 from plaudit import term as as_term
 from plaudit.language import nodes as n
 from plaudit.targets.sql.dialects import DIALECTS
-from support.batches import examples
 from support.engines import scored
+from support.examples import examples
 from support.strategies import load
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.targets.inputs import collect_columns
-from support.batches import Batch, Tally, examples
+from support.batches import Batch, Tally
 from support.columns import as_columns
 from support.engines import assert_as_python, scored, stored_in
+from support.examples import examples
 from support.running import scored as scored_on
 from support.samples import EPISODES, SAMPLES
 from support.strategies import BAD, cases, rows

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
@@ -11,6 +11,7 @@ from plaudit.language import nodes as n
 from plaudit.targets.sql.reward import READABLE
 from support.batches import Batch, Tally
 from support.engines import as_scores, flat, kinds_of
+from support.examples import examples
 from support.samples import EPISODES, research
 from support.strategies import cases
 from support.strategies import load as load_text
@@ -40,7 +41,7 @@ def test_spark_gives_the_numbers_of_the_plain_functions(spark):
     """Java's functions are its own, so rows are compared within the tolerance of functions throughout."""
     tally = Tally()
 
-    @settings(max_examples=12, suppress_health_check=list(HealthCheck))
+    @examples(0.12, suppress_health_check=list(HealthCheck))
     @given(cases(), st.integers(0, 2**32))
     def agrees(case, seed):
         batch = Batch(case, seed, size=48)

@@ -14,7 +14,7 @@ from plaudit.ledger.jsonl import JsonLines, read_lines
 from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex, deepthinker
 from plaudit.systems.apex.logs.exchange import locate_rows
-from support.batches import examples
+from support.examples import examples
 
 STATES = apex.scenario()
 FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")

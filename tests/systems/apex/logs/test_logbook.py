@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from plaudit import errors
@@ -15,6 +15,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.systems import apex
 from plaudit.systems.apex.features import FEATURES
 from support.apex_runtime import Runtime, play, state
+from support.examples import examples
 
 STATES = apex.scenario()
 FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")
@@ -240,7 +241,7 @@ def test_a_decision_whose_log_failed_is_still_the_one_that_runs(tmp_path, monkey
 # -- going on --------------------------------------------------------------------------------------------------------
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@examples(0.15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32), cuts=st.sets(st.integers(1, 5)))
 def test_a_learner_that_was_put_aside_goes_on_as_if_it_had_not_been(tmp_path, seed, cuts):
     learner = epsilon_ridge(apex.ACTIONS, FEATURES, start=0.8, end=0.1, over=60)

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from plaudit.systems.apex.errors import MessageRefused, SwitchInFlight
 from plaudit.systems.apex.switching import BROADCAST, TOPOLOGIES, Router, SwitchEngine, SwitchPhase, find_recipients
-from support.batches import examples
+from support.examples import examples
 
 AGENTS = ("planner", "coder", "critic")
 CAPACITY = 4

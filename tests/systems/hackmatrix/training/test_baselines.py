@@ -22,7 +22,7 @@ from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import states_of
 from support.hackmatrix_model.steps import BATCH, REFERENCE, stepper
 
-EPISODES = 8
+EPISODES = [2, pytest.param(8, marks=pytest.mark.slow)]
 """How many each of the games that are played at once plays, one after the other."""
 CAP = 1000
 
@@ -105,15 +105,15 @@ class Episodes(NamedTuple):
 
 
 @cache
-def played(name: str) -> Episodes:
-    """Return some thousand episodes of a policy."""
+def played(name: str, episodes: int) -> Episodes:
+    """Return so many episodes of a policy for each of the games that are played at once."""
     policy = jax.jit(jax.vmap(BASELINES[name].policy))
-    pool = _begun(jax.random.split(jax.random.key(len(name)), EPISODES * BATCH))
+    pool = _begun(jax.random.split(jax.random.key(len(name)), episodes * BATCH))
     lanes, number, steps = np.arange(BATCH), np.zeros(BATCH, int), np.zeros(BATCH, int)
     total, parts = np.zeros(BATCH), {each: np.zeros(BATCH) for each in COMPONENTS}
     states, finished, turn = _chosen(pool, lanes), [], 0
     masks = _MASK(states)
-    while (number < EPISODES).any():
+    while (number < episodes).any():
         turn += 1
         key = jax.random.fold_in(jax.random.key(7), turn)
         choice, dice = jax.random.split(jax.random.fold_in(key, 0), BATCH), jax.random.split(key, BATCH)
@@ -125,13 +125,13 @@ def played(name: str) -> Episodes:
         ended = terminated | (steps >= CAP)
         finished += [
             (total[lane], steps[lane], stages[lane], {each: parts[each][lane] for each in COMPONENTS})
-            for lane in np.flatnonzero(ended & (number < EPISODES))
+            for lane in np.flatnonzero(ended & (number < episodes))
         ]
         number += ended
         total, steps = np.where(ended, 0, total), np.where(ended, 0, steps)
         parts = {each: np.where(ended, 0, parts[each]) for each in COMPONENTS}
         if ended.any():
-            fresh = _chosen(pool, np.minimum(number, EPISODES - 1) * BATCH + lanes)
+            fresh = _chosen(pool, np.minimum(number, episodes - 1) * BATCH + lanes)
             states = _kept(ended, fresh, states)
             masks = _MASK(states)
     returns, steps, stages, components = zip(*finished, strict=True)
@@ -150,19 +150,21 @@ def apart(ours: np.ndarray, mean: float, count: int) -> float:
     return abs(ours.mean() - mean) / (ours.std() * np.sqrt(1 / len(ours) + 1 / count))
 
 
+@pytest.mark.parametrize("episodes", EPISODES)
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_policy_gets_as_far_as_it_did_elsewhere(name, record_property):
-    told, found = BASELINES[name], played(name)
-    assert len(found.returns) == EPISODES * BATCH
+def test_a_policy_gets_as_far_as_it_did_elsewhere(name, episodes, record_property):
+    told, found = BASELINES[name], played(name, episodes)
+    assert len(found.returns) == episodes * BATCH
     assert apart(found.returns, told.mean_return, told.episodes) < 4
     assert apart(found.steps, told.mean_steps, told.episodes) < 4
     assert found.returns.std() == pytest.approx(told.deviation, rel=0.15)
     record_property("counted", ("episodes of untrained policies", {name: len(found.returns)}))
 
 
+@pytest.mark.parametrize("episodes", EPISODES)
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_policy_ends_on_the_stages_it_did_elsewhere(name):
-    told, found = BASELINES[name], played(name)
+def test_a_policy_ends_on_the_stages_it_did_elsewhere(name, episodes):
+    told, found = BASELINES[name], played(name, episodes)
     last = max(stage for stage, count in told.stages.items() if count > 10)  # the rare ones count as this one
     ours = [(np.minimum(found.stages, last) == stage).sum() for stage in told.stages if stage <= last]
     theirs = [
@@ -173,11 +175,12 @@ def test_a_policy_ends_on_the_stages_it_did_elsewhere(name):
     assert chi2_contingency([ours, theirs]).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("episodes", EPISODES)
 @pytest.mark.parametrize(
     ("name", "component"), [(name, component) for name, told in BASELINES.items() for component in told.breakdown]
 )
-def test_a_policy_is_paid_for_the_same_things_as_elsewhere(name, component):
-    told, ours = BASELINES[name], played(name).components[component]
+def test_a_policy_is_paid_for_the_same_things_as_elsewhere(name, component, episodes):
+    told, ours = BASELINES[name], played(name, episodes).components[component]
     rounded = 0.005 if component != "program_waste" else 0.0005
     off = abs(ours.mean() - told.breakdown[component]) - rounded
     assert off < 4 * ours.std() * np.sqrt(1 / len(ours) + 1 / told.episodes)

@@ -27,11 +27,13 @@ def patience():
     return Environment(2, ("earned",), reset, lambda s: s[:, None].astype(jnp.float32), ones, advance, advance)
 
 
-PARAMS = init_network(jax.random.key(0), 1, 2, (4,))
+@pytest.fixture(scope="module")
+def params():
+    return init_network(jax.random.key(0), 1, 2, (4,))
 
 
-def test_long_episodes_count_as_much_as_short_ones():
-    found = build_evaluator(patience(), episodes=2 * HALF)("sampled", PARAMS, jax.random.key(1)).evaluation()
+def test_long_episodes_count_as_much_as_short_ones(params):
+    found = build_evaluator(patience(), episodes=2 * HALF)("sampled", params, jax.random.key(1)).evaluation()
     assert found.mean_return == 0.5
     assert found.mean_length == 5
     assert found.deviation == pytest.approx(np.std([0, 1] * HALF, ddof=1))
@@ -42,17 +44,17 @@ def test_long_episodes_count_as_much_as_short_ones():
     assert found.unfinished == 0
 
 
-def test_what_is_left_off_is_counted_as_far_as_it_went():
+def test_what_is_left_off_is_counted_as_far_as_it_went(params):
     found = build_evaluator(patience(), episodes=2 * HALF, max_steps=4)(
-        "sampled", PARAMS, jax.random.key(1)
+        "sampled", params, jax.random.key(1)
     ).evaluation()
     assert found.unfinished == HALF
     assert found.mean_length == 2.5
     assert found.stages == {1: HALF, 6: HALF}
 
 
-def test_what_the_reward_read_is_kept_of_the_first_episodes():
-    inputs = build_evaluator(patience(), episodes=4, keep=3)("sampled", PARAMS, jax.random.key(1)).inputs
+def test_what_the_reward_read_is_kept_of_the_first_episodes(params):
+    inputs = build_evaluator(patience(), episodes=4, keep=3)("sampled", params, jax.random.key(1)).inputs
     assert [episode["left"].tolist() for episode in inputs] == [[1], [1], [9, 8, 7, 6, 5, 4, 3, 2, 1]]
 
 
@@ -64,8 +66,8 @@ def test_the_same_key_plays_the_same_games():
     assert one.terms["illegal"] == 0
 
 
-def test_one_episode_is_enough():
-    found = build_evaluator(patience(), episodes=1, policies=NETWORK)("greedy", PARAMS, jax.random.key(0)).evaluation()
+def test_one_episode_is_enough(params):
+    found = build_evaluator(patience(), episodes=1, policies=NETWORK)("greedy", params, jax.random.key(0)).evaluation()
     assert (found.episodes, found.deviation) == (1, 0.0)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Ledger
@@ -12,6 +12,7 @@ from plaudit.systems.roadsense.experiment.storage import drive_reward, load_driv
 from plaudit.systems.roadsense.experiment.study import STUDIES, Case
 from plaudit.systems.roadsense.measurement import Measurement, build_input_reader
 from plaudit.systems.roadsense.versions import VERSIONS, version
+from support.examples import examples
 
 REWARDS = {label: version(label) for label in VERSIONS}
 FLAG = st.sampled_from([0.0, 1.0])
@@ -35,7 +36,7 @@ def drive(rows, **case):
     return Drive(Case(**{"study": "continuous", "policy": "park", "hazard": True, "seed": 3} | case), rows, "1.28.0")
 
 
-@settings(max_examples=20)
+@examples(0.2)
 @given(st.lists(DRIVES, min_size=1, max_size=4))
 def test_every_version_pays_for_a_drive_what_it_pays_for_its_steps(rows):
     paid = compute_returns(REWARDS, [drive(each, seed=seed) for seed, each in enumerate(rows)])

@@ -5,7 +5,7 @@ from math import cos, degrees, inf, radians, sin
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -14,6 +14,7 @@ from plaudit.systems.roadsense.pictures import Zones, colors, draw_top_view, sav
 from plaudit.systems.roadsense.pictures.scene import find_lane_parts
 from plaudit.systems.roadsense.pictures.window import Window
 from plaudit.systems.roadsense.world import CarState
+from support.examples import examples
 
 SCALE = 960 / 120
 
@@ -84,7 +85,7 @@ def test_without_zones_nothing_is_tinted(drive):
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(0.25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turn=st.floats(0, 360), east=st.floats(-5000, 5000), north=st.floats(-5000, 5000))
 def test_a_world_that_is_turned_and_moved_looks_the_same(drive, turn, east, north):
     frame = drive(path=80.0)[30]

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.errors import DefinitionError, InputError
 from plaudit.systems.roadsense.radio import PARAMETERS, TRANSPORTS, RadioParameters, build_radio
 from plaudit.systems.roadsense.world import EGO, CarState, is_fresh
+from support.examples import examples
 
 states = st.builds(
     CarState,
@@ -35,7 +36,7 @@ def test_the_ideal_radio_says_what_is_true_of_every_car_but_the_own(cars):
 
 @noisy
 @transports
-@settings(max_examples=max(25, settings().max_examples // 4))
+@examples(1 / 4)
 @given(st.lists(convoys, min_size=1, max_size=5), st.integers(0, 2**32))
 def test_what_is_heard_is_what_a_car_can_say(name, transport, steps, seed):
     air = build_radio(name, transport=transport)
