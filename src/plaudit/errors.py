@@ -31,8 +31,10 @@ PlauditError
     └── LedgerTooNew                  the ledger was written by a newer plaudit
 """
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class PlauditError(Exception):
@@ -159,3 +161,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def explain_unreadable(path: Path, error: Exception) -> FileError:
+    """Return the error for a file that cannot be read; it names a file that is called nearly the same."""
+    if isinstance(error, FileNotFoundError):
+        return FileError(f"{path} does not exist.{did_you_mean(path.name, _list_names(path.parent))}")
+    if path.is_dir():
+        return FileError(f"{path} is a directory; name a file in it.")
+    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    return FileError(f"{path} cannot be read: {reason.splitlines()[0] if reason else repr(error)}")
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

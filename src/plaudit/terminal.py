@@ -200,12 +200,17 @@ def _build_console(stderr: bool) -> "Console":
 
 
 @contextmanager
-def show_progress(doing: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield what moves a bar: so much done, of so much. None where nobody sees it, for counting has its price."""
+def show_progress(
+    doing: str, *, screen: Screen | None = None, as_bytes: bool = False
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Yield what moves a bar: so much done, of so much. None where nobody sees it, for counting has its price.
+
+    Who prints meanwhile gives the `screen` of stderr that they print on, and the bar stays below.
+    """
     if not _is_watched():
         yield None
         return
-    with Screen(stderr=True).show_bars() as bars:
+    with (screen or Screen(stderr=True)).show_bars(as_bytes=as_bytes) as bars:
         yield lambda done, total: bars.update(doing, done, total)
 
 

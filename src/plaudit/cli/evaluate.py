@@ -10,10 +10,10 @@ import click
 from rich.text import Text
 
 from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
-from plaudit.errors import DefinitionError, PlauditError, did_you_mean
+from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
-from plaudit.systems.arguments import explain_unreadable, find_reward, load_module, open_ledger
+from plaudit.systems.arguments import find_reward, load_module, open_ledger
 from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, handle_signals, show_progress
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"

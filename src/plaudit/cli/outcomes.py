@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, explain_unreadable
 from plaudit.language.codec import build_object
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import Row, convert_infinities
-from plaudit.systems.arguments import explain_unreadable
 
 Episodes = dict[str, list[Row]]
 _RECORDS = ("prev", "curr")

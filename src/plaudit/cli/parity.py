@@ -17,9 +17,9 @@ from rich.text import Text
 from plaudit.checks.parity import Command, Function, Mismatch, ParityReport, Recorded
 from plaudit.checks.parity import parity as find_mismatch
 from plaudit.cli.options import check_timeout, tune, tuning_options
-from plaudit.errors import DefinitionError, FileError, did_you_mean
+from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
 from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import explain_unreadable, find_reward, load_module
+from plaudit.systems.arguments import find_reward, load_module
 from plaudit.terminal import Screen, build_table, escape_controls, format_value, handle_signals
 
 DIFFER = 1

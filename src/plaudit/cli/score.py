@@ -3,20 +3,22 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
 from plaudit.cli.options import tune, tuning_options
-from plaudit.cli.scoring import BadRows, Progress, score_lines
-from plaudit.cli.streams import STANDARD, SUFFIXES, Format, Output, Source, find_format
+from plaudit.cli.scoring import BadRows, score_lines
+from plaudit.cli.streams import STANDARD, Output, Source, choose_format
 from plaudit.errors import FileError
+from plaudit.reward.row_files import TextFormat, find_format, refuse_overlap
 from plaudit.reward.rows import RowLayout
 from plaudit.systems.arguments import find_reward
-from plaudit.terminal import SOME_BAD, Screen, format_count, handle_signals
+from plaudit.terminal import SOME_BAD, Screen, format_count, handle_signals, show_progress
 
 _EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
 
@@ -40,7 +42,7 @@ def score(
     source: str,
     output: str,
     bad: str | None,
-    chosen: Format | None,
+    chosen: TextFormat | None,
     settings: Sequence[str],
     params: str | None,
     ignore_extra: bool,
@@ -61,7 +63,7 @@ def score(
     """
     if as_json and output == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
-    job = ScoreJob(source, find_format(source, chosen), output, find_format(output, chosen), bad)
+    job = ScoreJob(source, choose_format(source, chosen), output, choose_format(output, chosen), bad)
     found = tune(find_reward(reward), params, settings)
     done = score_file(job, RowLayout(found, ignore_extra=ignore_extra))
     if as_json:
@@ -93,9 +95,9 @@ class ScoreJob:
     """Where rows come from, where scores and bad rows go, and how they are written."""
 
     source: str
-    rows: Format
+    rows: TextFormat
     output: str
-    scores: Format
+    scores: TextFormat
     bad: str | None
 
 
@@ -116,7 +118,9 @@ def score_file(job: ScoreJob, layout: RowLayout) -> Outcome:
         aside = job.bad or (_name_bad_rows(job.output) if output.target else None)
         kept = stack.enter_context(Output(aside)) if aside else None
         _refuse_overlap(source, output, kept)
-        with _show_bytes(source) as (show, progress):
+        screen = Screen(stderr=True) if sys.stderr.isatty() else None
+        show = partial(screen.print, soft_wrap=True) if screen else partial(click.echo, err=True)
+        with show_progress(os.path.basename(source.name), screen=screen, as_bytes=True) as progress:
             # Without a file of their own bad rows go to stderr, every one of them.
             bad = BadRows(kept.file, show) if kept else BadRows(sys.stderr, show, shown=0)
             scored = score_lines(layout, source, job.rows, output.file, job.scores, bad, progress)
@@ -142,24 +146,13 @@ def _remove_old_bad_rows(path: Path) -> None:
 def _name_bad_rows(output: str) -> str:
     """Return the name for bad rows: `scores.bad.jsonl` beside `scores.csv`."""
     path = Path(output)
-    stem = path.stem if path.suffix.lower() in SUFFIXES else path.name
+    stem = path.stem if find_format(output) else path.name
     return str(path.with_name(f"{stem}.bad.jsonl"))
 
 
 def _refuse_overlap(source: Source, output: Output, kept: Output | None) -> None:
     for written in (output, kept):
-        if written is not None and written.replaces(source.status):
-            raise FileError(f"{written.name} is the file that the rows come from; write to another one.")
+        if written is not None:
+            refuse_overlap(written.name, written.status, source.status)
     if kept is not None and kept.target is not None and kept.target == output.target:
         raise FileError(f"{kept.name} cannot hold both the scores and the bad rows; name another file with --bad.")
-
-
-@contextmanager
-def _show_bytes(source: Source) -> Iterator[tuple[Callable[[str], None], Progress]]:
-    """Yield how to show a message and how to move the progress bar, which only a terminal has."""
-    if not sys.stderr.isatty():
-        yield lambda text: click.echo(text, err=True), lambda done: None
-        return
-    screen, name = Screen(stderr=True), os.path.basename(source.name)
-    with screen.show_bars(as_bytes=True) as bars:
-        yield lambda text: screen.print(text, soft_wrap=True), lambda done: bars.update(name, done, source.size)

@@ -1,7 +1,6 @@
 """Score a file line by line, in memory that does not grow with it; rows that cannot be scored are kept as they were."""
 
 import base64
-import codecs
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,9 +10,10 @@ from operator import itemgetter
 from typing import Any, TextIO
 
 from plaudit.cli.errors import format_error
-from plaudit.cli.streams import Format, Source
+from plaudit.cli.streams import Source
 from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean
 from plaudit.language.field import Kind
+from plaudit.reward.row_files import TextFormat, strip_mark
 from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number, shorten
 from plaudit.targets.inputs import find_default
 from plaudit.targets.python import PythonReward
@@ -114,8 +114,8 @@ TICK = 4_096
 SHOWN = 10
 """How many bad rows are shown in full; the others are counted, and kept like these."""
 
-Progress = Callable[[int], None]
-"""Called with how many bytes have been read."""
+Progress = Callable[[int, int | None], None]
+"""Called with how many bytes have been read, and how many there are where that is known."""
 
 
 class BadRows:
@@ -158,7 +158,13 @@ class BadRows:
 
 
 def score_lines(
-    layout: RowLayout, source: Source, rows: Format, output: TextIO, written: Format, bad: BadRows, progress: Progress
+    layout: RowLayout,
+    source: Source,
+    rows: TextFormat,
+    output: TextIO,
+    written: TextFormat,
+    bad: BadRows,
+    progress: Progress | None,
 ) -> int:
     """Write the scores of every good row of `source` to `output`, keep the others, and return how many were good."""
     compiled: PythonReward = layout.reward.compile("python")
@@ -188,7 +194,9 @@ def score_lines(
     return good
 
 
-def _read_lines(source: Source, bad: BadRows, progress: Progress, *, headed: bool) -> Iterator[tuple[int, bytes]]:
+def _read_lines(
+    source: Source, bad: BadRows, progress: Progress | None, *, headed: bool
+) -> Iterator[tuple[int, bytes]]:
     """Yield each line with its number; one that is too long for memory is kept aside as it is read."""
     readline = source.file.readline
     number = done = 0
@@ -196,9 +204,9 @@ def _read_lines(source: Source, bad: BadRows, progress: Progress, *, headed: boo
         number += 1
         done += len(raw)
         if number == 1:
-            raw = _strip_mark(source, raw)
-        if not number % TICK:
-            progress(done)
+            raw = strip_mark(source.name, raw)
+        if progress and not number % TICK:
+            progress(done, source.size)
         if len(raw) < LONGEST_LINE or raw.endswith(b"\n"):
             yield number, raw
         elif number == 1 and headed:
@@ -207,13 +215,8 @@ def _read_lines(source: Source, bad: BadRows, progress: Progress, *, headed: boo
             rest = iter(lambda: readline(LONGEST_LINE), b"")
             problem = InputError(f"the line is longer than {LONGEST_LINE:,} bytes.")
             bad.keep_long(number, chain([raw], _read_to_line_end(rest)), problem)
-    progress(done)
-
-
-def _strip_mark(source: Source, raw: bytes) -> bytes:
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise FileError(f"{source.name} is UTF-16 text; save it as UTF-8.")
-    return raw.removeprefix(codecs.BOM_UTF8)
+    if progress:
+        progress(done, source.size)
 
 
 def _read_to_line_end(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -236,7 +239,7 @@ def _read_header(layout: RowLayout, source: Source, lines: Iterator[tuple[int, b
         raise FileError(f"{source.name}, line 1: {error}") from None
 
 
-def _build_writer(compiled: PythonReward, written: Format) -> tuple[str, Callable[[int, Outputs], str]]:
+def _build_writer(compiled: PythonReward, written: TextFormat) -> tuple[str, Callable[[int, Outputs], str]]:
     """Return what a file of scores begins with, and the function that writes one row of it."""
     layout = compiled.layout
     # Names of terms are plain identifiers: they need no quotes and hold no %.

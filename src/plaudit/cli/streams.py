@@ -6,27 +6,28 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import IO, BinaryIO, Literal, Self, TextIO
+from typing import BinaryIO, Self, TextIO
 
-from plaudit.atomic import AtomicFile
-from plaudit.errors import DefinitionError, FileError
-from plaudit.systems.arguments import explain_unreadable
+from plaudit.atomic import AtomicFile, build_write_error
+from plaudit.errors import DefinitionError, explain_unreadable
+from plaudit.reward.row_files import TextFormat, find_format, read_status
 
-Format = Literal["jsonl", "csv"]
 STANDARD = "-"
-SUFFIXES: dict[str, Format] = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv"}
 
 
-def find_format(path: str, chosen: Format | None) -> Format:
+def choose_format(path: str, chosen: TextFormat | None) -> TextFormat:
     """Return how a file is written: by its ending, or as `chosen` where that does not say.
 
-    >>> find_format("rows.csv", None), find_format("-", None), find_format("rows.log", "csv")
+    >>> choose_format("rows.csv", None), choose_format("-", None), choose_format("rows.log", "csv")
     ('csv', 'jsonl', 'csv')
     """
-    found = chosen if path == STANDARD else SUFFIXES.get(Path(path).suffix.lower(), chosen)
-    if found is None and path != STANDARD:
+    if path == STANDARD:
+        return chosen or "jsonl"
+    found = find_format(path)
+    found = chosen if found is None or found == "parquet" else found
+    if found is None:
         raise DefinitionError(f"{path} ends in neither .jsonl nor .csv; say which it is with --format.")
-    return found or "jsonl"
+    return found
 
 
 class Source:
@@ -36,7 +37,7 @@ class Source:
         """Open the file at `path`."""
         self.name = "standard input" if path == STANDARD else path
         self.file: BinaryIO = sys.stdin.buffer if path == STANDARD else _open_source(path)
-        self.status = _read_status(self.file)
+        self.status = read_status(self.file)
         self.size = self.status.st_size if self.status and stat.S_ISREG(self.status.st_mode) else None
 
     def __enter__(self) -> Self:
@@ -52,13 +53,6 @@ def _open_source(path: str) -> BinaryIO:
         return open(path, "rb")
     except OSError as error:
         raise explain_unreadable(Path(path), error) from None
-
-
-def _read_status(file: IO[str] | IO[bytes]) -> os.stat_result | None:
-    try:
-        return os.fstat(file.fileno())
-    except OSError:  # no real file, as under a test runner
-        return None
 
 
 class Output:
@@ -78,14 +72,10 @@ class Output:
         """The file that this becomes; None for a stream."""
         return self._draft.target if self._draft else None
 
-    def replaces(self, status: os.stat_result | None) -> bool:
-        """Return whether this will overwrite the file that has this status."""
-        if status is None or not stat.S_ISREG(status.st_mode):
-            return False
-        if self.target is not None:
-            return self.target.exists() and os.path.samestat(self.target.stat(), status)
-        mine = _read_status(self.file)
-        return mine is not None and os.path.samestat(mine, status)
+    @property
+    def status(self) -> os.stat_result | None:
+        """The status of what will be overwritten; None where there is nothing."""
+        return read_status(self.target or self.file)
 
     def commit(self) -> None:
         """Finish writing and, where it becomes a file, put it under its name."""
@@ -97,7 +87,7 @@ class Output:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FileError(f"{self.name} cannot be written: {error.strerror or error}") from None
+            raise build_write_error(self.name, error.strerror or str(error)) from None
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +111,7 @@ def _open_stream(path: str) -> TextIO:
     try:
         return Path(path).open("w", encoding="utf-8", newline="\n")
     except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise build_write_error(path, error.strerror or str(error)) from None
 
 
 def _prepare_standard_output() -> TextIO:

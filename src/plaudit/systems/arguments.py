@@ -4,7 +4,6 @@ import contextlib
 import importlib
 import importlib.util
 import linecache
-import os
 import re
 import sys
 import traceback
@@ -14,7 +13,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import plaudit
-from plaudit.errors import DefinitionError, FileError, LedgerError, PlauditError, SpecError, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    FileError,
+    LedgerError,
+    PlauditError,
+    SpecError,
+    did_you_mean,
+    explain_unreadable,
+)
 from plaudit.language.codec import MOST_CHARACTERS
 from plaudit.reward.reward import Reward
 from plaudit.systems.registry import find_system, list_systems, load
@@ -230,19 +237,3 @@ def check_exists(where: str, *, new: bool = False) -> None:
         raise LedgerError("the address of a server is written postgresql://user@host/database.")
     if not new:
         raise explain_unreadable(path, FileNotFoundError())
-
-
-def explain_unreadable(path: Path, error: OSError) -> FileError:
-    """Return the error for a file that cannot be read; it names a file that is called nearly the same."""
-    if isinstance(error, FileNotFoundError):
-        return FileError(f"{path} does not exist.{did_you_mean(path.name, _list_names(path.parent))}")
-    if path.is_dir():
-        return FileError(f"{path} is a directory; name a file in it.")
-    return FileError(f"{path} cannot be read: {error.strerror or error}")
-
-
-def _list_names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []

@@ -134,7 +134,8 @@ def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
     [
         (b"", "is empty"),
         (b"metres,fast,kind,metres\n1,true,wall,2\n", "has the column 'metres' twice"),
-        (b"\xff\xfem\x00", "header cannot be read"),
+        (b"\xff\xfem\x00", "r.csv is UTF-16 text; save it as UTF-8."),
+        (b"\xffm\n", "header cannot be read"),
         (b"metres,fast,kind\n1,true,\xff\n", "cannot be read"),
     ],
 )
@@ -165,6 +166,18 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_mistake(parking, tmp_pat
     source = csv_file(tmp_path / "r.csv", b"\xef\xbb\xbfmetres,fast,kind\r\n0.3,false,wall\r\n")
     rescore_file(parking, source, tmp_path / "o.csv")
     assert [float(row["total"]) for row in csv_rows(tmp_path / "o.csv")] == totals(parking)[:1]
+
+
+def test_json_lines_in_utf_16_are_refused(parking, tmp_path):
+    (tmp_path / "r.jsonl").write_bytes(json.dumps(ROWS[0]).encode("utf-16"))
+    with pytest.raises(FileError, match=r"r.jsonl is UTF-16 text; save it as UTF-8."):
+        rescore_file(parking, tmp_path / "r.jsonl", tmp_path / "o.jsonl")
+
+
+def test_a_file_that_is_not_there_is_told_with_one_that_is(parking, tmp_path):
+    csv_file(tmp_path / "rows.csv", "metres,fast,kind\n")
+    with pytest.raises(FileError, match=r"row.csv does not exist. Did you mean 'rows.csv'\?"):
+        rescore_file(parking, tmp_path / "row.csv", tmp_path / "o.csv")
 
 
 def test_csv_cannot_hold_lists(mixed, write, tmp_path):

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from plaudit.cli.options import drop_unset, query_options
-from plaudit.errors import FileError
-from plaudit.systems.arguments import explain_unreadable, open_ledger, open_ledger_to_write
+from plaudit.errors import FileError, explain_unreadable
+from plaudit.systems.arguments import open_ledger, open_ledger_to_write
 from plaudit.terminal import format_count, handle_signals, show_progress
 
 FORMATS = ("jsonl", "parquet")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, explain_unreadable
 from plaudit.ledger.stats import Head
-from plaudit.systems.arguments import explain_unreadable, open_ledger
+from plaudit.systems.arguments import open_ledger
 from plaudit.terminal import escape_controls, show_progress
 
 PROBLEMS = 1

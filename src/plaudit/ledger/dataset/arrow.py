@@ -1,9 +1,9 @@
 """A data set as Arrow columns: the chunks that readers hand on, and their values as NumPy columns and back."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, explain_unreadable
 from plaudit.language.field import LARGEST_INTEGER, Field
 from plaudit.reward.rows import parse_bool, parse_number
 
@@ -51,13 +51,8 @@ def translate_read_errors(name: str) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except FileNotFoundError:
-        raise FileError(f"{name} does not exist.") from None
-    except IsADirectoryError:
-        raise FileError(f"{name} is a directory; name a file in it.") from None
     except (pa.ArrowException, OSError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-        raise FileError(f"{name} cannot be read: {reason.splitlines()[0] if reason else error!r}") from None
+        raise explain_unreadable(Path(name), error) from None
 
 
 def convert_column(array: pa.Array, field: Field, length: int | None) -> Values:

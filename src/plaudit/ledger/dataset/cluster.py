@@ -10,7 +10,7 @@ import pyarrow.dataset as arrow_dataset
 
 from plaudit.atomic import AtomicFolder
 from plaudit.errors import DefinitionError, FileError, InputError
-from plaudit.ledger.dataset.files import FileRescoring, find_format, find_parts
+from plaudit.ledger.dataset.files import FileRescoring, find_parts, require_format
 from plaudit.ledger.dataset.job import Job, Run, build_outcome
 from plaudit.ledger.dataset.parquet_files import ParquetSource
 from plaudit.ledger.dataset.scoring import Scoring
@@ -69,7 +69,7 @@ def inspect_parts(
     parts = find_parts(source)
     paths = [str(part.resolve()) for part in parts or [Path(source)]]
     for path in paths:
-        if find_format(path) != "parquet":
+        if require_format(path) != "parquet":
             raise FileError(f"{path} is not Parquet, which is what Ray and Spark read here; use the local engine.")
     runs = [Run(job, path, None, "parquet") for path in paths]
     for run in runs[1:]:

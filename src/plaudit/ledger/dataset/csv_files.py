@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 
 from plaudit.errors import FileError
 from plaudit.ledger.dataset.arrow import Chunk, translate_read_errors
+from plaudit.reward.row_files import strip_mark
 
 _BLOCK = 4 << 20
 
@@ -58,6 +59,8 @@ class CsvSource:
 def _read_header(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
+            strip_mark(path, file.buffer.read(3))
+            file.seek(0)
             names = next(csv.reader(file, strict=True), None)
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"{path} is not CSV: its header cannot be read ({error}).") from None

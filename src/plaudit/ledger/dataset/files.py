@@ -3,20 +3,12 @@
 import glob
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from plaudit.errors import DefinitionError, FileError
 from plaudit.ledger.changes import Changes
+from plaudit.reward.row_files import SUFFIXES, Format, find_format
 from plaudit.terminal import format_count
-
-Format = Literal["parquet", "csv", "jsonl"]
-SUFFIXES: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +55,9 @@ class FileRescoring:
         return "\n".join(lines if self.changes is None else [*lines, "", str(self.changes)])
 
 
-def find_format(path: str) -> Format:
-    """Return the format of a file.
-
-    >>> find_format("rows.PARQUET"), find_format("runs/rows.ndjson")
-    ('parquet', 'jsonl')
-    """
-    found = SUFFIXES.get(Path(path).suffix.lower())
+def require_format(path: str) -> Format:
+    """Return the format of a file; an error where the ending of its name does not say it."""
+    found = find_format(path)
     if found is None:
         raise DefinitionError(f"{path} ends in none of {', '.join(SUFFIXES)}, which say how a data set is written.")
     return found

@@ -18,11 +18,12 @@ from plaudit.errors import DefinitionError, FileError, InputError, WrongType
 from plaudit.ledger.changes import Changes, Classes
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
 from plaudit.ledger.dataset.csv_files import CsvSink, CsvSource
-from plaudit.ledger.dataset.files import FileRescoring, Format, find_format
+from plaudit.ledger.dataset.files import FileRescoring, require_format
 from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
 from plaudit.reward.reward import Reward
+from plaudit.reward.row_files import Format, read_status, refuse_overlap
 from plaudit.targets.inputs import list_slots
 
 NOTE = "plaudit.rescored"
@@ -81,13 +82,13 @@ class Job:
     def run(self, source: str, target: str, progress: Callable[[int, int], None] | None) -> FileRescoring:
         """Re-score one file."""
         changes = None if self.against is None else Changes()
-        run = Run(self, source, changes, find_format(target))
+        run = Run(self, source, changes, require_format(target))
         run.write(target, progress)
         return run.build_outcome(target)
 
     def open(self, source: str) -> Source:
         """Return a file to be read."""
-        kind = find_format(source)
+        kind = require_format(source)
         if kind == "parquet":
             return ParquetSource(source)
         return CsvSource(source) if kind == "csv" else JsonLinesSource(source, self._list_fields())
@@ -156,8 +157,7 @@ class Run:
 
     def write(self, target: str, progress: Callable[[int, int], None] | None) -> None:
         """Write the rows with their rewards to `target`."""
-        if os.path.exists(target) and os.path.exists(self.source.name) and os.path.samefile(self.source.name, target):
-            raise FileError(f"{target} is the file that the rows come from; write to another one.")
+        refuse_overlap(target, read_status(target), read_status(self.source.name))
         with ExitStack() as stack:
             draft = stack.enter_context(AtomicPath(target))
             try:

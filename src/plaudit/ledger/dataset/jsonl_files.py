@@ -14,6 +14,7 @@ import pyarrow.json as arrow_json
 from plaudit.errors import FileError, InputError
 from plaudit.language.field import Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
+from plaudit.reward.row_files import strip_mark
 from plaudit.reward.rows import INFINITIES, parse_json_row
 from plaudit.targets.inputs import make_converter
 
@@ -211,10 +212,8 @@ def _split_lines(piece: bytes) -> list[bytes]:
 
 def _read_pieces(path: str) -> Iterator[bytes]:
     """Yield a file in pieces that end with a line."""
-    rest = b""
     with open(path, "rb") as file:
-        start = file.read(3)
-        rest = b"" if start == b"\xef\xbb\xbf" else start  # a byte order mark
+        rest = strip_mark(path, file.read(3))
         while piece := file.read(_BLOCK):
             whole, newline, after = (rest + piece).rpartition(b"\n")
             rest = after

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from plaudit.errors import DefinitionError, FileError, MissingExtra
 from plaudit.ledger.dataset.files import FileRescoring, find_parts
 from plaudit.reward.reward import Reward
+from plaudit.reward.row_files import read_status, refuse_overlap
 
 Progress = Callable[[int, int], None]
 """Told how much is done, and how much there is: rows, or bytes where nobody knows the number of rows."""
@@ -73,12 +74,6 @@ def rescore_file(
     if parts is not None:
         return rescore_parts(job, from_, parts, Path(to), overwrite=overwrite, progress=progress)
     if os.path.exists(to) and not overwrite:
-        _refuse_existing(from_, to)
+        refuse_overlap(to, read_status(to), read_status(from_))
+        raise FileError(f"{to} exists already; name another file, or say overwrite=True (--force).")
     return job.run(from_, to, progress)
-
-
-def _refuse_existing(source: str, target: str) -> None:
-    same: Any = os.path.exists(source) and os.path.samefile(source, target)
-    if same:
-        raise FileError(f"{target} is the file that the rows come from; write to another one.")
-    raise FileError(f"{target} exists already; name another file, or say overwrite=True (--force).")
