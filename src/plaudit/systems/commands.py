@@ -1,38 +1,19 @@
-"""What the commands of systems share: options, what is said at Ctrl-C, a training run up to its report."""
+"""What the commands of systems share: options, those of a training run among them, and what is said at Ctrl-C."""
 
 import functools
-import json
-import os
-import signal
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from plaudit.errors import DefinitionError, MissingExtra
-from plaudit.reward.reward import Reward
-from plaudit.systems.arguments import find_reward, open_ledger_to_write
-from plaudit.systems.folder_lock import lock_folder
-from plaudit.terminal import INTERRUPTED, TERMINATED, Bars, Screen, build_table, show_status
-
-if TYPE_CHECKING:
-    from plaudit.systems.training.run import RunResult, Stop
-    from plaudit.systems.training.settings import Settings
+from plaudit.errors import MissingExtra
 
 COUNT = click.IntRange(min=1)
 SEED = click.IntRange(0, 2**32 - 1)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-Report = dict[str, Any]
-FormatUpdate = Callable[[Mapping[str, Any]], str]
-"""What matters of an update, in a line."""
-
-LINES = 10
-"""How many lines of progress there are where there is no terminal."""
 
 
 def refuse_empty(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -183,126 +164,3 @@ def add_options(command: Command, *options: Callable[[Command], Command]) -> Com
     for option in reversed(options):
         command = option(command)
     return command
-
-
-# -- a training run ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Game:
-    """A game by its name, and the versions of its reward."""
-
-    name: str
-    versions: Collection[str]
-    version: Callable[[str], Reward]
-
-    def find_reward(self, text: str) -> Reward:
-        """Return the reward that a version, or the name of a reward, stands for."""
-        own = ":" in text or "@" in text or text.endswith(".json") or text == self.name
-        return find_reward(text) if own else self.version(text)
-
-    def name_reward(self, job: TrainingJob, out: Path, label: str) -> str:
-        """Return by which name the reward of a run that goes on is found; an error where it has none here."""
-        if job.reward is None and label not in self.versions:
-            raise DefinitionError(f"{out} was trained on a reward of your own, {label!r}: add --reward REWARD.")
-        return job.reward or label
-
-    def check_complete(self, run: "RunResult[Any]", stop: "Stop", job: TrainingJob, out: Path) -> None:
-        """End the program where a run was stopped, and say how to go on with it."""
-        if run.complete:
-            return
-        reward = f" --reward {job.reward}" if job.reward and job.reward not in self.versions else ""
-        click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Go on with:", err=True)
-        click.echo(f"  plaudit train {self.name} --out {out} --resume{reward}", err=True)
-        raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
-
-
-def train_and_report(
-    job: TrainingJob, reward: Reward, out: Path, *, run: Callable[[], Report], show: Callable[[Report, Path], None]
-) -> None:
-    """Do what is asked for in a folder that nobody else writes to, and show the report."""
-    if job.ledger is not None:
-        with open_ledger_to_write(job.ledger, new=True) as ledger:
-            ledger.register(reward)  # a label that means another formula is an error before the run
-    with lock_folder(out):
-        report = run()
-    if job.as_json:
-        click.echo(json.dumps(report, indent=2))
-    else:
-        show(report, out)
-
-
-def print_terms(screen: Screen, evaluations: Mapping[str, Any], *, digits: int) -> None:
-    """Print what each term gave in an episode, a policy a column."""
-    table = build_table("term, an episode", *evaluations, right=tuple(evaluations))
-    for term in next(iter(evaluations.values()))["terms"]:
-        table.add_row(term, *(f"{each['terms'][term]:+.{digits}f}" for each in evaluations.values()))
-    screen.print()
-    screen.print(table)
-
-
-# -- how a run goes --------------------------------------------------------------------------------------------------
-
-
-class Watch:
-    """What is shown of a run while it goes on: nothing."""
-
-    def show_update(self, row: Mapping[str, Any]) -> None:
-        """Show an update."""
-
-    def show_stopping(self) -> None:
-        """Show that the run is to be stopped."""
-
-    @contextmanager
-    def show_work(self, what: str) -> Iterator[None]:
-        """Show what is going on besides updates."""
-        yield
-
-
-class _StoppableWatch(Watch):
-    def show_stopping(self) -> None:
-        """Say that the run ends soon; this may come in the middle of a print, so it does without one."""
-        with suppress(OSError, ValueError):  # there is no real stderr here
-            os.write(sys.stderr.fileno(), b"\nStopping after this update; once more to stop at once.\n")
-
-
-class LineWatch(_StoppableWatch):
-    """A line now and then."""
-
-    def __init__(self, updates: int, form: FormatUpdate) -> None:
-        self._updates, self._every, self._format = updates, max(1, updates // LINES), form
-
-    def show_update(self, row: Mapping[str, Any]) -> None:
-        """Print an update, if it is its turn."""
-        if row["update"] % self._every == 0 or row["update"] == self._updates:
-            click.echo(f"update {row['update']:,} of {self._updates:,}: {self._format(row)}", err=True)
-
-
-class BarWatch(_StoppableWatch):
-    """A bar of steps on a terminal."""
-
-    def __init__(self, bars: Bars, steps: int, first: str, form: FormatUpdate) -> None:
-        self._bars, self._steps, self._first, self._format = bars, steps, first, form
-        bars.update(first, 0, steps)
-
-    def show_update(self, row: Mapping[str, Any]) -> None:
-        """Move the bar."""
-        self._bars.update(self._first, row["steps"], self._steps, text=self._format(row))
-
-    @contextmanager
-    def show_work(self, what: str) -> Iterator[None]:
-        """Show what is going on."""
-        with show_status(what):
-            yield
-
-
-@contextmanager
-def watch_training(config: "Settings", form: FormatUpdate, *, first: str = "compiling", quiet: bool) -> Iterator[Watch]:
-    """Yield what shows how a run goes; `form` writes an update, `first` is what happens before there is one."""
-    if quiet:
-        yield Watch()
-    elif not sys.stderr.isatty():
-        yield LineWatch(config.updates, form)
-    else:
-        with Screen(stderr=True).show_bars() as bars:
-            yield BarWatch(bars, config.updates * config.batch, first, form)

@@ -201,7 +201,7 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(plaudit, endless, t
     ("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGKILL, -9)]
 )
 def test_the_last_checkpoint_is_whole_and_no_simulator_is_left_however_a_run_ends(endless, tmp_path, number, code):
-    from plaudit.systems.roadsense.training import load_policy, read_about
+    from plaudit.systems.roadsense.training import load_policy, read_info
 
     running = endless("--save-every", 1)
     simulators = children(running.pid)
@@ -211,7 +211,7 @@ def test_the_last_checkpoint_is_whole_and_no_simulator_is_left_however_a_run_end
     assert running.returncode == code
     assert gone_soon(simulators)
     load_policy(tmp_path / "run" / "checkpoint.npz")
-    assert read_about(tmp_path / "run" / "checkpoint.npz").update >= 1
+    assert read_info(tmp_path / "run" / "checkpoint.npz").update >= 1
 
 
 @pytest.mark.parametrize("library", ["stable_baselines3", "torch"])

@@ -12,10 +12,9 @@ ROW = {"update": 1, "steps": 100, "return": -1.5, "kl": 0.01, "win_rate": float(
 
 
 def written(folder, *rows, after=0, tensorboard=False):
-    with open_journals(folder, after=after, tensorboard=tensorboard) as books:
+    with open_journals(folder, after=after, tensorboard=tensorboard) as journals:
         for row in rows:
-            for book in books:
-                book.write(row)
+            journals.write(row)
 
 
 def test_every_update_is_a_line_and_what_is_no_number_is_null(tmp_path):

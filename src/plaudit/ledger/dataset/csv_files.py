@@ -59,7 +59,7 @@ class CsvSource:
 def _read_header(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            strip_mark(path, file.buffer.read(3))
+            strip_mark(path, bytes(file.buffer.read(3)))
             file.seek(0)
             names = next(csv.reader(file, strict=True), None)
     except (UnicodeDecodeError, csv.Error) as error:

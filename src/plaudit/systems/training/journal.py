@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from plaudit.adapters.tensorboard import Scalars
 from plaudit.atomic import AtomicFile, build_write_error
@@ -22,13 +22,6 @@ _GROUPS = {
     "speed": ("steps_per_second",),
 }
 _GROUP = {name: f"{group}/{name}" for group, names in _GROUPS.items() for name in names}
-
-
-class Journal(Protocol):
-    """Something that rows are written to."""
-
-    def write(self, row: Row) -> None:
-        """Write down an update."""
 
 
 class JsonLines:
@@ -79,13 +72,29 @@ def _find_tag(name: str) -> str | None:
     return name if "/" in name else _GROUP.get(name)
 
 
+class Journals:
+    """All that updates are written to, and what was logged so far."""
+
+    def __init__(self, rows: list[dict[str, Any]], *journals: JsonLines | Curves) -> None:
+        """Go on after `rows`."""
+        self.rows = rows
+        self._journals = journals
+
+    def write(self, row: Row) -> None:
+        """Write down an update."""
+        for journal in self._journals:
+            journal.write(row)
+        self.rows.append(replace_non_finite(row))
+
+
 @contextmanager
-def open_journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[list[Journal]]:
+def open_journals(out: Path, *, after: int, tensorboard: bool, extra: str = "train") -> Iterator[Journals]:
     """Yield what the updates of a run are written to; `extra` is what of plaudit brings TensorBoard."""
+    rows = read_rows(out / LOG)
     curves = Curves(out / "tensorboard", after=after, extra=extra) if tensorboard else None
     lines = JsonLines(out / LOG)
     try:
-        yield [lines] if curves is None else [lines, curves]
+        yield Journals(rows, lines) if curves is None else Journals(rows, lines, curves)
     finally:
         lines.close()
         if curves is not None:

@@ -1,7 +1,7 @@
 """Settings of a run: checked when they are made, and read back from what was kept of them."""
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from plaudit.errors import DefinitionError, did_you_mean
 
@@ -29,11 +29,19 @@ class Settings(Protocol):
         """Updates of the whole run."""
 
     @property
+    def seed(self) -> int:
+        """What all chance depends on."""
+
+    @property
     def anneals(self) -> bool:
         """Whether something changes along the run, so that its length matters from the start."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Self:
+        """Return the settings that JSON has."""
 
 
 SettingsT = TypeVar("SettingsT", bound=Settings)

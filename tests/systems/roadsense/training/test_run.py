@@ -12,7 +12,7 @@ import torch
 from plaudit import FileError
 from plaudit.adapters.sb3 import RewardTermsCallback
 from plaudit.systems.roadsense import version
-from plaudit.systems.roadsense.training.checkpoint import load_policy, load_run, read_about
+from plaudit.systems.roadsense.training.checkpoint import load_policy, load_run, read_info
 from plaudit.systems.roadsense.training.config import build_config
 from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
 from plaudit.systems.roadsense.training.run import build_learner, run_update, train
@@ -64,7 +64,7 @@ def test_a_run_goes_on_where_its_checkpoint_is_and_repeats_no_row(halves, whole)
     assert [row["update"] for row in rows] == [1, 2, 3, 4]
     assert [row["steps"] for row in rows] == [128, 256, 384, 512]
     assert rows == whole.rows
-    assert read_about(halves / "checkpoint.npz").steps == 512
+    assert read_info(halves / "checkpoint.npz").steps == 512
 
 
 def test_a_row_has_figures_for_every_term(whole):
@@ -92,12 +92,12 @@ def test_the_policy_of_a_run_can_be_loaded_alone(halves, whole):
     alone = load_policy(halves / "policy.npz")
     for name, weights in whole.policy.state_dict().items():
         torch.testing.assert_close(alone.state_dict()[name], weights, rtol=0, atol=0)
-    assert read_about(halves / "policy.npz").kind == "policy"
+    assert read_info(halves / "policy.npz").kind == "policy"
     with pytest.raises(FileError, match="does not fit this plaudit: its policy/log_std is nothing"):
         damaged = halves / "damaged.npz"
         from plaudit.systems.training.checkpoint import write_archive
 
-        write_archive(damaged, read_about(halves / "policy.npz").to_json(), {})
+        write_archive(damaged, read_info(halves / "policy.npz").to_json(), {})
         load_policy(damaged)
 
 

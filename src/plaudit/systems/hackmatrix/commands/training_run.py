@@ -8,16 +8,8 @@ from plaudit.errors import UnknownField
 from plaudit.reward.reward import Reward
 from plaudit.systems import hackmatrix
 from plaudit.systems.arguments import open_ledger_to_write
-from plaudit.systems.commands import (
-    Game,
-    Report,
-    TrainingJob,
-    Watch,
-    explain_missing,
-    print_terms,
-    train_and_report,
-    watch_training,
-)
+from plaudit.systems.commands import TrainingJob, explain_missing
+from plaudit.systems.training.command import Game, Report, Watch, print_terms
 from plaudit.terminal import Screen, build_table
 
 with explain_missing("training", "train"):
@@ -28,7 +20,6 @@ with explain_missing("training", "train"):
         Run,
         build_games,
         build_report,
-        catch_signals,
         detect_preset,
         evaluate_run,
         get_preset,
@@ -40,56 +31,36 @@ with explain_missing("training", "train"):
 
 RECORDED = 8
 """Episodes whose steps go into a ledger."""
-GAME = Game("hackmatrix", hackmatrix.VERSIONS, hackmatrix.version)
 
 
-def run_training(job: TrainingJob, preset: str | None) -> None:
-    """Train, evaluate and report; `preset` names settings for a machine, this one's if it is None."""
-    reward, config, out = _prepare(job, preset)
-    train_and_report(job, reward, out, run=lambda: _run(job, reward, config, out), show=print_report)
-
-
-def _run(job: TrainingJob, reward: Reward, config: Config, out: Path) -> Report:
-    """Return the report of the run, once it is complete; a run that was stopped ends the program."""
-    with watch_training(config, format_update, quiet=job.quiet) as watch, catch_signals(watch.show_stopping) as stop:
-        run = train(
-            build_games(reward, view=config.view, max_steps=config.max_steps),
-            config,
-            reward,
-            out,
-            resume=job.resume,
-            save_every=job.save_every,
-            tensorboard=job.tensorboard,
-            on_update=watch.show_update,
-            stop=stop,
-        )
-    GAME.check_complete(run, stop, job, out)
-    return _write_report(job, run, reward, out, watch)
-
-
-def _prepare(job: TrainingJob, machine_preset: str | None) -> tuple[Reward, Config, Path]:
-    """Return the reward, the settings and the folder of the run."""
-    if job.resume:
-        assert job.out is not None  # the command asks for it
-        out = Path(job.out)
-        about = read_info(out / "checkpoint.npz")
-        config = Config.from_dict({**about.config.to_dict(), **job.settings})
-        return _find_reward(GAME.name_reward(job, out, about.version)), config, out
-    reward = _find_reward(job.reward or hackmatrix.VERSIONS[0])
-    config = get_preset(machine_preset or detect_preset(), **job.settings)
-    return reward, config, Path(job.out or f"runs/hackmatrix-{reward.version}-{config.seed}")
-
-
-def _find_reward(text: str) -> Reward:
-    """Return the reward that a text stands for; UnknownField where it reads what the game does not measure."""
-    reward = GAME.find_reward(text)
+def check_inputs(reward: Reward) -> None:
+    """Raise UnknownField where a reward reads what the game does not measure."""
     for name in reward.program.inputs:
         if name not in hackmatrix.reward.program.inputs:
             known = ", ".join(sorted(hackmatrix.reward.program.inputs))
             raise UnknownField(
                 f"reward {reward.name!r} reads {name!r}, which the game does not measure.\nIt measures: {known}"
             )
-    return reward
+
+
+GAME = Game("hackmatrix", hackmatrix.VERSIONS, hackmatrix.version, check_inputs)
+
+
+def run_training(job: TrainingJob, preset: str | None) -> None:
+    """Train, evaluate and report; `preset` names settings for a machine, this one's if it is None."""
+    reward, config, out = GAME.prepare(job, read_info, lambda _: get_preset(preset or detect_preset(), **job.settings))
+    GAME.run(
+        job,
+        reward,
+        config,
+        out,
+        train=lambda **options: train(
+            build_games(reward, view=config.view, max_steps=config.max_steps), config, reward, out, **options
+        ),
+        report=lambda run, watch: _write_report(job, run, reward, out, watch),
+        show=print_report,
+        form=format_update,
+    )
 
 
 def _write_report(job: TrainingJob, run: Run, reward: Reward, out: Path, watch: Watch) -> Report:

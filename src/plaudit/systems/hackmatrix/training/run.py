@@ -14,7 +14,7 @@ from plaudit.systems.hackmatrix.training.config import Config
 from plaudit.systems.hackmatrix.training.health import Verdict, judge_health
 from plaudit.systems.hackmatrix.training.ppo import Environment, Params, Training
 from plaudit.systems.training.checkpoint import check_resumable
-from plaudit.systems.training.journal import Row, drop_rows_after, open_journals, read_rows, replace_non_finite
+from plaudit.systems.training.journal import Row, drop_rows_after, open_journals
 from plaudit.systems.training.run import (
     CHECKPOINT,
     LOG,
@@ -61,9 +61,6 @@ def train(
     training = resume_run(out, environment, info) if resume else begin_run(out, environment, config)
     every = save_every or max(1, config.updates // SAVES)
     done = int(training.update)
-    if resume:
-        drop_rows_after(out / LOG, done)
-    rows = read_rows(out / LOG) if resume else []
     stop = stop or Stop()
     with open_journals(out, after=done * config.batch, tensorboard=tensorboard) as journals:
         if not resume:
@@ -85,13 +82,11 @@ def train(
                 "steps_per_second": config.batch / seconds,
                 **figures,
             }
-            for journal in journals:
-                journal.write(row)
-            rows.append(replace_non_finite(row))
+            journals.write(row)
             on_update(row)
             if done % every == 0 or done == config.updates or stop.asked:
                 save_run(out, training, info)
-    return Run(config=config, params=training.params, rows=rows, update=done, compiling=compiling)
+    return Run(config=config, params=training.params, rows=journals.rows, update=done, compiling=compiling)
 
 
 def begin_run(out: Path, environment: Environment, config: Config) -> Training:
@@ -106,7 +101,9 @@ def resume_run(out: Path, environment: Environment, wanted: CheckpointInfo) -> T
     info = checkpoint.read_info(path)
     check_resumable(path, info, wanted, system="hackmatrix")
     like = jax.eval_shape(lambda: ppo.begin(wanted.config, environment))
-    return Training(*checkpoint.load(path, like)[0])
+    training = Training(*checkpoint.load(path, like)[0])
+    drop_rows_after(out / LOG, info.update)
+    return training
 
 
 def save_run(out: Path, training: Training, info: CheckpointInfo) -> None:

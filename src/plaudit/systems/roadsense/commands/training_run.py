@@ -7,87 +7,47 @@ from typing import Any
 from plaudit.reward.reward import Reward
 from plaudit.systems import roadsense
 from plaudit.systems.arguments import open_ledger_to_write
-from plaudit.systems.commands import (
-    Game,
-    Report,
-    TrainingJob,
-    Watch,
-    explain_missing,
-    print_terms,
-    train_and_report,
-    watch_training,
-)
+from plaudit.systems.commands import TrainingJob, explain_missing
 from plaudit.systems.roadsense.measurement import build_input_reader
+from plaudit.systems.training.command import Game, Report, Watch, print_terms
 from plaudit.terminal import Screen, build_table
 
 with explain_missing("training", "sumo,sb3,tensorboard"):
     from plaudit.systems.roadsense.training import (
         TRAINED,
-        Config,
         Run,
         build_config,
-        catch_signals,
-        describe_run,
+        build_report,
         evaluate_run,
-        read_about,
+        read_info,
         record_drives,
         train,
         write_report,
     )
 
-GAME = Game("roadsense", roadsense.VERSIONS, roadsense.version)
+GAME = Game("roadsense", roadsense.VERSIONS, roadsense.version, check_inputs=build_input_reader)
 
 
 def run_training(job: TrainingJob) -> None:
     """Train, evaluate and report."""
-    reward, config, out = _prepare(job)
-    train_and_report(job, reward, out, run=lambda: _run(job, reward, config, out), show=print_report)
-
-
-def _run(job: TrainingJob, reward: Reward, config: Config, out: Path) -> Report:
-    """Return the report of the run, once it is complete; a run that was stopped ends the program."""
-    with (
-        watch_training(config, format_update, first="starting SUMO", quiet=job.quiet) as watch,
-        catch_signals(watch.show_stopping) as stop,
-    ):
-        run = train(
-            config,
-            reward,
-            out,
-            resume=job.resume,
-            save_every=job.save_every,
-            tensorboard=job.tensorboard,
-            on_update=watch.show_update,
-            stop=stop,
-        )
-    GAME.check_complete(run, stop, job, out)
-    return _write_report(job, run, reward, out, watch)
-
-
-def _prepare(job: TrainingJob) -> tuple[Reward, Config, Path]:
-    """Return the reward, the settings and the folder of the run."""
-    if job.resume:
-        assert job.out is not None  # the command asks for it
-        out = Path(job.out)
-        about = read_about(out / "checkpoint.npz")
-        config = Config.from_dict({**about.config.to_dict(), **job.settings})
-        return _find_reward(GAME.name_reward(job, out, about.version)), config, out
-    reward = _find_reward(job.reward or roadsense.VERSIONS[0])
-    config = build_config(reward, **job.settings)
-    return reward, config, Path(job.out or f"runs/roadsense-{reward.version}-{config.seed}")
-
-
-def _find_reward(text: str) -> Reward:
-    """Return the reward that a text stands for; UnknownField where it reads what is not measured."""
-    reward = GAME.find_reward(text)
-    build_input_reader(reward)
-    return reward
+    reward, config, out = GAME.prepare(job, read_info, lambda reward: build_config(reward, **job.settings))
+    GAME.run(
+        job,
+        reward,
+        config,
+        out,
+        train=lambda **options: train(config, reward, out, **options),
+        report=lambda run, watch: _write_report(job, run, reward, out, watch),
+        show=print_report,
+        form=format_update,
+        first="starting SUMO",
+    )
 
 
 def _write_report(job: TrainingJob, run: Run, reward: Reward, out: Path, watch: Watch) -> Report:
     with watch.show_work("evaluating"):
         found = evaluate_run(run, reward, episodes=job.episodes, baselines=job.baselines)
-    report = describe_run(run, reward, found)
+    report = build_report(run, reward, found)
     write_report(out, report)
     if job.ledger is not None:
         with open_ledger_to_write(job.ledger, new=True) as ledger:

@@ -1,6 +1,6 @@
 """Training a policy on the convoy: PPO of Stable-Baselines3, its evaluation, checkpoints and reports."""
 
-from plaudit.systems.roadsense.training.checkpoint import About, load_policy, read_about
+from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo, load_policy, read_info
 from plaudit.systems.roadsense.training.config import RADIOS, Config, build_config
 from plaudit.systems.roadsense.training.drives import BUCKETS, Bucket, Drive, drive_buckets, record_drives
 from plaudit.systems.roadsense.training.envs import HAZARD, WORLD, build_env
@@ -8,9 +8,9 @@ from plaudit.systems.roadsense.training.evaluation import (
     TRAINED,
     Evaluation,
     PolicyEvaluations,
+    build_report,
     build_trained_driver,
     build_untrained_drivers,
-    describe_run,
     evaluate_by_bucket,
     evaluate_drives,
     evaluate_run,
@@ -26,8 +26,8 @@ __all__ = [
     "RADIOS",
     "TRAINED",
     "WORLD",
-    "About",
     "Bucket",
+    "CheckpointInfo",
     "Config",
     "ConvoyFeatures",
     "Drive",
@@ -38,16 +38,16 @@ __all__ = [
     "build_config",
     "build_env",
     "build_network",
+    "build_report",
     "build_trained_driver",
     "build_untrained_drivers",
     "catch_signals",
-    "describe_run",
     "drive_buckets",
     "evaluate_by_bucket",
     "evaluate_drives",
     "evaluate_run",
     "load_policy",
-    "read_about",
+    "read_info",
     "record_drives",
     "rescore_drives",
     "train",

@@ -14,47 +14,46 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from plaudit.systems.roadsense.training.config import Config
 from plaudit.systems.roadsense.training.network import build_network
-from plaudit.systems.training import checkpoint as abouts
 from plaudit.systems.training import checkpoint as archive
 from plaudit.systems.training.checkpoint import Arrays
 
 FORMAT = 1
 """How checkpoints are laid out. One of another format is refused."""
-About = abouts.CheckpointInfo[Config]
+CheckpointInfo = archive.CheckpointInfo[Config]
 
 
-def save_run(path: Path, model: PPO, about: About) -> None:
+def save_run(path: Path, model: PPO, info: CheckpointInfo) -> None:
     """Write everything that a run needs to go on: all of it, or nothing."""
-    archive.write_archive(path, about.to_json(FORMAT), _collect_run(model))
+    archive.write_archive(path, info.to_json(FORMAT), _collect_run(model))
 
 
-def save_policy(path: Path, policy: BasePolicy, about: About) -> None:
+def save_policy(path: Path, policy: BasePolicy, info: CheckpointInfo) -> None:
     """Write the weights of a policy: all of them, or nothing."""
-    archive.write_archive(path, about.to_json(FORMAT), _collect_weights(policy))
+    archive.write_archive(path, info.to_json(FORMAT), _collect_weights(policy))
 
 
-def read_about(path: Path) -> About:
+def read_info(path: Path) -> CheckpointInfo:
     """Return what a checkpoint says of itself; FileError if it is none, is damaged, or is of another format."""
-    return abouts.read_info(path, Config.from_dict, format=FORMAT)
+    return archive.read_info(path, Config.from_dict, format=FORMAT)
 
 
 def load_run(path: Path, model: PPO) -> None:
     """Put a model, which was made with the same settings, into the state in which a run was kept."""
-    about, arrays = read_about(path), archive.read_archive(path)
-    archive.check_shapes(path, arrays, _collect_run(model, begun=about.update > 0), writer=about.plaudit)
+    info, arrays = read_info(path), archive.read_archive(path)
+    archive.check_shapes(path, arrays, _collect_run(model, begun=info.update > 0), writer=info.plaudit)
     _set_weights(model.policy, arrays)
     _set_optimizer(model.policy.optimizer, arrays)
     _set_scale(model, arrays)
     _set_random_state(arrays)
-    model.num_timesteps = about.steps
+    model.num_timesteps = info.steps
 
 
 def load_policy(path: Path) -> BasePolicy:
     """Return the network that a run found: of its `policy.npz`, or of its checkpoint."""
-    about, arrays = read_about(path), archive.read_archive(path)
-    policy = build_network(about.config.actions)
+    info, arrays = read_info(path), archive.read_archive(path)
+    policy = build_network(info.config.actions)
     weights = {name: array for name, array in arrays.items() if name.startswith("policy/")}
-    archive.check_shapes(path, weights, _collect_weights(policy), writer=about.plaudit)
+    archive.check_shapes(path, weights, _collect_weights(policy), writer=info.plaudit)
     _set_weights(policy, weights)
     policy.set_training_mode(False)
     return policy

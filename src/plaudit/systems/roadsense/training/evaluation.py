@@ -121,7 +121,7 @@ def evaluate_run(
     )
 
 
-def describe_run(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str, Any]:
+def build_report(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str, Any]:
     """Return the report of a run, as JSON has it."""
     return {
         "system": "roadsense",

@@ -17,12 +17,12 @@ from stable_baselines3.common.vec_env import VecEnv
 from plaudit.adapters.sb3 import RewardTermsCallback
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.training import checkpoint
-from plaudit.systems.roadsense.training.checkpoint import About
+from plaudit.systems.roadsense.training.checkpoint import CheckpointInfo
 from plaudit.systems.roadsense.training.config import Config
 from plaudit.systems.roadsense.training.envs import derive_seed, open_envs
 from plaudit.systems.roadsense.training.network import build_network_settings
 from plaudit.systems.training.checkpoint import check_resumable
-from plaudit.systems.training.journal import Row, drop_rows_after, open_journals, read_rows, replace_non_finite
+from plaudit.systems.training.journal import Row, drop_rows_after, open_journals
 from plaudit.systems.training.run import (
     CHECKPOINT,
     LOG,
@@ -70,9 +70,8 @@ def train(
     `on_update` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is; the episodes
     that were under way begin anew.
     """
-    about = About("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
-    done = _begin_or_resume(out, about, resume=resume)
-    rows = read_rows(out / LOG)
+    info = CheckpointInfo("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
+    done = _begin_or_resume(out, info, resume=resume)
     every = save_every or max(1, config.updates // SAVES)
     stop = stop or Stop()
     torch.set_num_threads(config.threads)
@@ -80,31 +79,29 @@ def train(
         model, terms = build_learner(config, envs, after=done), RewardTermsCallback()
         if resume:
             checkpoint.load_run(out / CHECKPOINT, model)
-        with open_journals(out, after=done * config.batch, tensorboard=tensorboard, extra="tensorboard") as books:
+        with open_journals(out, after=done * config.batch, tensorboard=tensorboard, extra="tensorboard") as journals:
             if not resume:
-                save(out, model, about)  # whatever happens, there is a run to go on with
+                save_run(out, model, info)  # whatever happens, there is a run to go on with
             while done < config.updates and not stop.asked:
                 done += 1
                 row = run_update(model, done, terms)
-                for book in books:
-                    book.write(row)
-                rows.append(replace_non_finite(row))
+                journals.write(row)
                 on_update(row)
                 if done % every == 0 or done == config.updates or stop.asked:
-                    save(out, model, replace(about, update=done))
-    return Run(config=config, policy=model.policy, rows=rows, update=done)
+                    save_run(out, model, replace(info, update=done))
+    return Run(config=config, policy=model.policy, rows=journals.rows, update=done)
 
 
-def _begin_or_resume(out: Path, wanted: About, *, resume: bool) -> int:
+def _begin_or_resume(out: Path, wanted: CheckpointInfo, *, resume: bool) -> int:
     """Return how many updates the run in a folder has; FileError where it is another one than is wanted."""
     if not resume:
         create_run_folder(out)
         return 0
     path = out / CHECKPOINT
-    about = checkpoint.read_about(path)
-    check_resumable(path, about, wanted, system="roadsense")
-    drop_rows_after(out / LOG, about.update)
-    return about.update
+    info = checkpoint.read_info(path)
+    check_resumable(path, info, wanted, system="roadsense")
+    drop_rows_after(out / LOG, info.update)
+    return info.update
 
 
 def build_learner(config: Config, envs: VecEnv, *, after: int = 0) -> PPO:
@@ -152,10 +149,10 @@ def run_update(model: PPO, update: int, terms: RewardTermsCallback) -> dict[str,
     }
 
 
-def save(out: Path, model: PPO, about: About) -> None:
+def save_run(out: Path, model: PPO, info: CheckpointInfo) -> None:
     """Write the run as it is now, and the policy alone."""
-    checkpoint.save_run(out / CHECKPOINT, model, about)
-    checkpoint.save_policy(out / POLICY, model.policy, replace(about, kind="policy"))
+    checkpoint.save_run(out / CHECKPOINT, model, info)
+    checkpoint.save_policy(out / POLICY, model.policy, replace(info, kind="policy"))
 
 
 class EpisodeStatistics(BaseCallback):

@@ -1,0 +1,194 @@
+"""One run of `plaudit train`, whatever the game: its reward and settings found, watched while it goes on, reported."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from plaudit.errors import DefinitionError
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import find_reward, open_ledger_to_write
+from plaudit.systems.commands import TrainingJob
+from plaudit.systems.folder_lock import lock_folder
+from plaudit.systems.training.checkpoint import CheckpointInfo
+from plaudit.systems.training.run import CHECKPOINT, RunResult, Stop, catch_signals
+from plaudit.systems.training.settings import Settings, SettingsT
+from plaudit.terminal import INTERRUPTED, TERMINATED, Bars, Screen, build_table, show_status
+
+Report = dict[str, Any]
+FormatUpdate = Callable[[Mapping[str, Any]], str]
+"""What matters of an update, in a line."""
+RunT = TypeVar("RunT", bound=RunResult[Any])
+
+LINES = 10
+"""How many lines of progress there are where there is no terminal."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """A game by its name, and the versions of its reward."""
+
+    name: str
+    versions: Sequence[str]
+    version: Callable[[str], Reward]
+    check_inputs: Callable[[Reward], object]
+    """Raises where a reward reads what the game does not measure."""
+
+    def find_reward(self, text: str) -> Reward:
+        """Return the reward that a version, or the name of a reward, stands for."""
+        own = ":" in text or "@" in text or text.endswith(".json") or text == self.name
+        reward = find_reward(text) if own else self.version(text)
+        self.check_inputs(reward)
+        return reward
+
+    def prepare(
+        self,
+        job: TrainingJob,
+        read_info: Callable[[Path], CheckpointInfo[SettingsT]],
+        build_config: Callable[[Reward], SettingsT],
+    ) -> tuple[Reward, SettingsT, Path]:
+        """Return the reward, the settings and the folder of a run: those of its checkpoint, or new ones."""
+        if job.resume:
+            assert job.out is not None  # the command asks for it
+            out = Path(job.out)
+            info = read_info(out / CHECKPOINT)
+            config = info.config.from_dict({**info.config.to_dict(), **job.settings})
+            if job.reward is None and info.version not in self.versions:
+                raise DefinitionError(
+                    f"{out} was trained on a reward of your own, {info.version!r}: add --reward REWARD."
+                )
+            return self.find_reward(job.reward or info.version), config, out
+        reward = self.find_reward(job.reward or self.versions[0])
+        config = build_config(reward)
+        return reward, config, Path(job.out or f"runs/{self.name}-{reward.version}-{config.seed}")
+
+    def run(
+        self,
+        job: TrainingJob,
+        reward: Reward,
+        config: Settings,
+        out: Path,
+        *,
+        train: Callable[..., RunT],
+        report: Callable[[RunT, "Watch"], Report],
+        show: Callable[[Report, Path], None],
+        form: FormatUpdate,
+        first: str = "compiling",
+    ) -> None:
+        """Train in a folder that nobody else writes to, report, and show the report.
+
+        `train` and `report` do that for the game; `form` writes an update, `first` is what happens before there is one.
+        """
+        if job.ledger is not None:
+            with open_ledger_to_write(job.ledger, new=True) as ledger:
+                ledger.register(reward)  # a label that means another formula is an error before the run
+        with lock_folder(out):
+            with (
+                watch_training(config, form, first=first, quiet=job.quiet) as watch,
+                catch_signals(watch.show_stopping) as stop,
+            ):
+                run = train(
+                    resume=job.resume,
+                    save_every=job.save_every,
+                    tensorboard=job.tensorboard,
+                    on_update=watch.show_update,
+                    stop=stop,
+                )
+            self.check_complete(run, stop, job, out)
+            found = report(run, watch)
+        if job.as_json:
+            click.echo(json.dumps(found, indent=2))
+        else:
+            show(found, out)
+
+    def check_complete(self, run: RunResult[Any], stop: Stop, job: TrainingJob, out: Path) -> None:
+        """End the program where a run was stopped, and say how to go on with it."""
+        if run.complete:
+            return
+        reward = f" --reward {job.reward}" if job.reward and job.reward not in self.versions else ""
+        click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Go on with:", err=True)
+        click.echo(f"  plaudit train {self.name} --out {out} --resume{reward}", err=True)
+        raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
+
+
+def print_terms(screen: Screen, evaluations: Mapping[str, Any], *, digits: int) -> None:
+    """Print what each term gave in an episode, a policy a column."""
+    table = build_table("term, an episode", *evaluations, right=tuple(evaluations))
+    for term in next(iter(evaluations.values()))["terms"]:
+        table.add_row(term, *(f"{each['terms'][term]:+.{digits}f}" for each in evaluations.values()))
+    screen.print()
+    screen.print(table)
+
+
+# -- how a run goes --------------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """What is shown of a run while it goes on: nothing."""
+
+    def show_update(self, row: Mapping[str, Any]) -> None:
+        """Show an update."""
+
+    def show_stopping(self) -> None:
+        """Show that the run is to be stopped."""
+
+    @contextmanager
+    def show_work(self, what: str) -> Iterator[None]:
+        """Show what is going on besides updates."""
+        yield
+
+
+class _StoppableWatch(Watch):
+    def show_stopping(self) -> None:
+        """Say that the run ends soon; this may come in the middle of a print, so it does without one."""
+        with suppress(OSError, ValueError):  # there is no real stderr here
+            os.write(sys.stderr.fileno(), b"\nStopping after this update; once more to stop at once.\n")
+
+
+class LineWatch(_StoppableWatch):
+    """A line now and then."""
+
+    def __init__(self, updates: int, form: FormatUpdate) -> None:
+        self._updates, self._every, self._format = updates, max(1, updates // LINES), form
+
+    def show_update(self, row: Mapping[str, Any]) -> None:
+        """Print an update, if it is its turn."""
+        if row["update"] % self._every == 0 or row["update"] == self._updates:
+            click.echo(f"update {row['update']:,} of {self._updates:,}: {self._format(row)}", err=True)
+
+
+class BarWatch(_StoppableWatch):
+    """A bar of steps on a terminal."""
+
+    def __init__(self, bars: Bars, steps: int, first: str, form: FormatUpdate) -> None:
+        self._bars, self._steps, self._first, self._format = bars, steps, first, form
+        bars.update(first, 0, steps)
+
+    def show_update(self, row: Mapping[str, Any]) -> None:
+        """Move the bar."""
+        self._bars.update(self._first, row["steps"], self._steps, text=self._format(row))
+
+    @contextmanager
+    def show_work(self, what: str) -> Iterator[None]:
+        """Show what is going on."""
+        with show_status(what):
+            yield
+
+
+@contextmanager
+def watch_training(config: Settings, form: FormatUpdate, *, first: str, quiet: bool) -> Iterator[Watch]:
+    """Yield what shows how a run goes; `form` writes an update, `first` is what happens before there is one."""
+    if quiet:
+        yield Watch()
+    elif not sys.stderr.isatty():
+        yield LineWatch(config.updates, form)
+    else:
+        with Screen(stderr=True).show_bars() as bars:
+            yield BarWatch(bars, config.updates * config.batch, first, form)
