@@ -6,10 +6,11 @@ import dis
 import inspect
 import types
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import Any
 
 from plaudit.errors import ReadError
 
@@ -58,6 +59,25 @@ class Source:
         if function not in self.helpers:
             self.helpers[function] = read_source(function)
         return self.helpers[function]
+
+
+class ReadFunction:
+    """What was read from a plain function, and shows it where tools look for one."""
+
+    name: str
+    source: Source | None
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The plain function; none where this was loaded from a specification."""
+        if self.source is None:
+            raise AttributeError("__wrapped__")
+        return self.source.function
+
+    @property
+    def __name__(self) -> str:
+        """Its name."""
+        return self.name
 
 
 def read_source(function: object) -> Source:

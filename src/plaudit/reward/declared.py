@@ -12,13 +12,13 @@ from plaudit.language.field import NAME, RESERVED, Field, is_exact, to_number, v
 from plaudit.language.functions import read_fact
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reader import Scope
-from plaudit.language.source import Source, read_source, validate_signature
+from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 @dataclass(frozen=True)
-class Fact:
+class Fact(ReadFunction):
     """What a checker may take for granted about a step. Calling it calls the plain function it was made from.
 
     Scoring ignores facts, unless a reward is compiled with `guard="facts"`.
@@ -44,18 +44,6 @@ class Fact:
         if self.source is None:
             raise DefinitionError(f"fact {self.name!r} was loaded from a specification and has no function")
         return self.source.function(*inputs, **constants)
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The plain function, where tools look for it."""
-        if self.source is None:
-            raise AttributeError("__wrapped__")
-        return self.source.function
-
-    @property
-    def __name__(self) -> str:
-        """The fact's name, where tools look for it."""
-        return self.name
 
 
 def fact(function: Callable[..., Any], /) -> Fact:

@@ -10,7 +10,7 @@ from plaudit.language.field import NAME, RESERVED, to_number, validate_number, v
 from plaudit.language.functions import read_term
 from plaudit.language.program import Builder
 from plaudit.language.reader import Scope
-from plaudit.language.source import Source, read_source, validate_signature
+from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.reward.declared import validate_allow
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]
@@ -19,7 +19,7 @@ PARAMETERS = ("weight", "low", "high")
 
 
 @dataclass(frozen=True)
-class Term:
+class Term(ReadFunction):
     """One named part of a reward. Calling it calls the plain function it was made from.
 
     `weight` multiplies the score, after it has been held within `low` and `high`; a negative one makes a penalty.
@@ -74,18 +74,6 @@ class Term:
         defaults = self.source.function.__kwdefaults__ or {}
         changed = {name: value for name, value in self.knobs.items() if defaults.get(name) != value}
         return self.source.function(*inputs, **{**changed, **knobs})
-
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The plain function, where tools look for it."""
-        if self.source is None:
-            raise AttributeError("__wrapped__")
-        return self.source.function
-
-    @property
-    def __name__(self) -> str:
-        """The term's name, where tools look for it."""
-        return self.name
 
     @property
     def params(self) -> dict[str, float | bool]:
