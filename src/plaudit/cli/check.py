@@ -22,7 +22,7 @@ from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_rep
 from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule
 from plaudit.cli import version
-from plaudit.cli.options import check_timeout, tune, tuning_options
+from plaudit.cli.options import seconds_option, tune, tuning_options
 from plaudit.cli.outcomes import arrange_outcomes, read_outcomes
 from plaudit.errors import did_you_mean
 from plaudit.systems import BUILT_IN
@@ -64,24 +64,8 @@ def _check_codes(ctx: click.Context, option: click.Parameter, given: Sequence[st
 )
 @click.option("--only", metavar="CODE", multiple=True, callback=_check_codes, help="Run this rule; can be repeated.")
 @click.option("--ignore", metavar="CODE", multiple=True, callback=_check_codes, help="Leave it out; can be repeated.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=3.0,
-    show_default=True,
-    callback=check_timeout,
-    help="The most time for one question to the solver.",
-)
-@click.option(
-    "--limit",
-    metavar="SECONDS",
-    type=float,
-    default=60.0,
-    show_default=True,
-    callback=check_timeout,
-    help="About the most time that one reward may take.",
-)
+@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
+@seconds_option("--limit", 60.0, "About the most time that one reward may take.")
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: a JSON object from names to lists of rows.")
 @click.option("-o", "--output", metavar="FILE", help="Write the report there; it appears when it is complete.")

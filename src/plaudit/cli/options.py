@@ -57,7 +57,20 @@ def parse_setting(setting: str) -> tuple[str, float | bool]:
 # -- time -------------------------------------------------------------------------------------------------------------
 
 
-def check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
+def seconds_option(name: str, default: float, text: str) -> Callable[[Command], Command]:
+    """Return what adds an option for a time, of at most an hour."""
+    return click.option(
+        name,
+        metavar="SECONDS",
+        type=float,
+        default=default,
+        show_default=True,
+        callback=_check_timeout,
+        help=text,
+    )
+
+
+def _check_timeout(ctx: click.Context, option: click.Parameter, seconds: float) -> float:
     """Refuse a time that is not above 0, or longer than an hour."""
     if not 0 < seconds <= LONGEST_TIMEOUT:
         raise click.BadParameter(f"{seconds:g} is not in the range 0 < SECONDS <= {LONGEST_TIMEOUT:g}.")

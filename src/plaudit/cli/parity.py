@@ -16,7 +16,7 @@ from rich.text import Text
 
 from plaudit.checks.parity import Command, Function, Mismatch, ParityReport, Recorded
 from plaudit.checks.parity import parity as find_mismatch
-from plaudit.cli.options import check_timeout, tune, tuning_options
+from plaudit.cli.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, load_module
@@ -41,15 +41,7 @@ _EXAMPLE = 'Example: plaudit parity roadsense --against "./roadsense --quiet" --
     show_default=True,
     help="How many rows are compared; of recorded pairs, all are.",
 )
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=float,
-    default=5.0,
-    show_default=True,
-    callback=check_timeout,
-    help="The most time a command has for one answer.",
-)
+@seconds_option("--timeout", 5.0, "The most time a command has for one answer.")
 @click.option(
     "--tolerance",
     metavar="NUMBER",
