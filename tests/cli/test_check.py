@@ -92,6 +92,14 @@ def test_without_outcomes_none_are_given(plaudit, asked):
     assert asked[0]["timeout"] == 3.0
 
 
+def test_a_row_of_outcomes_that_gives_a_name_twice_is_refused(plaudit, write):
+    row = {"prev.tokens_used": 1, "prev": {"tokens_used": 2}}
+    write("ends.json", json.dumps({"worse": [row], "better": [row]}))
+    done = plaudit("check", "apex", "--outcomes", "ends.json")
+    assert done.exit_code == 2
+    assert "'prev.tokens_used' is given twice" in done.stderr
+
+
 def test_flat_and_nested_rows_of_outcomes_are_the_same(plaudit, asked, write):
     flat = {"prev.phase": "planning", "prev.tokens_used": 0, "curr.phase": "coding", "curr.tokens_used": "inf"}
     nested = {"prev": {"phase": "planning", "tokens_used": 0}, "curr": {"phase": "coding", "tokens_used": "inf"}}

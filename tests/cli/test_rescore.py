@@ -101,7 +101,7 @@ def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
     pq.write_table(pa.table({**ROWS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "rows.parquet")
     done = plaudit("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
     assert done.exit_code == 1
-    assert "2 rows cannot be scored, and written with NULL:\n  1 × distance is NULL\n" in done.stdout
+    assert "2 rows cannot be scored, and are written with NULL:\n  1 × distance is NULL\n" in done.stdout
     stopped = plaudit("rescore", "rows.parquet", "roadsense", "--out", "o2.parquet", "--on-bad", "raise")
     assert stopped.exit_code == 2
     assert "row 1 (the first is 0)" in stopped.stderr

@@ -90,6 +90,8 @@ def test_it_holds_what_the_declaration_allows(field, inside, outside):
         ({"low": True}, "low=True must be a finite number"),
         ({"low": 10**400}, "must be a finite number"),
         ({"high": math.inf}, "infinite=True"),
+        ({"flag": "no"}, "flag='no' must be a bool"),
+        ({"infinite": 1}, "infinite=1 must be a bool"),
         ({"step": math.inf}, "step=inf must be a finite number"),
         ({"low": 2, "high": 1}, "low=2 is above high=1"),
         ({"values": ()}, "values= is empty"),

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from plaudit.checks.finding import SEVERITIES, Finding, Severity, SourceLine, Suppressed, Undecided
-from plaudit.checks.formats.plain import escape_control, format_count
+from plaudit.checks.formats.plain import escape_control
 from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
 from plaudit.reward.reward import Reward
+from plaudit.terminal import format_count
 
 WIDTH = 80
 """Characters of a line where nobody says otherwise."""

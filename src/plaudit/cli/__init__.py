@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from plaudit import __version__
 from plaudit.cli.errors import translate_errors
 from plaudit.cli.groups import LazyGroup
 from plaudit.terminal import accept_any_text
@@ -43,20 +44,9 @@ class _Commands(LazyGroup):
         return super().main(*arguments, **options)
 
 
-def version() -> str:
-    """Return the version that is installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("plaudit")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
 def _print_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        click.echo(f"plaudit {version()}")
+        click.echo(f"plaudit {__version__}")
         ctx.exit()
 
 

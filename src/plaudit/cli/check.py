@@ -12,6 +12,7 @@ from typing import Literal
 import click
 from rich.text import Text
 
+from plaudit import __version__
 from plaudit.atomic import AtomicFile
 from plaudit.checks.check import FailOn, list_failing
 from plaudit.checks.check import check as check_reward
@@ -21,7 +22,6 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_reports, summarise_counts
 from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule
-from plaudit.cli import version
 from plaudit.cli.options import seconds_option, tune, tuning_options
 from plaudit.cli.outcomes import arrange_outcomes, read_outcomes
 from plaudit.errors import did_you_mean
@@ -207,7 +207,7 @@ def render(checked: Sequence[LocatedReport], form: Format) -> str:
     if form == "json":
         return json.dumps(format_json(checked, root=Path.cwd()), indent=2) + "\n"
     if form == "sarif":
-        return json.dumps(format_sarif(checked, root=Path.cwd(), version=version()), indent=2) + "\n"
+        return json.dumps(format_sarif(checked, root=Path.cwd(), version=__version__), indent=2) + "\n"
     if form == "github":
         return format_github(checked, root=os.environ.get("GITHUB_WORKSPACE") or Path.cwd())
     return format_reports(checked)

@@ -1,18 +1,17 @@
 """Outcomes from a file: whole episodes by name, worst first."""
 
 import json
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from plaudit.errors import FileError, explain_unreadable
 from plaudit.language.codec import build_object
+from plaudit.language.field import RECORDS
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import Row, convert_infinities
+from plaudit.reward.rows import Row, convert_infinities, flatten_records
 
 Episodes = dict[str, list[Row]]
-_RECORDS = ("prev", "curr")
+_ENTRIES = tuple(f"{record}." for record in RECORDS)
 
 
 def read_outcomes(path: Path) -> Episodes:
@@ -47,20 +46,12 @@ def arrange_outcomes(outcomes: Episodes, reward: Reward) -> Episodes:
 
 def _arrange_row(row: Row, reward: Reward) -> Row:
     nested: Row = {}
-    for key, value in row.items():
-        record, dot, name = key.partition(".")
-        if dot and record in _RECORDS:
-            nested.setdefault(record, {})[name] = _convert_number(value, name, reward)
-        elif key in _RECORDS and isinstance(value, Mapping):
-            nested.setdefault(key, {}).update({part: _convert_number(of, part, reward) for part, of in value.items()})
-        else:
-            nested[key] = _convert_number(value, key, reward)
+    for key, value in flatten_records(row).items():
+        record, _, name = key.rpartition(".") if key.startswith(_ENTRIES) else ("", "", key)
+        field = reward.fields.get(name)
+        number = convert_infinities(value) if field is not None and field.kind == "number" else value
+        (nested.setdefault(record, {}) if record else nested)[name] = number
     return nested
-
-
-def _convert_number(value: Any, name: str, reward: Reward) -> Any:
-    field = reward.fields.get(name)
-    return convert_infinities(value) if field is not None and field.kind == "number" else value
 
 
 def _refuse_doubled(name: str) -> FileError:

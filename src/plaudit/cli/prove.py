@@ -8,6 +8,7 @@ import click
 
 from plaudit.checks.prove import Difference, Proof
 from plaudit.checks.prove import prove as prove_equal
+from plaudit.cli.options import seconds_option
 from plaudit.systems.arguments import find_reward, find_reward_or_function
 
 EXIT = {"equal": 0, "different": 1, "undecided": 2}
@@ -17,14 +18,7 @@ EXIT = {"equal": 0, "different": 1, "undecided": 2}
 @click.argument("left")
 @click.argument("right")
 @click.option("--facts", is_flag=True, help="Compare only steps of which the facts of LEFT are true.")
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0.001),
-    default=3.0,
-    show_default=True,
-    help="The most time of one query of the solver.",
-)
+@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
 @click.option(
     "--examples",
     metavar="COUNT",

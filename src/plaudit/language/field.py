@@ -14,7 +14,9 @@ Outside = Literal["error", "clip", "allow"]
 Monotone = Literal["up", "down"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-RESERVED = ("prev", "curr", "terminal", "total")
+RECORDS = ("prev", "curr")
+"""The state before a step and after it, whose entries are `prev.x` and `curr.x`."""
+RESERVED = (*RECORDS, "terminal", "total")
 """Names with a meaning of their own: the two ends of a step, the flag that ends an episode, the sum of the terms."""
 LONGEST_VECTOR = 64
 LARGEST_INTEGER = 2**53
@@ -156,6 +158,11 @@ def _find_choice_problems(field: Field) -> list[str]:
         f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
         for name, allowed in choices.items()
         if getattr(field, name) not in (*get_args(allowed), *([] if name == "outside" else [None]))
+    ]
+    problems += [
+        f"{name}={getattr(field, name)!r} must be a bool"
+        for name in ("flag", "infinite")
+        if not isinstance(getattr(field, name), bool)
     ]
     if field.length is not None and not (_is_integer(field.length) and 1 <= field.length <= LONGEST_VECTOR):
         problems.append(f"length={field.length!r} must be an integer from 1 to {LONGEST_VECTOR}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import LARGEST_INTEGER, TERMINAL, Field, is_exact, to_number
+from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
 from plaudit.language.program import Builder, Guard
 from plaudit.language.source import Source
@@ -115,7 +115,7 @@ class Reader:
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
-        if name in ("prev", "curr"):
+        if name in RECORDS:
             return Record(name)
         self.reads[name] = None
         if name in self.scope.transition:

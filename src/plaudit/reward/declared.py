@@ -8,7 +8,7 @@ from typing import Any
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import NAME, RESERVED, Field, is_exact, to_number, validate_number
+from plaudit.language.field import NAME, RECORDS, RESERVED, Field, is_exact, to_number, validate_number
 from plaudit.language.functions import read_fact
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reader import Scope
@@ -221,7 +221,7 @@ def _flatten(row: Row) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
         if not isinstance(name, str):
             raise DefinitionError(f"a preference names an input {name!r}, and a name is a string")
-        if name not in ("prev", "curr"):
+        if name not in RECORDS:
             yield name, value
         elif not isinstance(value, Mapping):
             raise DefinitionError(f"a preference's {name!r} is a mapping from fields to values, not {value!r:.60}")

@@ -123,6 +123,8 @@ class Reward:
             raise TypeError(_describe_unknown(keyword))
         if not isinstance(shared, Mapping | None) or not isinstance(action, str | None):  # type: ignore[redundant-expr]
             raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
+        if not isinstance(doc, str):
+            raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
         numbers = {key: validate_parameter(key, value) for key, value in (shared or {}).items()}
         vars(self).update(
             name=validate_title("name", name),

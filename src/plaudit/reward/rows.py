@@ -8,7 +8,7 @@ from typing import Any
 
 from plaudit.errors import FileError, InputError, UnknownInput, WrongType, did_you_mean
 from plaudit.language.codec import build_object
-from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import InputSlot, list_slots
@@ -128,16 +128,26 @@ def _spell_infinities(value: Any) -> Any:
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
+def flatten_records(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with the entries of `prev` and `curr` under their whole names; one given twice is an error.
+
+    >>> flatten_records({"prev": {"x": 1}, "curr.x": 2})
+    {'prev.x': 1, 'curr.x': 2}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        parts = {name: value}
+        if name in RECORDS and isinstance(value, Mapping):
+            parts = {f"{name}.{key}": part for key, part in value.items()}
+        for double in parts.keys() & flat.keys():
+            raise InputError(f"{double!r} is given twice.")
+        flat |= parts
+    return flat
+
+
 def flatten_row(program: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row that came as JSON, nested or flat, by column, with "inf" as a number where one is due."""
-    found: dict[str, Any] = {}
-    for name, value in inputs.items():
-        parts = {name: value}
-        if name in ("prev", "curr") and isinstance(value, Mapping):
-            parts = {f"{name}.{key}": part for key, part in value.items()}
-        for double in parts.keys() & found.keys():
-            raise UnknownInput(f"{double!r} is given twice.")
-        found |= parts
+    found = flatten_records(inputs)
     fields = {name: place.field for place in list_slots(program) for name in (place.name, place.column)}
     return {name: _convert_due(fields.get(name), value) for name, value in found.items()}
 
@@ -231,19 +241,14 @@ class RowLayout:
                 raise FileError(str(self._explain_unknown(name)))
 
     def _flatten(self, row: Row) -> Row:
-        flat: Row = {}
-        for key, value in row.items():
-            if key not in self._records:
-                parts = {key: value}
-            elif isinstance(value, dict):
-                parts = {f"{key}.{name}": part for name, part in value.items()}
-            else:
-                given = shorten(value)
-                raise WrongType(f"reward {self.reward.name!r}: {key!r} must be an object, not {given}.")
-            for name in parts.keys() & flat.keys():
-                raise InputError(f"reward {self.reward.name!r}: {name!r} is given twice.")
-            flat |= parts
-        return flat
+        for record in self._records & row.keys():
+            if not isinstance(row[record], dict):
+                given = shorten(row[record])
+                raise WrongType(f"reward {self.reward.name!r}: {record!r} must be an object, not {given}.")
+        try:
+            return flatten_records(row)
+        except InputError as error:
+            raise InputError(f"reward {self.reward.name!r}: {error}") from None
 
     def _explain_unknown(self, name: str) -> UnknownInput:
         near = did_you_mean(name, self.inputs)

@@ -19,7 +19,7 @@ from plaudit.language.codec import (
     format_canonical,
     parse_json,
 )
-from plaudit.language.field import TERMINAL, Field, validate_number, validate_parameter
+from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number, validate_parameter
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.program import Guard, Program, find_reachable
 from plaudit.reward.declared import (
@@ -285,7 +285,7 @@ def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
     record, dot, key = name.rpartition(".")
     key, bracket, entry = key.partition("[")
     field = fields.get(key)
-    if field is None or (dot and record not in ("prev", "curr")):
+    if field is None or (dot and record not in RECORDS):
         raise SpecError(f"a node reads {name!r}, which is not a declared field")
     inside = (
         entry[:-1].isdecimal() and entry.endswith("]") and int(entry[:-1]) < (field.length or 0) if bracket else True
@@ -310,11 +310,7 @@ def _read_field(entry: object) -> Field:
         parts |= {
             key: decode_number(parts[key], key) for key in ("missing", "rest") if parts.get(key) in ("inf", "-inf")
         }
-    field = Field(**parts)
-    for name, wanted in {"flag": bool, "infinite": bool, "unit": str, "doc": str}.items():
-        if not isinstance(getattr(field, name), wanted):
-            raise SpecError(f"field {field.name!r}: {name} must be a {wanted.__name__}")
-    return field
+    return Field(**parts)
 
 
 def _read_term(entry: object) -> Term:

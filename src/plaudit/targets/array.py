@@ -232,5 +232,5 @@ def to_array(reward: str, name: str, field: Field, value: Any) -> Any:
 def make_dtype_error(reward: str, name: str, field: Field, dtype: object) -> WrongType:
     """Return the error for a column of the wrong kind."""
     hint = CATEGORY_HINT if field.kind == "category" else "Convert the column before scoring."
-    wanted = "positions (integers) of a category" if field.kind == "category" else f"a {field.kind}"
-    return WrongType(f"reward {reward!r}, field {name!r}: a column of {dtype} is not {wanted}. {hint}")
+    wanted = {"number": "numbers", "flag": "bools", "category": "positions (integers) of a category"}[field.kind]
+    return WrongType(f"reward {reward!r}, field {name!r}: a column of {dtype} does not hold {wanted}. {hint}")

@@ -19,7 +19,7 @@ from plaudit.errors import (
     WrongType,
     did_you_mean,
 )
-from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
 
 
@@ -71,7 +71,7 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
     for name in list(flat):
         if name not in known and name not in whole:
             record, _, key = name.rpartition(".")
-            if record not in ("prev", "curr") or key not in declared:
+            if record not in RECORDS or key not in declared:
                 raise make_unknown_error(program.name, name, known)
             value = flat.pop(name)  # of a whole state: read at the other end of the step only, unless …
             if record == "curr" and key in known:  # … it is read plainly, which means its value after the step
@@ -107,7 +107,7 @@ def _flatten(program: Program, inputs: Any) -> dict[str, Any]:
     for name in _list_names(inputs):
         value = inputs[name]
         parts = {str(name): value}
-        if name in ("prev", "curr"):
+        if name in RECORDS:
             keys = {slot.key for slot in list_slots(program) if slot.record == name}
             try:
                 parts = {f"{name}.{key}": part for key, part in read_record(value, keys).items()}

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from plaudit.errors import InputError, ShapeMismatch, UnknownInput
-from plaudit.language.field import LARGEST_INTEGER
+from plaudit.language.field import LARGEST_INTEGER, RECORDS
 from plaudit.language.program import Program
 from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.compiled import Compiled, Layout, Scores
@@ -183,8 +183,6 @@ def _read_entry(program: Program, slot: InputSlot, vector: Any) -> Any:
 
 
 UNUSUAL = (KeyError, TypeError, IndexError, AttributeError)
-
-RECORDS = ("prev", "curr")
 
 
 class Absent:

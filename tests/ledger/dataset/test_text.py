@@ -10,6 +10,7 @@ from plaudit import Field, FileError, InputError, OutOfRange, Reward, term
 from plaudit.errors import MissingField, WrongType
 from plaudit.ledger.dataset import jsonl_files as lines
 from plaudit.ledger.dataset import rescore_file
+from plaudit.reward.rows import flatten_records
 from support.tables import expected, read, table
 
 ROWS = [
@@ -87,7 +88,7 @@ def test_an_empty_cell_is_absent_and_a_wrong_one_is_a_bad_row(parking, tmp_path)
         "metres is NULL": 1,
         "metres is not a number": 2,
         "total adds up to a number that is not finite": 1,
-        "fast is not a flag": 1,
+        "fast is not a bool": 1,
         "kind is outside its declared range": 1,
         "kind is NULL": 1,
     }
@@ -219,8 +220,8 @@ def test_values_of_another_kind_are_bad_rows(parking, tmp_path):
         "metres is not a number": 3,
         "metres is NULL": 2,
         "total adds up to a number that is not finite": 1,
-        "fast is not a flag": 1,
-        "kind is not a text": 1,
+        "fast is not a bool": 1,
+        "kind is not a string": 1,
     }
     assert found[1]["total"] is None
     with pytest.raises(WrongType, match=r"row 1 .*'metres' holds a value of another kind"):
@@ -259,6 +260,18 @@ def test_records_may_be_nested_or_dotted_from_line_to_line(mixed, tmp_path):
         wanted = [total for total, _, _ in expected(mixed, rows)]
         found = [row["total"] for row in json_objects(tmp_path / "o.jsonl")]
         assert found == (wanted[::-1] if name == "second" else wanted), name
+
+
+@pytest.mark.parametrize("at", [0, 5])
+@pytest.mark.parametrize("first", ["nested", "dotted"])
+def test_a_row_that_gives_a_name_flat_and_in_a_record_is_left_out(mixed, tmp_path, first, at):
+    rows = table(6).to_pylist()
+    if first == "dotted":
+        rows = [flatten_records(row) for row in rows]
+    name, value = next((name, value) for name, value in flatten_records(rows[at]).items() if name.startswith("prev."))
+    rows[at] = {**rows[at], name: value, "prev": {name.removeprefix("prev."): value}}
+    done = rescore_file(mixed, json_file(tmp_path / "r.jsonl", rows), tmp_path / "o.jsonl")
+    assert (done.rows, done.unreadable, done.bad) == (5, 1, 0)
 
 
 def test_many_blocks_give_what_one_gives(mixed, tmp_path, monkeypatch):

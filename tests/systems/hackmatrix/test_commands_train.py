@@ -111,7 +111,7 @@ def test_a_complete_run_can_be_reported_again(training):
         (("--resume", "--out", "run", "--preset", "cpu"), "--preset is for a new one"),
         (("--reward", "potentail"), "Did you mean 'potential'"),
         (("--reward", "roadsense@R0"), "reward 'roadsense' reads 'distance', which the game does not measure"),
-        (("--hidden", "8;8"), "write whole numbers with commas between"),
+        (("--hidden", "8;8"), "write integers with commas between"),
         (("--minibatches", 5), "cannot be cut into 5 equal minibatches"),
         (("--lr", "nan"), "learning_rate=nan: it is above 0"),
         (("--envs", 0), "x>=1"),

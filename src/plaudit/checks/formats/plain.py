@@ -69,15 +69,6 @@ def encode_number(value: Value | None) -> Value | None:
     return str(float(value))
 
 
-def format_count(count: int, noun: str) -> str:
-    """Return a count and its noun.
-
-    >>> format_count(1, "warning"), format_count(1200, "warning")
-    ('1 warning', '1,200 warnings')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def relative_path(file: str, root: str | Path) -> str | None:
     """Return `file` relative to the folder `root`, with forward slashes; None where it is not below it.
 

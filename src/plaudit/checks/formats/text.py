@@ -7,7 +7,8 @@ from textwrap import wrap
 from typing import Literal, NamedTuple
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import Value, escape_control, format_count, format_total, format_value, short_path
+from plaudit.checks.formats.plain import Value, escape_control, format_total, format_value, short_path
+from plaudit.terminal import format_count
 
 _INDENT = 2
 FEW = 6

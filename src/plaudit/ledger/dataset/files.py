@@ -48,7 +48,7 @@ class FileRescoring:
         if self.resumed:
             lines.append(f"{format_count(self.resumed, 'part')} of it had been finished before.")
         if self.bad:
-            lines.append(f"{format_count(self.bad, 'row')} cannot be scored, and written with NULL:")
+            lines.append(f"{format_count(self.bad, 'row')} cannot be scored, and are written with NULL:")
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
             lines.append(f"{format_count(self.unreadable, 'line')} left out: no row can be read there.")

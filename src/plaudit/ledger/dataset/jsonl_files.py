@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.json as arrow_json
 
 from plaudit.errors import FileError, InputError
-from plaudit.language.field import Field
+from plaudit.language.field import RECORDS, Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
 from plaudit.reward.row_files import strip_mark
-from plaudit.reward.rows import INFINITIES, parse_json_row
+from plaudit.reward.rows import INFINITIES, flatten_records, parse_json_row
 from plaudit.targets.inputs import make_converter
 
 _BLOCK = 4 << 20
@@ -77,7 +77,7 @@ class JsonLinesSource:
     def _build_column(self, field: pa.Field, rows: Sequence[dict[str, Any]], wrong: dict[str, Flags]) -> pa.Array:
         """Return a column value by value; one that is not of its kind is NULL, and noted."""
         name = field.name
-        if pa.types.is_struct(field.type) and name in ("prev", "curr"):
+        if pa.types.is_struct(field.type) and name in RECORDS:
             outer = [{**_pick_prefixed(row, name), **_pick_record(row, name)} for row in rows]
             children = [self._build_child(name, child, outer, wrong) for child in field.type]
             return pa.StructArray.from_arrays(children, fields=list(field.type))
@@ -153,16 +153,26 @@ def _build_empty(rows: int) -> pa.RecordBatch:
 
 def _read_quickly(lines: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch | None:
     """Return the columns as Arrow reads them; None where a line or a value needs a closer look."""
-    if not len(schema):
+    text = b"\n".join(lines)
+    if not len(schema) or any(mark in text for mark in _list_other_spellings(schema)):
         return None
     options = arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     try:
-        table = arrow_json.read_json(io.BytesIO(b"\n".join(lines)), parse_options=options)
+        table = arrow_json.read_json(io.BytesIO(text), parse_options=options)
     except pa.ArrowException:
         return None
     if table.num_rows != len(lines) or any(_has_null(column) for column in table.columns):
         return None
     return table.combine_chunks().to_batches()[0] if lines else None
+
+
+def _list_other_spellings(schema: pa.Schema) -> Iterator[bytes]:
+    """Yield what a line holds that spells a record of the schema flat, or a flat name of it as a record."""
+    for record in RECORDS:
+        if record in schema.names:
+            yield f'"{record}.'.encode()
+        if any(name.startswith(f"{record}.") for name in schema.names):
+            yield f'"{record}"'.encode()
 
 
 def _has_null(column: pa.ChunkedArray) -> bool:
@@ -176,7 +186,7 @@ def _infer_schema(rows: Sequence[dict[str, Any]], fields: Mapping[str, Field], p
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
         parts = [row[name] for row in rows if row.get(name) is not None]
-        if name in ("prev", "curr") and any(isinstance(part, dict) for part in parts):
+        if name in RECORDS and any(isinstance(part, dict) for part in parts):
             inner = [part for part in parts if isinstance(part, dict)]
             keys = dict.fromkeys(key for part in inner for key in part)
             kinds = [(key, _infer_type(f"{name}.{key}", [part.get(key) for part in inner], fields)) for key in keys]
@@ -201,9 +211,11 @@ def _infer_type(name: str, parts: Sequence[Any], fields: Mapping[str, Field]) ->
 
 def _try_parse(line: bytes) -> dict[str, Any] | None:
     try:
-        return parse_json_row(line.decode())
+        row = parse_json_row(line.decode())
+        flatten_records(row)  # a name that is given twice, flat and in a record, makes no row
     except (InputError, UnicodeDecodeError):
         return None
+    return row
 
 
 def _split_lines(piece: bytes) -> list[bytes]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from plaudit.errors import FileError, InputError, MissingField, WrongType, did_you_mean
-from plaudit.language.field import Kind
+from plaudit.language.field import RECORDS, Kind
 from plaudit.language.program import Program
 from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
 from plaudit.reward.reward import Reward
@@ -28,7 +28,7 @@ Path = tuple[str, ...]
 COMPILED_FROM = 30_000_000
 """Rows from which compiling to machine code, a second or two, pays."""
 
-_KINDS = {"number": "number", "flag": "flag", "category": "text"}
+_KINDS = {"number": "number", "flag": "bool", "category": "string"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _SomeRows:
 def _list_paths(schema: pa.Schema) -> dict[Path, pa.DataType]:
     """Return every column, and the children of `prev` and `curr`."""
     paths: dict[Path, pa.DataType] = {(column.name,): column.type for column in schema}
-    for record in ("prev", "curr"):
+    for record in RECORDS:
         kind = paths.get((record,))
         if kind is not None and pa.types.is_struct(kind):
             paths |= {(record, child.name): child.type for child in kind}
@@ -270,7 +270,8 @@ class Scoring:
     def _count(self, columns: Mapping[str, NDArray[Any]], refused: Mapping[str, Flags], ok: Flags) -> None:
         left = ~ok
         for reason, rows in refused.items():
-            self.reasons[reason] += int(np.count_nonzero(rows & left))
+            if number := int(np.count_nonzero(rows & left)):
+                self.reasons[reason] += number
             left &= ~rows
         if left.any():
             rows_left = np.flatnonzero(left)

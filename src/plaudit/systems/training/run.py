@@ -71,16 +71,6 @@ def write_report(out: Path, report: dict[str, Any]) -> None:
         draft.commit()
 
 
-def get_plaudit_version() -> str:
-    """Return the version of plaudit."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("plaudit")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
 class Stop:
     """Whether somebody asked the run to end; it does so after the update that it is in."""
 

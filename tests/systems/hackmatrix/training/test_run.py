@@ -119,7 +119,7 @@ def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_overwritten(start
 def test_a_checkpoint_of_another_plaudit_is_refused(started, tmp_path, monkeypatch):
     stopping, _ = stopping_after(1)
     started(**stopping)
-    monkeypatch.setattr(run, "get_plaudit_version", lambda: "9.9.9")
+    monkeypatch.setattr(run, "__version__", "9.9.9")
     with pytest.raises(FileError, match=r"was written by plaudit .*, and this is 9.9.9"):
         started(resume=True)
 

@@ -58,4 +58,4 @@ def _parse_widths(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise click.BadParameter(f"--hidden {text}: write whole numbers with commas between, as in 256,256.") from None
+        raise click.BadParameter(f"--hidden {text}: write integers with commas between, as in 256,256.") from None

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from plaudit import __version__
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.rewards import reward as standard
@@ -15,7 +16,6 @@ from plaudit.systems.hackmatrix.training.games import BASELINES
 from plaudit.systems.hackmatrix.training.ppo import Environment
 from plaudit.systems.hackmatrix.training.run import Run
 from plaudit.systems.training.journal import replace_non_finite
-from plaudit.systems.training.run import get_plaudit_version
 
 SEED = 1_000_003
 """Evaluations of all runs play the same games, which no run was trained on."""
@@ -62,7 +62,7 @@ def build_report(run: Run, reward: Reward, evaluation: RunEvaluation) -> dict[st
     results = evaluation.results.items()
     return {
         "system": "hackmatrix",
-        "plaudit": get_plaudit_version(),
+        "plaudit": __version__,
         "reward": {"version": reward.version, "fingerprint": reward.fingerprint},
         "config": run.config.to_dict(),
         "device": jax.devices()[0].device_kind,

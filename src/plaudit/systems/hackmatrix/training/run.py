@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 
+from plaudit import __version__
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.training import checkpoint, ppo
 from plaudit.systems.hackmatrix.training.checkpoint import CheckpointInfo
@@ -23,7 +24,6 @@ from plaudit.systems.training.run import (
     RunResult,
     Stop,
     create_run_folder,
-    get_plaudit_version,
 )
 
 
@@ -57,7 +57,7 @@ def train(
 
     `on_update` is called with a row for each update. With `resume` the run in `out` goes on where its checkpoint is.
     """
-    info = CheckpointInfo("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
+    info = CheckpointInfo("run", __version__, reward.version, reward.fingerprint, 0, config)
     training = resume_run(out, environment, info) if resume else begin_run(out, environment, config)
     every = save_every or max(1, config.updates // SAVES)
     done = int(training.update)

@@ -11,6 +11,7 @@ import stable_baselines3
 import torch
 from stable_baselines3.common.policies import BasePolicy
 
+from plaudit import __version__
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.measurement import Measurement, select_columns
 from plaudit.systems.roadsense.policies import CONTINUOUS, DISCRETE, Policy, PolicyInput
@@ -21,7 +22,6 @@ from plaudit.systems.roadsense.training.envs import LIMIT, build_env
 from plaudit.systems.roadsense.training.run import Run
 from plaudit.systems.roadsense.versions import VERSIONS, version
 from plaudit.systems.roadsense.world import STEP
-from plaudit.systems.training.run import get_plaudit_version
 
 FAILED = -1000.0
 """An episode that returns this or less was no success, even without a collision."""
@@ -125,7 +125,7 @@ def build_report(run: Run, reward: Reward, found: PolicyEvaluations) -> dict[str
     """Return the report of a run, as JSON has it."""
     return {
         "system": "roadsense",
-        "plaudit": get_plaudit_version(),
+        "plaudit": __version__,
         "reward": {"name": reward.name, "version": reward.version, "fingerprint": reward.fingerprint},
         "config": run.config.to_dict(),
         "cores": os.cpu_count(),

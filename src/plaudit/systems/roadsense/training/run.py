@@ -14,6 +14,7 @@ from stable_baselines3.common.logger import configure
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 
+from plaudit import __version__
 from plaudit.adapters.sb3 import RewardTermsCallback
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.training import checkpoint
@@ -31,7 +32,6 @@ from plaudit.systems.training.run import (
     RunResult,
     Stop,
     create_run_folder,
-    get_plaudit_version,
 )
 
 _FIGURES = {
@@ -70,7 +70,7 @@ def train(
     `on_update` gets a row for each update. With `resume` the run in `out` goes on where its checkpoint is; the episodes
     that were under way begin anew.
     """
-    info = CheckpointInfo("run", get_plaudit_version(), reward.version, reward.fingerprint, 0, config)
+    info = CheckpointInfo("run", __version__, reward.version, reward.fingerprint, 0, config)
     done = _begin_or_resume(out, info, resume=resume)
     every = save_every or max(1, config.updates // SAVES)
     stop = stop or Stop()
