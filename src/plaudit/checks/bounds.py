@@ -55,8 +55,13 @@ class Bounds:
 def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Bounds:
     """Return intervals that hold every score, value and total `reward` can give over the declared ranges.
 
-    With `facts`, only over the steps of which the declared facts are true, which may be fewer; if they are true of
-    none, that is an error.
+    Args:
+        reward: The reward to bound.
+        facts: Whether only steps count of which the declared facts are true, which may be fewer.
+        timeout: The most seconds for one question to the solver; what it leaves open is bounded less tightly.
+
+    Raises:
+        DefinitionError: The facts are true of no step at all.
 
     >>> from plaudit import Field, fact, term
     >>> @term

@@ -38,13 +38,30 @@ def rescore_file(
     `target` is a folder of parts of the same names, and a run that was stopped goes on with the parts that lack.
     A file appears under its name when it is complete, or not at all; a single one that was stopped is begun again.
 
-    The rows keep their order and their columns, or those in `keep`, and get `total`, `<term>.value` of each term, with
-    `scores` also `<term>.score`, and `ok`. A row that cannot be scored, such as one with a NULL, has `ok` false and
-    NULL for the rest; with `on_bad="raise"` it is an error that names the row. `columns` says where inputs lie
-    under another name: `{"distance": "gap_m"}`.
+    The rows keep their order, and get `total`, `<term>.value` of each term, and `ok`. A row that cannot be scored, such
+    as one with a NULL, has `ok` false and NULL for the rest.
 
-    `against`, another reward or a column of old totals, gives `.changes`; flipped decisions are counted for each
-    value of the column `decision_class`, and candidates for one decision are told by the column `decision`.
+    Args:
+        reward: The reward that scores them.
+        source: Where the rows are.
+        target: Where to write them.
+        against: Another reward, or a column of old totals: what changed is in `.changes`.
+        keep: The columns to write; all unless given.
+        on_bad: `"raise"` makes a row that cannot be scored an error that names it.
+        decision_class: The column by whose values flipped decisions are counted.
+        decision: The column whose equal values make rows candidates for one decision.
+        columns: Where inputs lie under another name: `{"distance": "gap_m"}`.
+        scores: Whether to write `<term>.score` as well.
+        prefix: What the new columns' names begin with.
+        overwrite: Whether `target` may exist already.
+        progress: Called with how much is done and how much there is, in rows, or bytes where nobody knows the rows.
+        batch_rows: How many rows are read at a time.
+
+    Raises:
+        DefinitionError: An option is not what it should be.
+        MissingField: The rows lack what the reward reads; WrongType where it is of another kind.
+        FileError: `source` cannot be read, or `target` cannot be written or is there already.
+        InputError: A row cannot be scored, and `on_bad` is `"raise"`.
     """
     if on_bad not in ("mask", "raise"):
         raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")

@@ -25,7 +25,7 @@ _GROUP = {name: f"{group}/{name}" for group, names in _GROUPS.items() for name i
 
 
 class JsonLines:
-    """A file with a line of JSON for each update; what is no number is null there."""
+    """A file with a line of JSON for each update; NaN and infinities are null there."""
 
     def __init__(self, path: Path) -> None:
         """Open the file, which is made if it is not there."""
