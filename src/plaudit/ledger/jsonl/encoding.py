@@ -75,7 +75,7 @@ def _to_plain(value: Any, where: str, depth: int = 0) -> Any:
 def decode(text: str | bytes) -> dict[str, Any]:
     """Return the object that a line of JSON holds; ValueError where it holds none, or one that cannot be trusted.
 
-    A key that is there twice, NaN, Infinity and numbers beyond a double are refused, and so is anything that is not an object.
+    A key that is there twice, NaN, Infinity, numbers beyond a double and anything that is not an object are refused.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")
