@@ -24,6 +24,7 @@ _FEWEST, _MOST = 16, 2048
 _BYTES = 4 << 20
 """About how many bytes to read at a time."""
 _SCOPE = tuple(scopes.c[name] for name in Scope._fields)
+_SCHEME = select(writers.c.scheme).where(writers.c.id == blocks.c.writer).scalar_subquery().label("scheme")
 
 
 class History:
@@ -119,7 +120,7 @@ class History:
         while True:
             with self._store.backend.snapshot() as connection:
                 layouts = self._store.specs.read(connection)
-                statement = self._where(select(blocks, *_SCOPE)).order_by(order).limit(limit)
+                statement = self._where(select(blocks, *_SCOPE, _SCHEME)).order_by(order).limit(limit)
                 found = connection.execute(statement if after is None else statement.where(after)).all()
             for row in found:
                 page = self._build_page(row, layouts[row.spec])

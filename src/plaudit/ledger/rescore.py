@@ -21,6 +21,7 @@ from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.batch import collect_inputs
+from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
 from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
 from plaudit.ledger.storage.specs import SpecCache
@@ -33,7 +34,10 @@ _BATCH = 32_768
 """Records to score and commit together."""
 _FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
 _ADD_JOB = insert(jobs).values({name: bindparam(name) for name in ("digest", "spec", "filters", "started", "finished")})
-_FINISH = update(jobs).values(finished=bindparam("now")).where(jobs.c.id == bindparam("number"))
+_READ_JOB = select(*(jobs.c[name] for name in CHAINED["jobs"])).where(jobs.c.id == bindparam("number"))
+_FINISH = (
+    update(jobs).values(finished=bindparam("now"), seal=bindparam("sealed")).where(jobs.c.id == bindparam("number"))
+)
 _DONE = select(blocks.c.origin).where(
     blocks.c.job == bindparam("of"), blocks.c.origin >= bindparam("low"), blocks.c.origin <= bindparam("high")
 )
@@ -192,7 +196,7 @@ def rescore(
         done += sum(len(page.positions()) for page in pages)
         if progress is not None:
             progress(min(done, planned.records), planned.records)
-    store.writer.transact(lambda cursor: cursor.execute(store.backend.render(_FINISH), (store.writer.now(), job[0])))
+    store.writer.transact(lambda cursor: _finish_job(store, cursor, job[0], store.writer.now()))
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
     compare_totals(store, job[0], result.changes)
     return result
@@ -272,7 +276,15 @@ def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> 
         spec = store.writer.find_spec(cursor, layout)
         cursor.execute(store.backend.render(_ADD_JOB), (digest, spec, chosen, store.writer.now(), None))
         found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+        store.writer.chain_rows(cursor, "jobs", [_finish_job(store, cursor, int(found[0]), None)])
     return int(found[0]), digest
+
+
+def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tuple[Any, ...]:
+    """Note when a re-scoring was finished, seal its row, and return what of it never changes."""
+    row = tuple(cursor.execute(store.backend.render(_READ_JOB), (number,)).fetchone())
+    cursor.execute(store.backend.render(_FINISH), (now, seal_row((*row, now)), number))
+    return row
 
 
 def _score_pages(store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]) -> int:
