@@ -23,6 +23,7 @@ from plaudit.ledger.stats import Stats, compute_stats
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
 from plaudit.ledger.storage.codec import PackedRecord
+from plaudit.ledger.storage.merge import merge_blocks
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.store import Store, open_store
 from plaudit.ledger.verify.result import Verification
@@ -269,11 +270,18 @@ class Ledger:
         """
         return backup(self._store, path, overwrite=overwrite)
 
-    def compact(self) -> None:
-        """Give back the space that nothing needs."""
+    def compact(self) -> int:
+        """Merge small blocks, give back the space that nothing needs, and return how many blocks there are fewer.
+
+        Records that were written one by one are then read and verified as fast as those that came in bulk. Numbers,
+        keys, heads and exports stay as they are; whoever is killed in the middle loses nothing.
+        """
         with self._lock:
-            self._store.backend.check_open()
-            self._store.backend.compact()
+            store = self._reopen_if_forked()
+            store.backend.check_writable()
+            merged = merge_blocks(store)
+            store.backend.compact()
+            return merged
 
     def export(
         self,

@@ -127,6 +127,12 @@ class Page:
         """The outputs of all its records."""
         return self.layout.decode_outputs(self.row.outputs, self.row.records)
 
+    def between(self, low: int, high: int) -> "Page | None":
+        """Return the page with those of its records whose numbers are at least `low` and below `high`, if any."""
+        numbers = self.row.first + self.positions()
+        chosen = self.positions()[(numbers >= low) & (numbers < high)]
+        return Page(self.row, self.layout, chosen) if len(chosen) else None
+
     def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the chosen records."""
         return np.arange(self.row.records) if self.chosen is None else self.chosen
