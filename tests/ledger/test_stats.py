@@ -4,7 +4,7 @@ import json
 import shutil
 
 from plaudit import Ledger
-from plaudit.ledger.stats import Head
+from plaudit.ledger.heads import Head
 from support.samples import EPISODES, following
 
 SIGNALS = [following.score(**row) for row in EPISODES["following"]]

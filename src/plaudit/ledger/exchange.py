@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import bindparam, create_engine, func, insert, select
+from sqlalchemy import bindparam, create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
 
 from plaudit.atomic import AtomicFile, AtomicPath
@@ -21,9 +21,9 @@ from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
 from plaudit.ledger.context import CONTEXT_FIELDS, Context, validate_string
 from plaudit.ledger.history import History
 from plaudit.ledger.jsonl.encoding import decode, describe_problem
-from plaudit.ledger.record import Record, read_records
+from plaudit.ledger.record import Record, format_source, read_records
 from plaudit.ledger.storage.codec import PackedRecord
-from plaudit.ledger.storage.schema import imported, metadata, powers, upgrade_tables, writers
+from plaudit.ledger.storage.schema import imported, metadata, powers, table_heads, upgrade_tables, writers
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -76,6 +76,8 @@ def import_file(store: Store, path: str | os.PathLike[str], progress: Progress |
             numbers = writer.insert(cursor, [row for _, row in new])
             for (source, _), number in zip(new, numbers, strict=True):
                 cursor.execute(store.backend.render(_ADD_SOURCE), (source, number))
+            rows = [(number, source) for (source, _), number in zip(new, numbers, strict=True)]
+            writer.chain_rows(cursor, "imported", rows)
             done += len(together)
             if progress is not None:
                 progress(done, total)
@@ -233,7 +235,7 @@ def _build_record(store: Store, record: Mapping[str, Any]) -> PackedRecord:
 
 
 def _read_with_sources(store: Store, history: History) -> Iterator[tuple[str, Record]]:
-    """Yield records, each with its source: the writer, block and position under which it was first recorded."""
+    """Yield records, each with its source: the writer and the place under which it was first recorded."""
     with store.backend.snapshot() as connection:
         any_imported = connection.execute(select(func.count()).select_from(imported)).scalar_one() > 0
     tokens: dict[int, str] = {}
@@ -246,7 +248,7 @@ def _read_with_sources(store: Store, history: History) -> Iterator[tuple[str, Re
                 inside = imported.c.record.between(row.first, row.first + row.records - 1)
                 known = {each.record: each.source for each in connection.execute(select(imported).where(inside))}
         for record in read_records(page):
-            own = f"{tokens[row.writer]}/{row.seq}/{record.id - row.first}"
+            own = format_source(tokens[row.writer], row, record.id - row.first)
             yield known.get(record.id, own), record
 
 
@@ -272,8 +274,7 @@ def _copy_tables(backend: Backend, draft: Path) -> None:
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(draft), poolclass=NullPool)
     with made.translate_errors():
         with backend.snapshot() as source, engine.begin() as copy:
-            moving = copy.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'head'").scalar_one()
-            copy.exec_driver_sql("DROP TRIGGER head")  # heads are copied as they are
+            copy.execute(delete(table_heads))  # those of the source take their place
             for table in metadata.sorted_tables:
                 if table is powers:
                     continue
@@ -281,6 +282,5 @@ def _copy_tables(backend: Backend, draft: Path) -> None:
                 rows = source.execution_options(stream_results=True).execute(select(table).order_by(*order))
                 for part in rows.mappings().partitions(500):
                     copy.execute(insert(table), [dict(row) for row in part])
-            copy.exec_driver_sql(moving)
         with engine.connect() as copy:
             copy.exec_driver_sql("PRAGMA journal_mode = DELETE")

@@ -24,6 +24,7 @@ _FEWEST, _MOST = 16, 2048
 _BYTES = 4 << 20
 """About how many bytes to read at a time."""
 _SCOPE = tuple(scopes.c[name] for name in Scope._fields)
+_SCHEME = select(writers.c.scheme).where(writers.c.id == blocks.c.writer).scalar_subquery().label("scheme")
 
 
 class History:
@@ -114,20 +115,29 @@ class History:
 
     def _read(self, *, newest_first: bool) -> Iterator[Page]:
         order = blocks.c.first.desc() if newest_first else blocks.c.first
-        after = None if self.query.after is None else blocks.c.first > self.query.after - MAX_RECORDS
+        wanted = [] if self.query.after is None else [blocks.c.first > self.query.after - MAX_RECORDS]
+        low, high = 0, 2**63 - 1  # numbers of records that may still come
         limit = _FEWEST
         while True:
             with self._store.backend.snapshot() as connection:
                 layouts = self._store.specs.read(connection)
-                statement = self._where(select(blocks, *_SCOPE)).order_by(order).limit(limit)
-                found = connection.execute(statement if after is None else statement.where(after)).all()
+                statement = self._where(select(blocks, *_SCOPE, _SCHEME)).order_by(order).limit(limit)
+                found = connection.execute(statement.where(*wanted)).all()
             for row in found:
                 page = self._build_page(row, layouts[row.spec])
+                if page is not None and (row.first < low or row.first + row.records > high):
+                    page = page.between(low, high)  # merged since the last read, with records that were there already
                 if page is not None:
                     yield page
             if len(found) < limit:
                 return
-            after = blocks.c.first < found[-1].first if newest_first else blocks.c.first > found[-1].first
+            last = found[-1]
+            if newest_first:
+                high = last.first
+                wanted = [blocks.c.first < high]
+            else:
+                low = last.first + last.records
+                wanted = [blocks.c.first > low - MAX_RECORDS, blocks.c.first + blocks.c.records > low]
             size = sum(len(row.inputs) + len(row.outputs) + len(row.contexts or "") for row in found)
             limit = max(_FEWEST, min(_MOST, limit * _BYTES // max(size, 1), 2 * limit))
 

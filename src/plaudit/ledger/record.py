@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.ledger.context import Context, to_datetime
+from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
 
@@ -56,7 +57,7 @@ class Record:
     """What computed it: `python`, or `numpy` for a batch."""
     writer: int
     seq: int
-    """The place of its block among those of its writer, whatever the clock said."""
+    """Its place among the records of its writer, whatever the clock said; up to plaudit 0.1, that of its block."""
     origin: int | None
     """The record it re-scores, if any."""
     job: int | None
@@ -126,6 +127,12 @@ class Page:
         """The outputs of all its records."""
         return self.layout.decode_outputs(self.row.outputs, self.row.records)
 
+    def between(self, low: int, high: int) -> "Page | None":
+        """Return the page with those of its records whose numbers are at least `low` and below `high`, if any."""
+        numbers = self.row.first + self.positions()
+        chosen = self.positions()[(numbers >= low) & (numbers < high)]
+        return Page(self.row, self.layout, chosen) if len(chosen) else None
+
     def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the chosen records."""
         return np.arange(self.row.records) if self.chosen is None else self.chosen
@@ -134,7 +141,7 @@ class Page:
 def read_records(page: Page) -> Iterator[Record]:
     """Yield the chosen records of a page."""
     row, layout, count = page.row, page.layout, page.row.records
-    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.seq, row.job)
+    about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.job)
     columns = (row.times, row.keys, row.episodes, row.steps, row.contexts, row.picked)
     if count == 1:
         one = [None if column is None else json.loads(column)[0] for column in columns]
@@ -149,8 +156,14 @@ def read_records(page: Page) -> Iterator[Record]:
 
 def _build_record(row: Any, at: int, entry: list[Any], signal: Signal, about: tuple[Any, ...]) -> Record:
     time, key, episode, step, context, picked = entry
-    run, phase, decision_class, actor, target, writer, seq, job = about
+    run, phase, decision_class, actor, target, writer, job = about
     origin = None if row.origin is None else row.origin + (at if picked is None else picked)
     when = to_datetime(row.earliest + (time or 0))
     where = (run, episode, step, phase, decision_class, actor, context)
+    seq = row.seq if row.scheme == BY_BLOCK else row.seq + at
     return Record(row.first + at, key, signal, when, *where, target, writer, seq, origin, job)
+
+
+def format_source(token: str, row: Any, at: int) -> str:
+    """Return where a record was first recorded: its writer, and its place in the writer's chain."""
+    return f"{token}/{row.seq}/{at}" if row.scheme == BY_BLOCK else f"{token}/{row.seq + at}"

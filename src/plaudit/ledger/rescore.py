@@ -21,6 +21,7 @@ from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.batch import collect_inputs
+from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
 from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
 from plaudit.ledger.storage.specs import SpecCache
@@ -33,7 +34,11 @@ _BATCH = 32_768
 """Records to score and commit together."""
 _FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
 _ADD_JOB = insert(jobs).values({name: bindparam(name) for name in ("digest", "spec", "filters", "started", "finished")})
-_FINISH = update(jobs).values(finished=bindparam("now")).where(jobs.c.id == bindparam("number"))
+_READ_JOB = select(*(jobs.c[name] for name in CHAINED["jobs"])).where(jobs.c.id == bindparam("number"))
+_FINISH = (
+    update(jobs).values(finished=bindparam("now"), seal=bindparam("sealed")).where(jobs.c.id == bindparam("number"))
+)
+_THERE = select(blocks.c.first, blocks.c.records).where(blocks.c.first.between(bindparam("low"), bindparam("high")))
 _DONE = select(blocks.c.origin).where(
     blocks.c.job == bindparam("of"), blocks.c.origin >= bindparam("low"), blocks.c.origin <= bindparam("high")
 )
@@ -186,13 +191,20 @@ def rescore(
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
     job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, query))
-    scored = done = 0
-    for pages in History(store, query).read_batches(_BATCH):
-        scored += store.writer.transact(lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages))  # type: ignore[misc]
-        done += sum(len(page.positions()) for page in pages)
-        if progress is not None:
-            progress(min(done, planned.records), planned.records)
-    store.writer.transact(lambda cursor: cursor.execute(store.backend.render(_FINISH), (store.writer.now(), job[0])))
+    scored = 0
+    merged = True
+    while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
+        done, merged = 0, False
+        for pages in History(store, query).read_batches(_BATCH):
+            count = store.writer.transact(lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages))  # type: ignore[misc]
+            if count is None:
+                merged = True
+                break
+            scored += count
+            done += sum(len(page.positions()) for page in pages)
+            if progress is not None:
+                progress(min(done, planned.records), planned.records)
+    store.writer.transact(lambda cursor: _finish_job(store, cursor, job[0], store.writer.now()))
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
     compare_totals(store, job[0], result.changes)
     return result
@@ -272,12 +284,25 @@ def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> 
         spec = store.writer.find_spec(cursor, layout)
         cursor.execute(store.backend.render(_ADD_JOB), (digest, spec, chosen, store.writer.now(), None))
         found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
+        store.writer.chain_rows(cursor, "jobs", [_finish_job(store, cursor, int(found[0]), None)])
     return int(found[0]), digest
 
 
-def _score_pages(store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]) -> int:
-    """Score the pages that are not scored yet, and return how many records that were."""
+def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tuple[Any, ...]:
+    """Note when a re-scoring was finished, seal its row, and return what of it never changes."""
+    row = tuple(cursor.execute(store.backend.render(_READ_JOB), (number,)).fetchone())
+    cursor.execute(store.backend.render(_FINISH), (now, seal_row((*row, now)), number))
+    return row
+
+
+def _score_pages(
+    store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]
+) -> int | None:
+    """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
     span = (job[0], pages[0].row.first, pages[-1].row.first)
+    there = dict(cursor.execute(store.backend.render(_THERE), span[1:]).fetchall())
+    if any(there.get(page.row.first) != page.row.records for page in pages):
+        return None
     done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
     groups: dict[RecordLayout, list[Page]] = {}
     for page in pages:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select
 
-from plaudit.errors import SpecError
 from plaudit.ledger.context import to_datetime
+from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
-from plaudit.ledger.storage.schema import blocks, jobs, writers
+from plaudit.ledger.storage.schema import blocks, jobs
 from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count, format_table
 
@@ -43,31 +43,6 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """Where a writer's chain ends: kept elsewhere, it shows later whether the past was rewritten."""
-
-    writer: int
-    host: str
-    process: int
-    opened: datetime
-    records: int
-    checksum: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the head as plain data for JSON."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "opened": _format_time(self.opened)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Head":
-        """Return the head that `to_dict` wrote; SpecError where it wrote no such thing."""
-        try:
-            bytes.fromhex(data["checksum"])
-            return cls(**{**data, "opened": datetime.fromisoformat(data["opened"])})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SpecError(f"this is no head of a ledger's chain: {type(error).__name__}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True)
 class Stats:
     """How much of what is in a ledger."""
 
@@ -80,7 +55,13 @@ class Stats:
     last: datetime | None
     rewards: Mapping[str, Totals]
     decision_classes: Mapping[str, Totals]
-    heads: tuple[Head, ...]
+    head: LedgerHead
+    """Where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """Where the chain of each writer ends."""
+        return self.head.writers
 
     def __str__(self) -> str:
         """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
@@ -90,7 +71,9 @@ class Stats:
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
         tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
-        return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._format_writers()] if self.heads else [])])
+        if self.heads:
+            tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"]
+        return "\n\n".join(["\n".join(parts), *filter(None, tables)])
 
     def _format_writers(self) -> str:
         rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]
@@ -103,14 +86,13 @@ class Stats:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
         counts = ("ledger", "bytes", "records", "rescored", "jobs")
-        heads = [head.to_dict() for head in self.heads]
         return {
             **{name: getattr(self, name) for name in counts},
             "first": _format_time(self.first),
             "last": _format_time(self.last),
             "rewards": {name: totals.to_dict() for name, totals in self.rewards.items()},
             "decision_classes": {name: totals.to_dict() for name, totals in self.decision_classes.items()},
-            "heads": heads,
+            **self.head.to_dict(),
         }
 
 
@@ -143,10 +125,7 @@ def compute_stats(store: Store) -> Stats:
         earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
         rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
         count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
-        heads = [
-            Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, bytes(row.head).hex())
-            for row in connection.execute(select(writers).order_by(writers.c.id))
-        ]
+        head = read_head(connection)
     return Stats(
         store.backend.name,
         store.backend.size(),
@@ -157,5 +136,5 @@ def compute_stats(store: Store) -> Stats:
         None if latest is None else to_datetime(latest),
         dict(rewards),
         dict(classes),
-        tuple(heads),
+        head,
     )

@@ -14,7 +14,7 @@ SUMMARIES = {
     "exchange:export": "Write records of a LEDGER to a FILE, .jsonl or .parquet.",
     "exchange:import": "Take into a LEDGER what `plaudit ledger export` wrote.",
     "maintenance:backup": "Copy a LEDGER as it is now to a FILE, while others write to it.",
-    "maintenance:compact": "Give back the space that nothing in a LEDGER needs.",
+    "maintenance:compact": "Merge the small blocks of a LEDGER, and give back the space that nothing needs.",
 }
 """What each command does, as its own help begins."""
 

@@ -36,15 +36,16 @@ def backup(ledger: str, file: str, force: bool, as_json: bool) -> None:
 @click.argument("ledger")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def compact(ledger: str, as_json: bool) -> None:
-    """Give back the space that nothing in a LEDGER needs.
+    """Merge the small blocks of a LEDGER, and give back the space that nothing needs.
 
-    No record is removed or changed. Writers wait until it is done.
+    Records that were written one by one are then read and verified faster. No record is removed or changed, and heads
+    that were kept still hold. Writers wait now and then, until it is done.
     """
     with open_ledger_to_write(ledger) as found, show_status("compacting"):
         name, before = found.name, found.size()
-        found.compact()
+        merged = found.compact()
         after = found.size()
     if as_json:
-        click.echo(json.dumps({"ledger": name, "bytes_before": before, "bytes": after}, indent=2))
+        click.echo(json.dumps({"ledger": name, "bytes_before": before, "bytes": after, "merged": merged}, indent=2))
     else:
-        click.echo(f"{name}: {after:,} bytes, {before:,} before.", err=True)
+        click.echo(f"{name}: {after:,} bytes, {before:,} before; {merged:,} blocks fewer.", err=True)

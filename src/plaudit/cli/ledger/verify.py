@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from plaudit.errors import FileError, explain_unreadable
-from plaudit.ledger.stats import Head
+from plaudit.ledger.heads import Head
 from plaudit.systems.arguments import open_ledger
 from plaudit.terminal import escape_controls, show_progress
 

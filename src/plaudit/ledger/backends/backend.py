@@ -59,7 +59,7 @@ class Backend(ABC):
         """Return the first of `count` numbers in a row that no record has."""
 
     @abstractmethod
-    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+    def has_committed(self, token: str, head: bytes) -> bool:
         """Return whether a write whose acknowledgement was lost is in the ledger."""
 
     @abstractmethod

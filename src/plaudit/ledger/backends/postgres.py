@@ -129,11 +129,11 @@ class PostgresBackend(Backend):
         self._next += count
         return first
 
-    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+    def has_committed(self, token: str, head: bytes) -> bool:
         """Return whether a write whose acknowledgement was lost is in the ledger."""
         with self.transaction() as cursor:
-            row = cursor.execute("SELECT blocks, head FROM writers WHERE token = %s", (token,)).fetchone()
-        return row is not None and row[0] == blocks and bytes(row[1]) == head
+            row = cursor.execute("SELECT head FROM writers WHERE token = %s", (token,)).fetchone()
+        return row is not None and bytes(row[0]) == head
 
     def compact(self) -> None:
         """Give space back and refresh what the planner knows."""

@@ -194,7 +194,7 @@ class SqliteBackend(Backend):
         self._next += count
         return first
 
-    def has_committed(self, token: str, blocks: int, head: bytes) -> bool:
+    def has_committed(self, token: str, head: bytes) -> bool:
         """Return False: a commit that SQLite did not acknowledge is rolled back."""
         return False
 

@@ -31,7 +31,6 @@ from plaudit.targets.compiled import Scores
 FLOAT = np.dtype("<f8")
 MAX_RECORDS = 4096
 """Records in a block at most, so that one of them can be read without much of the rest."""
-_TEXT = "\0".join(["%s"] * 13)  # formatting in one go is the quickest way to write a checksum's text
 
 Rows = NDArray[np.float64]
 
@@ -256,18 +255,8 @@ class Block:
     origin: int | None = None
     picked: str | None = None
 
-    def format(self, first: int, seq: int) -> bytes:
-        """Return what is checksummed besides the scope and the numbers."""
-        job = self.job[1] if self.job else None
-        numbers = (first, self.count, seq, self.earliest, self.latest, self.origin)
-        return format_block(
-            numbers, (job, self.picked, self.times, self.keys, self.episodes, self.steps, self.contexts)
-        )
-
-
-def format_block(numbers: tuple[int | None, ...], texts: tuple[str | None, ...]) -> bytes:
-    """Return what is checksummed of one block besides its scope and its rows: six numbers and seven texts."""
-    return (_TEXT % (*numbers, *texts)).encode()
+    moments: bytes | None = None
+    """When each record was made, where that is at hand, as the chain takes it."""
 
 
 def format_origin(token: str, layout: RecordLayout, target: str, scope: Scope) -> bytes:
@@ -276,14 +265,9 @@ def format_origin(token: str, layout: RecordLayout, target: str, scope: Scope) -
     return "\0".join((token, *layout.identity, target, *shared, "")).encode()
 
 
-def start_chain(token: str, opened: int, host: str, process: int, made_with: str) -> bytes:
-    """Return what the first block of a writer is chained to: who writes."""
-    return hashlib.sha256("\0".join((token, str(opened), host, str(process), made_with)).encode()).digest()
-
-
-def compute_checksum(head: bytes, common: bytes, text: bytes, inputs: bytes, outputs: bytes) -> bytes:
-    """Return the checksum of a block: over the one before it, what it says and its numbers."""
-    return hashlib.sha256(b"%b%b%b\0%b%b" % (head, common, text, inputs, outputs)).digest()
+def format_job(digest: str, origin: int | None, picked: str | None, times: tuple[int, int, str | None]) -> bytes:
+    """Return what the records of a block of a re-scoring share besides; such blocks are never merged."""
+    return json.dumps([digest, origin, picked, *times]).encode()
 
 
 def build_block(record: PackedRecord) -> Block:
@@ -330,6 +314,7 @@ def build_blocks(records: Sequence[PackedRecord]) -> Iterator[Block]:
                 encode_column(episodes),
                 encode_column(steps),
                 encode_contexts(contexts),
+                moments=struct.pack(f"<{len(ats)}q", *ats),
             )
 
 

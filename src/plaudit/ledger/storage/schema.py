@@ -29,7 +29,7 @@ from plaudit.errors import LedgerError, LedgerTooNew
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration: what this version of plaudit reads and writes."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -82,9 +82,12 @@ writers = Table(
     Column("host", Text, nullable=False),
     Column("process", NUMBER, nullable=False),
     Column("made_with", Text, nullable=False),  # plaudit, Python, NumPy and platform, which decide the last bit
-    Column("blocks", NUMBER, nullable=False),
+    Column("blocks", NUMBER, nullable=False),  # of a chain by blocks; otherwise 0
     Column("records", NUMBER, nullable=False),
-    Column("head", LargeBinary, nullable=False),  # the checksum of the writer's last block
+    Column("head", LargeBinary, nullable=False),  # of the writer's last block
+    Column("scheme", NUMBER, nullable=False, server_default="1"),  # how its chain runs: see chain.py
+    Column("closing", LargeBinary),  # what SQL cannot compute from `head`: it shows that none was copied
+    Column("signature", LargeBinary),  # of `head`, where the writer signs
 )
 
 blocks = Table(
@@ -93,7 +96,7 @@ blocks = Table(
     Column("first", NUMBER, primary_key=True),  # records have the numbers first … first + records - 1
     Column("records", NUMBER, nullable=False),
     Column("writer", NUMBER, ForeignKey("writers.id"), nullable=False),
-    Column("seq", NUMBER, nullable=False),
+    Column("seq", NUMBER, nullable=False),  # the place of its first record in its writer's chain; or of the block
     Column("earliest", NUMBER, nullable=False),  # microseconds since 1970, UTC
     Column("latest", NUMBER, nullable=False),
     Column("spec", NUMBER, ForeignKey("specs.id"), nullable=False),
@@ -111,7 +114,7 @@ blocks = Table(
     # Row after row, little-endian float64.
     Column("inputs", LargeBinary, nullable=False),
     Column("outputs", LargeBinary, nullable=False),
-    Column("checksum", LargeBinary, nullable=False),
+    Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
 Index(
@@ -139,6 +142,7 @@ jobs = Table(
     Column("filters", Text, nullable=False),
     Column("started", NUMBER, nullable=False),
     Column("finished", NUMBER),
+    Column("seal", LargeBinary),  # what SQL cannot compute from the rest of the row
 )
 """Re-scorings: one for each reward and choice of records, picked up where it stopped."""
 
@@ -149,6 +153,25 @@ imported = Table(
     Column("record", NUMBER, nullable=False, index=True),
 )
 """Records that were taken in from another ledger, so that none is taken in twice."""
+
+table_heads = Table(
+    "table_heads",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("rows", NUMBER, nullable=False),
+    Column("head", LargeBinary, nullable=False),
+    Column("signature", LargeBinary),
+)
+"""Where the chain of each small table ends, and how many rows it has."""
+
+appended = Table(
+    "appended",
+    MetaData(),
+    *(Column(column.name, column.type) for column in blocks.columns),
+    Column("closing", LargeBinary),
+    Column("signature", LargeBinary),
+)
+"""A view: what is inserted into it is added to `blocks`, and moves its writer's head, in one statement."""
 
 powers = Table(
     "powers",

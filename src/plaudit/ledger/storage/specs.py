@@ -1,6 +1,6 @@
 """Rewards in a ledger: each stored once, a version label tied to one formula for good, and all of them kept at hand."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ _ADD = insert(specs).values({name: bindparam(name) for name in (*IDENTITY, "spec
 _FIND = select(specs.c.id).where(*(specs.c[name] == bindparam(name) for name in IDENTITY))
 _TIED = select(labels.c.fingerprint).where(labels.c.name == bindparam("name"), labels.c.version == bindparam("version"))
 _TIE = insert(labels).values({name: bindparam(name) for name in ("name", "version", "fingerprint")})
+ChainRows = Callable[[Any, str, Sequence[tuple[Any, ...]]], None]
+"""Called with a cursor, the name of a table and the rows that were added to it."""
 _READ = select(specs.c.spec).where(*(specs.c[name] == bindparam(name) for name in ("name", "version", "fingerprint")))
 
 
@@ -100,7 +102,7 @@ class SpecCache:
         return self._stored
 
 
-def store_spec(backend: Backend, cursor: Any, layout: RecordLayout) -> int:
+def store_spec(backend: Backend, cursor: Any, layout: RecordLayout, chain_rows: ChainRows) -> int:
     """Return the number of a reward in the ledger, adding it if it is new; VersionConflict if its label is taken."""
     name, version, part, fingerprint, domain = layout.identity
     row = cursor.execute(backend.render(_FIND), (name, version, part, fingerprint, domain)).fetchone()
@@ -115,6 +117,7 @@ def store_spec(backend: Backend, cursor: Any, layout: RecordLayout) -> int:
     values = (*layout.identity, layout.reward.to_json(), layout.inputs, layout.outputs)
     cursor.execute(backend.render(_ADD), values)
     row = cursor.execute(backend.render(_FIND), (name, version, part, fingerprint, domain)).fetchone()
+    chain_rows(cursor, "specs", [(int(row[0]), *values)])
     return int(row[0])
 
 

@@ -14,34 +14,40 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import bindparam, func, insert, select
+from sqlalchemy import bindparam, func, insert, select, update
 
 from plaudit.errors import KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
 from plaudit.ledger.context import Scope, to_microseconds
+from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
 from plaudit.ledger.storage.codec import (
     Block,
     PackedRecord,
     RecordLayout,
     build_block,
     build_blocks,
-    compute_checksum,
     decode_column,
     digest_scope,
+    format_job,
     format_origin,
-    start_chain,
 )
-from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, writers
+from plaudit.ledger.storage.schema import appended, blocks, keys, scopes, specs, table_heads, writers
 from plaudit.ledger.storage.specs import IDENTITY, store_spec
 
-_WRITE = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
+_WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEY = select(keys.c.record).where(keys.c.key == bindparam("wanted"))
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
 _ADD_SCOPE = insert(scopes).values({name: bindparam(name) for name in ("digest", *Scope._fields)})
-_FIND_WRITER = select(writers.c.id, writers.c.blocks, writers.c.head).where(writers.c.token == bindparam("wanted"))
+_FIND_WRITER = select(writers.c.id).where(writers.c.token == bindparam("wanted"))
 _ADD_WRITER = insert(writers).values(
     {column.name: bindparam(column.name) for column in writers.columns if column.name != "id"}
+)
+_READ_HEAD = select(table_heads.c.rows, table_heads.c.head).where(table_heads.c.name == bindparam("wanted"))
+_MOVE_HEAD = (
+    update(table_heads)
+    .values(rows=bindparam("count"), head=bindparam("end"))
+    .where(table_heads.c.name == bindparam("wanted"))
 )
 _COLUMNS = ("episodes", "steps", "contexts", "inputs", "outputs")
 _other = blocks.alias()
@@ -82,8 +88,8 @@ class BlockWriter:
     def _begin_chain(self) -> None:
         self.token = token_hex(16)
         self._number: int | None = None
-        self._seq = 0
-        self._head = b""
+        self._chain = RecordChain(b"")
+        self._moved = False
         self._known: dict[tuple[RecordLayout, str, Scope], tuple[int, int, bytes]] = {}
 
     def now(self) -> int:
@@ -114,21 +120,19 @@ class BlockWriter:
         """
         if self._busy:
             raise LedgerError(f"{self._backend.name} is in the middle of a write; record when that has returned.")
-        lost: tuple[int, bytes, Any] | None = None
         for _ in range(_ATTEMPTS):
-            before = self._seq, self._head, self._number
+            before = self._number
             done: list[Result] = []
+            self._moved = False
             try:
                 self._busy = True
                 with self._backend.transaction(single=single) as cursor:
                     done.append(work(cursor))
                 return done[0]
             except (WriteConflict, ConnectionLost) as error:
-                if isinstance(error, ConnectionLost) and done and (self._seq, self._head) != before[:2]:
-                    lost = self._seq, self._head, done[0]
+                if isinstance(error, ConnectionLost) and done and self._moved and self._has_landed():
+                    return done[0]
                 self._restore(before)
-                if self._has_landed(lost):
-                    return lost[2]  # type: ignore[index,no-any-return]
             except Exception:
                 self._restore(before)
                 raise
@@ -140,23 +144,20 @@ class BlockWriter:
                 self._busy = False
         raise LedgerBusy(f"{self._backend.name}: other writers were quicker {_ATTEMPTS} times. Nothing was recorded.")
 
-    def _has_landed(self, lost: tuple[int, bytes, Any] | None) -> bool:
+    def _has_landed(self) -> bool:
         """Return whether the transaction whose acknowledgement was lost is in the ledger after all."""
-        if lost is None:
-            return False
         try:
-            landed = self._backend.has_committed(self.token, *lost[:2])
+            return self._backend.has_committed(self.token, self._chain.head)
         except PlauditError as error:  # nobody knows: the next record begins another chain
             self._begin_chain()
             raise LedgerBusy(f"{error} Whether the last write was recorded is not known; a key tells.") from error
-        if landed:
-            self._seq, self._head = lost[:2]
-        return landed
 
-    def _restore(self, before: tuple[int, bytes, int | None]) -> None:
-        """Forget what a transaction that failed had noted."""
-        self._seq, self._head, self._number = before
+    def _restore(self, before: int | None) -> None:
+        """Forget what a transaction that failed had noted; a chain that has moved on is not wound back but left."""
+        self._number = before
         self._known.clear()
+        if self._moved:
+            self._begin_chain()
 
     # -- inside a transaction ---------------------------------------------------------------------------------------
 
@@ -169,14 +170,18 @@ class BlockWriter:
     def insert_blocks(self, cursor: Any, new: Iterable[Block]) -> list[tuple[int, int]]:
         """Write blocks; return for each its first number and how many there are."""
         written: list[tuple[int, int]] = []
-        writer = self._number or self._find_writer(cursor)
-        head, seq, total = self._head, self._seq, 0
+        writer = self._number or self._enter_writer(cursor)
+        chain, total = self._chain, 0
         for block in new:
             kind = block.layout, block.target, block.scope
             spec, scope, common = self._known.get(kind) or self._introduce(cursor, *kind)
             first = self._backend.reserve(cursor, block.count)
-            seq += 1
-            head = compute_checksum(head, common, block.format(first, seq), block.inputs, block.outputs)
+            self._moved = True
+            seq, moments = chain.records + 1, block.moments
+            if block.job is not None:
+                times = block.earliest, block.latest, block.times
+                common, moments = common + format_job(block.job[1], block.origin, block.picked, times), b""
+            head = chain.extend(common, first, block.count, block, moments)
             values = (
                 first,
                 block.count,
@@ -198,11 +203,12 @@ class BlockWriter:
                 block.inputs,
                 block.outputs,
                 head,
+                close_chain(self.token, chain.records, head),
+                None,
             )
             cursor.execute(self._block_text, values)
             written.append((first, block.count))
             total += block.count
-        self._seq, self._head = seq, head
         self.recorded += total
         return written
 
@@ -255,16 +261,24 @@ class BlockWriter:
                 "A key names one record for good; use another one."
             )
 
-    def _find_writer(self, cursor: Any) -> int:
-        """Return this writer's number, entering it in the ledger first where it is not there."""
-        if self._number is None:
-            found = cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()
-            if found is None:
-                about = (self.token, self.now(), socket.gethostname(), os.getpid(), describe_platform())
-                cursor.execute(self._backend.render(_ADD_WRITER), (*about, 0, 0, start_chain(*about)))
-                found = cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()
-            self._number, self._seq, self._head = int(found[0]), int(found[1]), bytes(found[2])
-        return self._number
+    def _enter_writer(self, cursor: Any) -> int:
+        """Enter this writer in the ledger and return its number."""
+        about = (self.token, self.now(), socket.gethostname(), os.getpid(), describe_platform())
+        self._chain = RecordChain(start_chain(*about))
+        head = self._chain.head
+        values = (*about, 0, 0, head, BY_RECORD, close_chain(self.token, 0, head), None)
+        cursor.execute(self._backend.render(_ADD_WRITER), values)
+        number = int(cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()[0])
+        self.chain_rows(cursor, "writers", [(number, *about, BY_RECORD)])
+        self._number = number
+        return number
+
+    def chain_rows(self, cursor: Any, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Move the head of a small table to which rows were added: of each, what `CHAINED` says."""
+        if rows:
+            count, head = cursor.execute(self._backend.render(_READ_HEAD), (table,)).fetchone()
+            moved = count + len(rows), extend_rows(bytes(head), rows)
+            cursor.execute(self._backend.render(_MOVE_HEAD), (*moved, table))
 
     def _introduce(self, cursor: Any, layout: RecordLayout, target: str, scope: Scope) -> tuple[int, int, bytes]:
         """Return the numbers of a reward and a scope, adding what is new, and what checksums say of both."""
@@ -276,7 +290,7 @@ class BlockWriter:
 
     def find_spec(self, cursor: Any, layout: RecordLayout) -> int:
         """Return a reward's number, adding it where it is new."""
-        return store_spec(self._backend, cursor, layout)
+        return store_spec(self._backend, cursor, layout, self.chain_rows)
 
     def _find_scope(self, cursor: Any, scope: Scope) -> int:
         digest = digest_scope(scope)

@@ -1,35 +1,26 @@
 """Verification: every record recomputed from its stored reward and inputs, every checksum checked."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from plaudit.errors import LedgerBroken, WrongType
+from plaudit.errors import LedgerBroken
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Scope
-from plaudit.ledger.stats import Head
-from plaudit.ledger.storage.codec import (
-    RecordLayout,
-    compute_checksum,
-    decode_column,
-    digest_job,
-    digest_scope,
-    format_block,
-    format_origin,
-    start_chain,
-)
-from plaudit.ledger.storage.schema import blocks, jobs, keys, labels, powers, scopes, writers
+from plaudit.ledger.heads import Head, TableHead, collect_heads
+from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
+from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
+from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
+from plaudit.ledger.verify.objects import find_changed_objects
 from plaudit.ledger.verify.recompute import Recomputer
-from plaudit.terminal import format_count
+from plaudit.ledger.verify.result import Verification
+from plaudit.ledger.verify.tables import find_problems
 
-_KEPT = 1000
-"""Problems to keep in full; beyond that they are counted."""
 _ROWS = 32_768
 """Records to recompute at a time."""
 _BLOCKS = 4096
@@ -43,84 +34,21 @@ _PAGE = (
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
     .order_by(blocks.c.first)
 )
+_FIND_SCOPE = select(*(scopes.c[name] for name in Scope._fields)).where(scopes.c.id == bindparam("wanted"))
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that is not as it was written."""
-
-    kind: str
-    """`edited`, `removed`, `differs`, `sum`, `reward`, `key` or `damaged`."""
-    id: int | None
-    """The record, or the first of the block, where that is known."""
-    text: str
-
-
-@dataclass(slots=True)
-class Verification:
-    """What a verification found; `ok` when nothing."""
-
-    ledger: str
-    records: int = 0
-    blocks: int = 0
-    writers: int = 0
-    compared_bits: int = 0
-    """Records that had to be equal in every bit."""
-    compared_ulp: int = 0
-    """Records of another machine whose reward uses functions that C libraries round differently."""
-    found: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    """The first of what was found."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether everything is as it was written."""
-        return not self.found
-
-    def add(self, kind: str, record: int | None, text: str) -> None:
-        """Note a problem."""
-        self.found += 1
-        if len(self.problems) < _KEPT:
-            self.problems.append(Problem(kind, record, text))
-
-    def __str__(self) -> str:
-        """Return the result for people."""
-        numbers = {"record": self.records, "block": self.blocks, "writer": self.writers, "problem": self.found}
-        counts = {name: format_count(count, name) for name, count in numbers.items()}
-        what = f"{counts['record']} in {counts['block']} of {counts['writer']}"
-        how = f"{self.compared_bits:,} compared bit for bit"
-        if self.compared_ulp:
-            how += f", {self.compared_ulp:,} of another machine within 4 units in the last place"
-        lines = [f"{self.ledger}: {what}; {how}."]
-        if self.ok:
-            return f"{lines[0]}\nEverything is as it was written."
-        lines.append(f"{counts['problem']}:")
-        lines += [f"  {p.kind:8}{'' if p.id is None else f'record {p.id}: '}{p.text}" for p in self.problems[:20]]
-        if self.found > 20:
-            lines.append(f"  … and {self.found - 20:,} more")
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON."""
-        counts = ("records", "blocks", "writers", "compared_bits", "compared_ulp", "found")
-        listed = [{"kind": p.kind, "id": p.id, "text": p.text} for p in self.problems]
-        return {"ledger": self.ledger, "ok": self.ok, **{n: getattr(self, n) for n in counts}, "problems": listed}
-
-
-def verify(
-    backend: Backend, heads: Iterable[Head] = (), progress: Callable[[int, int], None] | None = None
-) -> Verification:
+def verify(backend: Backend, heads: Any = (), progress: Callable[[int, int], None] | None = None) -> Verification:
     """Recompute every record of a ledger and check every checksum, in one view that later writes do not change.
 
     `heads` are ends of chains that were kept elsewhere; each must still occur.
     """
     result = Verification(backend.name)
-    kept = [head if isinstance(head, Head) else Head.from_dict(head) for head in _as_list(heads)]
+    kept = collect_heads(heads)
     for text in backend.find_damage():
         result.add("damaged", None, text)
     try:
         with backend.snapshot() as connection:
-            walk = _Walk(backend, connection, result, kept, progress)
+            walk = _Walk(backend, connection, result, *kept, progress)
             walk.run()
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
@@ -131,28 +59,6 @@ def verify(
     return result
 
 
-def _as_list(heads: Any) -> Iterable[Any]:
-    if isinstance(heads, str | bytes | os.PathLike) or not isinstance(heads, Iterable):
-        raise WrongType(
-            f"heads={heads!r:.60} are what stats().heads gave: a list of heads, or of what their JSON holds."
-        )
-    return heads
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What is known of a writer, and how far its chain has been followed."""
-
-    token: str
-    made_with: str
-    blocks: int
-    records: int
-    head: bytes
-    last: bytes
-    seen: int = 0
-    counted: int = 0
-
-
 class _Walk:
     """One pass over all blocks, in the order in which they were written."""
 
@@ -161,7 +67,8 @@ class _Walk:
         backend: Backend,
         connection: Connection,
         result: Verification,
-        heads: Iterable[Head],
+        heads: Sequence[Head],
+        table_heads: Sequence[tuple[str, TableHead]],
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self.backend = backend
@@ -170,38 +77,38 @@ class _Walk:
         self.progress = progress
         self.reporting = False
         self.here = describe_platform()
-        self.kept = {bytes.fromhex(head.checksum): head for head in heads if head.records}
+        self.heads = heads
+        self.table_heads = table_heads
         self.layouts: dict[int, RecordLayout] = {}
         self.recomputers: dict[int, Recomputer] = {}
-        self.chains: dict[int, _Chain] = {}
+        self.chains: dict[int, WriterChain] = {}
         self.jobs: dict[int, str] = {}
+        self.next = 1
         self.keyed = 0
+        self.key_sum = 0
+        self.cursor = connection.connection.cursor()
         self.common: dict[tuple[Any, ...], bytes] = {}
         self.waiting: dict[tuple[int, str, bool], list[tuple[int, int, bytes, bytes]]] = {}
         self.waiting_rows = 0
 
     def run(self) -> None:
+        for text in find_changed_objects(self.connection):
+            self.result.add("edited", None, text)
         self._read_small_tables()
         total, last = self.connection.execute(select(func.sum(blocks.c.records), func.max(blocks.c.first))).one()
-        for block in self._read_blocks(last or 0):
+        for row in self._read_blocks(last or 0):
             try:
-                self._check_block(block)
+                self._check_block(BlockRow(*row))
             except _UNREADABLE as error:
-                self.result.add("damaged", block[0], f"it cannot be read: {type(error).__name__}: {error}")
+                self.result.add("damaged", row[0], f"it cannot be read: {type(error).__name__}: {error}")
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
         self._recompute()
+        self._check_keys()
         for chain in self.chains.values():
-            if (chain.seen, chain.last, chain.counted) != (chain.blocks, chain.head, chain.records):
-                gone = chain.blocks - chain.seen
-                what = (
-                    f"the last {gone} of them are missing" if gone > 0 else "its last checksum or its count is another"
-                )
-                self.result.add("removed", None, f"writer {chain.token[:8]} wrote {chain.blocks} blocks; {what}")
-        for head in self.kept.values():
-            text = f"what writer {head.writer} had written when its head was kept is not there as it was"
-            self.result.add("removed", None, text)
-        for kind, text in find_problems(self.connection, self.layouts, self.keyed):
+            for text in chain.find_problems():
+                self.result.add("removed", None, text)
+        for kind, text in find_problems(self.connection, self.layouts, self.keyed, self.table_heads):
             self.result.add(kind, None, text)
         self._report(total or 0, total or 0)
 
@@ -218,8 +125,12 @@ class _Walk:
             except LedgerBroken as error:
                 self.result.add("reward", None, str(error))
         for row in self.connection.execute(select(writers)):
-            start = start_chain(row.token, row.opened, row.host, row.process, row.made_with)
-            self.chains[row.id] = _Chain(row.token, row.made_with, row.blocks, row.records, bytes(row.head), start)
+            self.chains[row.id] = open_chain(row, [head for head in self.heads if head.writer == row.id])
+        for head in self.heads:
+            if head.records and head.writer not in self.chains:
+                self.result.add(
+                    "removed", None, f"writer {head.writer}, of which a head was kept, is not in the ledger"
+                )
         self.jobs = {row.id: row.digest for row in self.connection.execute(select(jobs))}
         self.result.writers = len(self.chains)
 
@@ -242,39 +153,33 @@ class _Walk:
             elif len(found) > 2 * _BLOCKS or size > 2 * _BYTES:
                 span = max(1, span // 4)
 
-    def _check_block(self, row: Sequence[Any]) -> None:
-        (first, count, writer, seq, earliest, latest, spec, scope, target, job, origin) = row[:11]
-        texts = tuple(row[11:17])
-        inputs, outputs, checksum = bytes(row[17]), bytes(row[18]), bytes(row[19])
+    def _check_block(self, block: BlockRow) -> None:
+        first, count, writer, spec, target = block.first, block.records, block.writer, block.spec, block.target
         result = self.result
         result.blocks += 1
         result.records += count
+        if first != self.next:
+            missing = f"records {self.next} to {first - 1}" if first > self.next + 1 else f"record {self.next}"
+            text = f"{missing}, before it: not there" if first > self.next else "it has the number of another"
+            result.add("removed", first, text)
+        self.next = max(self.next, first + count)
         chain, layout = self.chains.get(writer), self.layouts.get(spec)
         if chain is None or layout is None:
             result.add("removed", first, f"its {'writer' if chain is None else 'reward'} is not in the ledger")
             return
+        scope = block.scope
         common = self.common.get((writer, spec, target, scope)) or self._find_common(writer, spec, target, scope)
-        digest = None if job is None else self.jobs.get(job, "missing")
-        text = format_block((first, count, seq, earliest, latest, origin), (digest, *texts))
-        if seq != chain.seen + 1:
-            missing = seq - chain.seen - 1
-            what = f"{missing} blocks before it are missing" if missing > 0 else "it stands where another block stood"
-            result.add("removed", first, f"writer {chain.token[:8]}: {what}")
-        elif compute_checksum(chain.last, common, text, inputs, outputs) != checksum or "None" in (origin, *texts):
-            end = first + count - 1
-            span = f"records {first} to {end}" if count > 1 else "it"
-            result.add("edited", first, f"{span} changed after being written: the checksum is another")
-        chain.seen, chain.last = seq, checksum
-        if self.kept:
-            self.kept.pop(checksum, None)
-        chain.counted += count
-        if not layout.fits(inputs, outputs, count):
+        if not layout.fits(block.inputs, block.outputs, count):
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
+            chain.skip(block)
             return
-        if texts[2] is not None:
-            self._check_keys(first, count, texts[2])
-        here = chain.made_with == self.here
-        self.waiting.setdefault((spec, target, here), []).append((first, count, inputs, outputs))
+        problem = chain.follow(block, common, None if block.job is None else self.jobs.get(block.job, "missing"))
+        if problem is not None:
+            result.add(problem[0], first, problem[1])
+        if block.keys is not None:
+            self._note_keys(first, count, block.keys)
+        here = chain.row.made_with == self.here
+        self.waiting.setdefault((spec, target, here), []).append((first, count, block.inputs, block.outputs))
         self.waiting_rows += count
         if self.waiting_rows >= _ROWS:
             self._recompute()
@@ -282,20 +187,37 @@ class _Walk:
     def _find_common(self, writer: int, spec: int, target: str, scope: int) -> bytes:
         if len(self.common) > 50_000:
             self.common.clear()
-        row = self.connection.execute(select(scopes).where(scopes.c.id == scope)).one_or_none()
-        gone = Scope("\0")  # which no record has: the checksum will be another
-        shared = gone if row is None else Scope(row.run, row.phase, row.decision_class, row.actor)
+        row = self.cursor.execute(self.backend.render(_FIND_SCOPE), (scope,)).fetchone()
+        shared = Scope("\0") if row is None else Scope(*row)  # which no record has: the checksum will be another
         made = self.common[writer, spec, target, scope] = format_origin(
-            self.chains[writer].token, self.layouts[spec], target, shared
+            self.chains[writer].row.token, self.layouts[spec], target, shared
         )
         return made
 
-    def _check_keys(self, first: int, count: int, column: str) -> None:
-        """Check that keys still lead to their records."""
-        wanted = {key: first + at for at, key in enumerate(decode_column(column, count)) if key is not None}
-        self.keyed += len(wanted)
-        found: dict[str, int] = {}
+    def _note_keys(self, first: int, count: int, column: str) -> None:
+        """Count keys and add up their hashes, which this process has by a secret of its own."""
+        names = decode_column(column, count)
+        pairs = [pair for pair in zip(names, range(first, first + count), strict=True) if pair[0] is not None]
+        self.keyed += len(pairs)
+        self.key_sum += sum(map(hash, pairs))
+
+    def _check_keys(self) -> None:
+        """Check that keys still lead to their records; one by one only where their sums differ."""
+        found = 0
+        self.cursor.execute(self.backend.render(select(keys.c.key, keys.c.record)))
+        while rows := self.cursor.fetchmany(10_000):
+            found += sum(map(hash, rows))
+        if found == self.key_sum:
+            return
+        keyed = select(blocks.c.first, blocks.c.records, blocks.c["keys"]).where(blocks.c["keys"].is_not(None))
+        for first, count, column in self.connection.execute(keyed.order_by(blocks.c.first)):
+            with suppress(*_UNREADABLE):  # which was told before
+                wanted = {key: first + at for at, key in enumerate(decode_column(column, count)) if key is not None}
+                self._look_up_keys(wanted)
+
+    def _look_up_keys(self, wanted: dict[str, int]) -> None:
         names = list(wanted)
+        found: dict[str, int] = {}
         for start in range(0, len(names), 500):
             part = select(keys.c.key, keys.c.record).where(keys.c.key.in_(names[start : start + 500]))
             found |= {row.key: row.record for row in self.connection.execute(part)}
@@ -328,38 +250,3 @@ class _Walk:
                         self.result.add(kind, number, text)
         self.waiting.clear()
         self.waiting_rows = 0
-
-
-def find_problems(connection: Connection, layouts: Mapping[int, RecordLayout], keyed: int) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of what is wrong with the small tables; `keyed` is how many records have keys."""
-    yield from _check_labels(connection, layouts)
-    yield from _check_scopes(connection)
-    yield from _check_jobs(connection, layouts)
-    found = connection.execute(select(func.count()).select_from(keys)).scalar_one()
-    if found != keyed:
-        yield "key", f"{found:,} keys are kept, and {keyed:,} records have one"
-    if [(row.exponent, row.value) for row in connection.execute(select(powers).order_by(powers.c.exponent))] != [
-        (exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)
-    ]:
-        yield "edited", "the powers of two, with which `readable` shows numbers, are not what they were"
-
-
-def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
-    tied = {(row.name, row.version): row.fingerprint for row in connection.execute(select(labels))}
-    wanted = {layout.identity[:2]: layout.identity[3] for layout in layouts.values()}
-    for label in tied.keys() | wanted.keys():
-        if tied.get(label) != wanted.get(label):
-            yield "reward", f"the label {'@'.join(label)} is not tied to the formula that it was recorded with"
-
-
-def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
-    for row in connection.execute(select(scopes)):
-        if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
-            yield "edited", f"scope {row.id} (run, phase, decision class, actor) is not what it was"
-
-
-def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
-    for row in connection.execute(select(jobs)):
-        layout = layouts.get(row.spec)
-        if layout is None or digest_job(layout, row.filters) != row.digest:
-            yield "edited", f"re-scoring {row.id} is not what it was: its reward or its choice of records is another"

@@ -1,0 +1,134 @@
+"""Merging small blocks: records that were written one by one are read as fast as those that came in bulk.
+
+Numbers, keys, heads and sources stay what they were, for chains run over records. Each transaction replaces a few
+blocks by one that holds the same records, so whoever is killed in between loses nothing.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
+from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
+from plaudit.ledger.storage.schema import blocks, jobs, writers
+from plaudit.ledger.storage.store import Store
+
+_TOGETHER = 32_768
+"""Records to rewrite in one transaction, about; writers wait no longer than that takes."""
+_SHARED = ("writer", "spec", "scope", "target")
+_NAMES = [column.name for column in blocks.columns]
+_between: tuple[Any, Any] = (bindparam("low"), bindparam("high"))
+_READ = select(blocks).where(blocks.c.first.between(*_between)).order_by(blocks.c.first)
+_RESCORED = select(blocks.c.origin).where(
+    blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
+)  # by the index of jobs and origins
+_REMOVE = delete(blocks).where(blocks.c.first.between(*_between))
+_ADD = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
+
+Span = tuple[int, int]
+"""The first numbers of the first and of the last of some blocks."""
+
+
+def merge_blocks(store: Store) -> int:
+    """Merge small blocks that follow one another, of one writer, reward and scope; return how many there are fewer."""
+    merged = 0
+    for spans in _find_spans(store):
+        merged += store.writer.transact(lambda cursor, spans=spans: _merge_spans(store, cursor, spans))  # type: ignore[misc]
+    return merged
+
+
+def _find_spans(store: Store) -> Iterator[list[Span]]:
+    """Yield blocks that can be merged, a few at a time."""
+    columns = [blocks.c[name] for name in ("first", "records", "job", *_SHARED)]
+    statement = select(*columns).order_by(blocks.c.first)
+    since: dict[int, int] = {}
+    waiting: list[Span] = []
+    size = 0
+    group: list[Any] = []
+    with store.backend.snapshot() as connection:
+        chained = select(writers.c.id).where(writers.c.scheme == BY_RECORD)
+        mergeable = set(connection.execute(chained).scalars())
+        for row in connection.execution_options(stream_results=True).execute(statement):
+            if group and not _follows(group, row):
+                waiting, size = _close_group(group, waiting, size)
+                group = []
+            if row.job is None and row.writer in mergeable:
+                group.append(row)
+            since[row.writer] = since.get(row.writer, 0) + row.records
+            if since[row.writer] >= SEGMENT:  # where the chain begins anew, a block has to end
+                since[row.writer] = 0
+                waiting, size = _close_group(group, waiting, size)
+                group = []
+            if size >= _TOGETHER:
+                yield waiting
+                waiting, size = [], 0
+    waiting, _ = _close_group(group, waiting, size)
+    if waiting:
+        yield waiting
+
+
+def _follows(group: Sequence[Any], row: Any) -> bool:
+    last = group[-1]
+    records = row.first - group[0].first + row.records
+    same = all(getattr(row, name) == getattr(last, name) for name in _SHARED)
+    return same and row.job is None and row.first == last.first + last.records and records <= MAX_RECORDS
+
+
+def _close_group(group: Sequence[Any], waiting: list[Span], size: int) -> tuple[list[Span], int]:
+    if len(group) < 2:
+        return waiting, size
+    last = group[-1]
+    return [*waiting, (group[0].first, last.first)], size + last.first + last.records - group[0].first
+
+
+def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
+    render = store.backend.render
+    whole = spans[0][0], spans[-1][1]
+    kept = {row[0] for row in cursor.execute(render(_RESCORED), whole).fetchall()}
+    merged = 0
+    for span in spans:
+        found = cursor.execute(render(_READ), span).fetchall()
+        rows = [dict(zip(_NAMES, row, strict=True)) for row in found]
+        for rescored, run in groupby(rows, key=lambda row: row["first"] in kept):
+            part = list(run)
+            if rescored or len(part) < 2:  # a re-scoring knows the blocks that it has scored by their numbers
+                continue
+            try:
+                made = _merge_rows(part)
+            except (ValueError, TypeError):  # what cannot be read is left as it is, for `verify` to tell
+                continue
+            cursor.execute(render(_REMOVE), (part[0]["first"], part[-1]["first"]))
+            cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
+            merged += len(part) - 1
+    return merged
+
+
+def _merge_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one block with the records of several."""
+    moments: list[int] = []
+    for row in rows:
+        count = row["records"]
+        moments += struct.unpack(f"<{count}q", encode_moments(SimpleNamespace(**row), count))
+    return {
+        **rows[0],
+        "records": len(moments),
+        "earliest": min(moments),
+        "latest": max(moments),
+        "times": encode_times(moments),
+        **{name: _join_column(rows, name, ", ") for name in ("keys", "episodes", "steps")},
+        "contexts": _join_column(rows, "contexts", ","),
+        **{name: b"".join(bytes(row[name]) for row in rows) for name in ("inputs", "outputs")},
+        "head": bytes(rows[-1]["head"]),
+    }
+
+
+def _join_column(rows: Sequence[dict[str, Any]], name: str, separator: str) -> str | None:
+    """Return the entries of several blocks as one column: one where all are the same, None where there are none."""
+    entries = [entry for row in rows for entry in split_column(row[name], row["records"], separator)]
+    if entries.count(entries[0]) == len(entries):
+        return None if entries[0] is None else f"[{entries[0]}]"
+    return f"[{separator.join('null' if entry is None else entry for entry in entries)}]"

@@ -1,0 +1,220 @@
+"""Following the chain of a writer, block after block, through the records that are there."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from plaudit.ledger.heads import Head
+from plaudit.ledger.storage.chain import (
+    BY_BLOCK,
+    RecordChain,
+    close_chain,
+    compute_checksum,
+    encode_moments,
+    format_block,
+    split_column,
+    start_chain,
+)
+from plaudit.ledger.storage.codec import format_job
+
+
+class BlockRow(NamedTuple):
+    """A row of `blocks`, as it was read."""
+
+    first: int
+    records: int
+    writer: int
+    seq: int
+    earliest: int
+    latest: int
+    spec: int
+    scope: int
+    target: str
+    job: int | None
+    origin: int | None
+    picked: str | None
+    times: str | None
+    keys: str | None
+    episodes: str | None
+    steps: str | None
+    contexts: str | None
+    inputs: bytes
+    outputs: bytes
+    head: bytes
+
+
+@dataclass(slots=True)
+class WriterChain:
+    """What a writer's row says, and how far its chain has been followed."""
+
+    row: Any
+    last: bytes
+    """The head of the last block that was seen."""
+    kept: dict[int, list[Head]] = field(default_factory=dict)
+    """Heads that were kept elsewhere and have not been met yet, by how many records they cover."""
+    seen: int = 0
+    counted: int = 0
+
+    def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
+        """Take in the next block; return kind and text of what is wrong with it."""
+        raise NotImplementedError
+
+    def skip(self, block: BlockRow) -> None:
+        """Pass over a block that cannot be read."""
+        self.seen, self.last = block.seq, block.head
+        self.counted += block.records
+
+    def find_problems(self) -> Iterator[str]:
+        """Yield what is wrong with the end of the chain, when every block was seen."""
+        row = self.row
+        name, missing = f"writer {row.token[:8]}", self._count_missing()
+        if missing > 0:
+            yield f"{name} wrote {self._describe_length()}; the last {missing} of them are missing"
+        elif (self.seen, self.last, self.counted) != (row.blocks, bytes(row.head), row.records):
+            yield f"{name} wrote {self._describe_length()}; its last checksum or its count is another"
+        elif row.closing is None or bytes(row.closing) != close_chain(row.token, row.records, self.last):
+            yield f"{name} has a head that it did not end with: what came after it is missing"
+        for heads in self.kept.values():
+            for head in heads:
+                yield f"what writer {head.writer} had written when its head was kept is not there as it was"
+
+    def _count_missing(self) -> int:
+        raise NotImplementedError
+
+    def _describe_length(self) -> str:
+        raise NotImplementedError
+
+    def _meet(self, records: int, head: bytes) -> None:
+        """Cross off the heads that were kept when the writer had written so many records."""
+        left = [each for each in self.kept.pop(records, ()) if each.checksum != head.hex()]
+        if left:
+            self.kept[-records] = left  # which no chain comes to
+
+
+class ChainByBlock(WriterChain):
+    """A chain of plaudit 0.1: the checksum of each block covers the one before it."""
+
+    __slots__ = ()
+
+    def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
+        """Take in the next block."""
+        problem = None
+        texts = (job, *block[11:17])
+        if block.seq != self.seen + 1:
+            missing = block.seq - self.seen - 1
+            what = f"{missing} blocks before it are missing" if missing > 0 else "it stands where another block stood"
+            problem = "removed", f"writer {self.row.token[:8]}: {what}"
+        else:
+            numbers = (block.first, block.records, block.seq, block.earliest, block.latest, block.origin)
+            text = format_block(numbers, texts)
+            computed = compute_checksum(self.last, common, text, block.inputs, block.outputs)
+            if computed != block.head or "None" in (block.origin, *texts):
+                problem = "edited", _describe_edit(block)
+        self.seen, self.last = block.seq, block.head
+        self.counted += block.records
+        self._meet(self.counted, block.head)
+        return problem
+
+    def _count_missing(self) -> int:
+        return int(self.row.blocks) - self.seen
+
+    def _describe_length(self) -> str:
+        return f"{self.row.blocks} blocks"
+
+
+@dataclass(slots=True)
+class ChainByRecord(WriterChain):
+    """A chain over records, whatever blocks they lie in."""
+
+    chain: RecordChain | None = None
+    """None where something was not as it was written; what follows is told again from where the stream begins anew."""
+
+    def follow(self, block: BlockRow, common: bytes, job: str | None) -> tuple[str, str] | None:
+        """Take in the next block."""
+        problem = None
+        moments = None
+        if job is not None:
+            times = block.earliest, block.latest, block.times
+            common, moments = common + format_job(job, block.origin, block.picked, times), b""
+        if block.seq != self.counted + 1:
+            missing = block.seq - self.counted - 1
+            what = f"{missing} records before it are missing" if missing > 0 else "it stands where another block stood"
+            problem = "removed", f"writer {self.row.token[:8]}: {what}"
+            self.chain = None
+        if self.chain is not None:
+            if self.kept:
+                self._meet_inside(block, common, moments)
+            odd = job is None and (block.origin, block.picked) != (None, None)
+            if not _fits(self.chain, block, common, moments) or odd:
+                problem = "edited", _describe_edit(block)
+                self.chain = None
+        if self.chain is None:
+            fresh = RecordChain(self.last, block.seq - 1)
+            self.chain = fresh if _fits(fresh, block, common, moments) else None
+        self.last = block.head
+        self.counted = block.seq - 1 + block.records
+        if self.kept:
+            self._meet(self.counted, block.head)
+        return problem
+
+    def skip(self, block: BlockRow) -> None:
+        """Pass over a block that cannot be read."""
+        self.chain, self.last = None, block.head
+        self.counted = block.seq - 1 + block.records
+
+    def _meet_inside(self, block: BlockRow, common: bytes, moments: bytes | None) -> None:
+        """Check the heads that were kept when the writer had written a part of what is one block now."""
+        assert self.chain is not None
+        for records in [records for records in self.kept if block.seq <= records < block.seq - 1 + block.records]:
+            count = records - block.seq + 1
+            part = take_first(block, count)
+            known = encode_moments(block, block.records)[: 8 * count] if moments is None else moments
+            self._meet(records, self.chain.copy().extend(common, block.first, count, part, known))
+
+    def _count_missing(self) -> int:
+        return int(self.row.records) - self.counted
+
+    def _describe_length(self) -> str:
+        return f"{self.row.records} records"
+
+
+def open_chain(row: Any, heads: Sequence[Head]) -> WriterChain:
+    """Return the chain of a row of `writers`, not followed yet, with the heads of it that were kept elsewhere."""
+    start = start_chain(row.token, row.opened, row.host, row.process, row.made_with)
+    kept: dict[int, list[Head]] = {}
+    for head in heads:
+        if head.records:
+            kept.setdefault(head.records, []).append(head)
+    if row.scheme == BY_BLOCK:
+        return ChainByBlock(row, start, kept)
+    return ChainByRecord(row, start, kept, chain=RecordChain(start))
+
+
+def take_first(block: BlockRow, count: int) -> BlockRow:
+    """Return the first so many records of a block."""
+
+    def take(column: str | None, separator: str = ", ") -> str:
+        entries = split_column(column, block.records, separator)[:count]
+        return f"[{separator.join('null' if entry is None else entry for entry in entries)}]"
+
+    return block._replace(
+        records=count,
+        keys=take(block.keys),
+        episodes=take(block.episodes),
+        steps=take(block.steps),
+        contexts=take(block.contexts, ","),
+        inputs=block.inputs[: count * len(block.inputs) // block.records],
+        outputs=block.outputs[: count * len(block.outputs) // block.records],
+    )
+
+
+def _fits(chain: RecordChain, block: BlockRow, common: bytes, moments: bytes | None) -> bool:
+    try:
+        return chain.extend(common, block.first, block.records, block, moments) == block.head
+    except ValueError:
+        return False
+
+
+def _describe_edit(block: BlockRow) -> str:
+    span = f"records {block.first} to {block.first + block.records - 1}" if block.records > 1 else "it"
+    return f"{span} changed after being written: the checksum is another"

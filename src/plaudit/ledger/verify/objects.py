@@ -1,0 +1,125 @@
+"""Whether tables, indexes, views and triggers are those that the migrations make."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Inspector, Table, UniqueConstraint, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from plaudit.ledger.storage.migrations.versions import first_0001, second_0002
+from plaudit.ledger.storage.schema import metadata
+
+_SQLITE = {
+    "readable": first_0001._SQLITE,
+    "appended": second_0002._VIEW,
+    "append": second_0002._SQLITE_APPEND,
+}
+_POSTGRESQL = {"readable": first_0001._POSTGRESQL, "appended": second_0002._VIEW}
+
+
+def find_changed_objects(connection: Connection) -> list[str]:
+    """Return what is not as the migrations make it. Tables and indexes that somebody added do no harm."""
+    if connection.dialect.name == "sqlite":
+        rows = connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").all()
+        return list(_check_sqlite(tuple(map(tuple, rows)), _Once(connection)))
+    return [*_check_tables(inspect(connection)), *_check_postgresql(connection)]
+
+
+class _Once:
+    """A connection that is no part of what is remembered: the same objects give the same answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Once)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _check_sqlite(found: tuple[Any, ...], once: _Once) -> tuple[str, ...]:
+    problems = list(_check_tables(inspect(once.connection)))
+    texts = {name: (kind, sql) for kind, name, sql in found if kind in ("view", "trigger")}
+    for name in sorted(texts.keys() | _SQLITE.keys()):
+        kind, sql = texts.get(name, ("view or trigger", None))
+        if name not in _SQLITE:
+            problems.append(f"the {kind} {name!r} was added")
+        elif sql is None:
+            problems.append(f"the {kind} {name!r} was removed")
+        elif sql.split() != _SQLITE[name].split():
+            problems.append(f"the {kind} {name!r} is not what it was")
+    return tuple(problems)
+
+
+def _check_tables(found: Inspector) -> Iterator[str]:
+    for table in metadata.sorted_tables:
+        if not found.has_table(table.name):
+            yield f"the table {table.name!r} was removed"
+        elif _describe_columns(table) != _read_columns(found, table.name):
+            yield f"the columns of {table.name!r} are not what they were"
+        else:
+            there = _read_indexes(found, table.name)
+            for wanted in sorted(_describe_indexes(table) - there):
+                yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
+
+
+def _describe_columns(table: Table) -> list[tuple[Any, ...]]:
+    return [(c.name, c.type._type_affinity, bool(c.nullable), c.primary_key) for c in table.columns]
+
+
+def _read_columns(found: Inspector, name: str) -> list[tuple[Any, ...]]:
+    primary = found.get_pk_constraint(name)["constrained_columns"]
+    return [
+        (c["name"], c["type"]._type_affinity, c["nullable"] and c["name"] not in primary, c["name"] in primary)
+        for c in found.get_columns(name)
+    ]
+
+
+def _describe_indexes(table: Table) -> set[tuple[tuple[str, ...], bool]]:
+    indexes = {(tuple(column.name for column in index.columns), bool(index.unique)) for index in table.indexes}
+    uniques = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
+    return indexes | {(tuple(column.name for column in each.columns), True) for each in uniques}
+
+
+def _read_indexes(found: Inspector, name: str) -> set[tuple[tuple[str, ...], bool]]:
+    indexes = {(tuple(map(str, index["column_names"])), bool(index["unique"])) for index in found.get_indexes(name)}
+    return indexes | {(tuple(each["column_names"]), True) for each in found.get_unique_constraints(name)}
+
+
+def _check_postgresql(connection: Connection) -> Iterator[str]:
+    source = connection.execute(text("SELECT prosrc FROM pg_proc WHERE proname = 'append_block'")).scalars().all()
+    if source != [second_0002.APPEND_SOURCE]:
+        yield "the function 'append_block' was removed or is not what it was"
+    names = [*(table.name for table in metadata.sorted_tables), *_POSTGRESQL]
+    triggers = text(
+        "SELECT t.tgname, c.relname, p.proname, t.tgenabled FROM pg_trigger AS t "
+        "JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_proc AS p ON p.oid = t.tgfoid "
+        "WHERE NOT t.tgisinternal AND pg_table_is_visible(c.oid)"
+    )
+    found = [tuple(row) for row in connection.execute(triggers) if row.relname in names]
+    if found != [("append", "appended", "append_block", "O")]:
+        yield "a trigger was added or removed, or is not what it was"
+    for name, wanted in _POSTGRESQL.items():
+        if not _is_same_view(connection, name, wanted):
+            yield f"the view {name!r} was removed or is not what it was"
+
+
+def _is_same_view(connection: Connection, name: str, wanted: str) -> bool:
+    """Return whether a view is defined as `wanted`, which the server reads once more to spell it in the same way."""
+    definition = text("SELECT pg_get_viewdef(to_regclass(:name))")
+    there = connection.execute(definition, {"name": name}).scalar()
+    if there is None:
+        return False
+    attempt = connection.begin_nested()
+    try:
+        again = wanted.replace(f"CREATE VIEW {name}", f"CREATE TEMPORARY VIEW {name}_again").replace("%", "%%")
+        connection.exec_driver_sql(again)
+        expected = connection.execute(definition, {"name": f"{name}_again"}).scalar()
+    except DBAPIError:  # a standby, or somebody who may only read: nothing to compare with
+        return True
+    finally:
+        attempt.rollback()
+    return bool(there == expected)

@@ -1,0 +1,71 @@
+"""What a verification found."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from plaudit.terminal import format_count
+
+_KEPT = 1000
+"""Problems to keep in full; beyond that they are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it was written."""
+
+    kind: str
+    """`edited`, `removed`, `differs`, `sum`, `reward`, `key` or `damaged`."""
+    id: int | None
+    """The record, or the first of the block, where that is known."""
+    text: str
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a verification found; `ok` when nothing."""
+
+    ledger: str
+    records: int = 0
+    blocks: int = 0
+    writers: int = 0
+    compared_bits: int = 0
+    """Records that had to be equal in every bit."""
+    compared_ulp: int = 0
+    """Records of another machine whose reward uses functions that C libraries round differently."""
+    found: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    """The first of what was found."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is as it was written."""
+        return not self.found
+
+    def add(self, kind: str, record: int | None, text: str) -> None:
+        """Note a problem."""
+        self.found += 1
+        if len(self.problems) < _KEPT:
+            self.problems.append(Problem(kind, record, text))
+
+    def __str__(self) -> str:
+        """Return the result for people."""
+        numbers = {"record": self.records, "block": self.blocks, "writer": self.writers, "problem": self.found}
+        counts = {name: format_count(count, name) for name, count in numbers.items()}
+        what = f"{counts['record']} in {counts['block']} of {counts['writer']}"
+        how = f"{self.compared_bits:,} compared bit for bit"
+        if self.compared_ulp:
+            how += f", {self.compared_ulp:,} of another machine within 4 units in the last place"
+        lines = [f"{self.ledger}: {what}; {how}."]
+        if self.ok:
+            return f"{lines[0]}\nEverything is as it was written."
+        lines.append(f"{counts['problem']}:")
+        lines += [f"  {p.kind:8}{'' if p.id is None else f'record {p.id}: '}{p.text}" for p in self.problems[:20]]
+        if self.found > 20:
+            lines.append(f"  … and {self.found - 20:,} more")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON."""
+        counts = ("records", "blocks", "writers", "compared_bits", "compared_ulp", "found")
+        listed = [{"kind": p.kind, "id": p.id, "text": p.text} for p in self.problems]
+        return {"ledger": self.ledger, "ok": self.ok, **{n: getattr(self, n) for n in counts}, "problems": listed}

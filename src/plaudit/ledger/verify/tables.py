@@ -1,0 +1,79 @@
+"""What is wrong with the small tables: rewards, labels, scopes, re-scorings, imports, writers and powers of two."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import Connection, func, select
+
+from plaudit.ledger.context import Scope
+from plaudit.ledger.heads import TableHead
+from plaudit.ledger.storage.chain import CHAINED, EMPTY, extend_rows, seal_row
+from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
+from plaudit.ledger.storage.schema import jobs, keys, labels, metadata, powers, scopes, table_heads
+
+Kept = Sequence[tuple[str, TableHead]]
+
+
+def find_problems(
+    connection: Connection, layouts: Mapping[int, RecordLayout], keyed: int, kept: Kept
+) -> Iterator[tuple[str, str]]:
+    """Yield kind and text; `keyed` is how many records have keys, `kept` are heads of tables kept elsewhere."""
+    yield from _check_labels(connection, layouts)
+    yield from _check_scopes(connection)
+    yield from _check_jobs(connection, layouts)
+    for name in CHAINED:
+        yield from _check_rows(connection, name, [head for of, head in kept if of == name])
+    found = connection.execute(select(func.count()).select_from(keys)).scalar_one()
+    if found != keyed:
+        yield "key", f"{found:,} keys are kept, and {keyed:,} records have one"
+    if [(row.exponent, row.value) for row in connection.execute(select(powers).order_by(powers.c.exponent))] != [
+        (exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)
+    ]:
+        yield "edited", "the powers of two, with which `readable` shows numbers, are not what they were"
+
+
+def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
+    tied = {(row.name, row.version): row.fingerprint for row in connection.execute(select(labels))}
+    wanted = {layout.identity[:2]: layout.identity[3] for layout in layouts.values()}
+    for label in tied.keys() | wanted.keys():
+        if tied.get(label) != wanted.get(label):
+            yield "reward", f"the label {'@'.join(label)} is not tied to the formula that it was recorded with"
+
+
+def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
+    for row in connection.execute(select(scopes)):
+        if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
+            yield "edited", f"scope {row.id} (run, phase, decision class, actor) is not what it was"
+
+
+def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
+    for row in connection.execute(select(jobs)):
+        layout = layouts.get(row.spec)
+        if layout is None or digest_job(layout, row.filters) != row.digest:
+            yield "edited", f"re-scoring {row.id} is not what it was: its reward or its choice of records is another"
+            continue
+        content = [row._mapping[name] for name in (*CHAINED["jobs"], "finished")]
+        if row.seal is None or bytes(row.seal) != seal_row(content):
+            yield "edited", f"re-scoring {row.id} is not what it was: when it was started or finished is another"
+
+
+def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the chain of a small table, and which kept heads it does not come to."""
+    table = metadata.tables[name]
+    columns = [table.c[column] for column in CHAINED[name]]
+    wanted: dict[int, set[str]] = {}
+    for each in kept:
+        wanted.setdefault(each.rows, set()).add(each.checksum)
+    head, count = EMPTY, 0
+    for row in connection.execute(select(*columns).order_by(columns[0])):
+        if wanted:
+            wanted.get(count, set()).discard(head.hex())
+        head, count = extend_rows(head, [tuple(row)]), count + 1
+    wanted.get(count, set()).discard(head.hex())
+    said = connection.execute(select(table_heads).where(table_heads.c.name == name)).one_or_none()
+    rows, end = (0, b"") if said is None else (said.rows, bytes(said.head))
+    if rows != count:
+        yield "removed", f"{rows} rows were written to {name!r}, and {count} are there"
+    elif end != head:
+        yield "reward" if name == "specs" else "edited", f"a row of {name!r} is not what it was"
+    if any(wanted.values()):
+        yield "removed", f"what {name!r} held when the head of the ledger was kept is not there as it was"
