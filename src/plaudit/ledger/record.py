@@ -12,6 +12,9 @@ from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
 
+EXPORT_FORMAT = 1
+"""The format of exported files."""
+
 
 @dataclass(slots=True, unsafe_hash=True, init=False)
 class Entry(Context):

@@ -13,7 +13,7 @@ from plaudit.errors import SpecError
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
-from plaudit.ledger.storage.schema import blocks, jobs, writers
+from plaudit.ledger.storage.schema import blocks, jobs, quarantine, writers
 from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count, format_table
 
@@ -81,6 +81,8 @@ class Stats:
     rewards: Mapping[str, Totals]
     decision_classes: Mapping[str, Totals]
     heads: tuple[Head, ...]
+    quarantined: int = 0
+    """Records that imports kept apart; none of the other numbers counts them."""
 
     def __str__(self) -> str:
         """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
@@ -89,6 +91,8 @@ class Stats:
             parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
+        if self.quarantined:
+            parts.append(f"{format_count(self.quarantined, 'record')} kept apart in quarantine")
         tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
         return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._format_writers()] if self.heads else [])])
 
@@ -102,7 +106,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
-        counts = ("ledger", "bytes", "records", "rescored", "jobs")
+        counts = ("ledger", "bytes", "records", "rescored", "jobs", "quarantined")
         heads = [head.to_dict() for head in self.heads]
         return {
             **{name: getattr(self, name) for name in counts},
@@ -143,6 +147,7 @@ def compute_stats(store: Store) -> Stats:
         earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
         rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
         count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
+        apart = connection.execute(select(func.count()).select_from(quarantine)).scalar_one()
         heads = [
             Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, bytes(row.head).hex())
             for row in connection.execute(select(writers).order_by(writers.c.id))
@@ -158,4 +163,5 @@ def compute_stats(store: Store) -> Stats:
         dict(rewards),
         dict(classes),
         tuple(heads),
+        int(apart),
     )

@@ -36,6 +36,8 @@ def encode_compact(value: Any, what: str) -> str:
     '{"arm":2,"features":[0.5,1.0]}'
     """
     text = _dump(value, what, (",", ":"))
+    if len(text) > LONGEST_LINE // 2:  # a record with it must fit into a line of an export
+        raise InputError(f"{what} is longer than {LONGEST_LINE >> 21} MiB as JSON; keep it in a file, and name that.")
     if "\\ud" in text:
         try:
             json.dumps(json.loads(text), ensure_ascii=False).encode()

@@ -29,7 +29,7 @@ from plaudit.errors import LedgerError, LedgerTooNew
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration: what this version of plaudit reads and writes."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -114,6 +114,7 @@ blocks = Table(
     Column("checksum", LargeBinary, nullable=False),
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
+Index("blocks_by_writer", blocks.c.writer, blocks.c.seq, unique=True)
 Index(
     "blocks_by_job",
     blocks.c.job,
@@ -149,6 +150,20 @@ imported = Table(
     Column("record", NUMBER, nullable=False, index=True),
 )
 """Records that were taken in from another ledger, so that none is taken in twice."""
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("source", Text, nullable=False),
+    Column("at", NUMBER, nullable=False),  # when it was brought, in microseconds since 1970, UTC
+    Column("file", Text, nullable=False),
+    Column("line", NUMBER, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("record", Text, nullable=False),  # as the file has it
+)
+"""Records that an import brought and that their rewards do not compute: they are no part of the history."""
 
 powers = Table(
     "powers",

@@ -22,10 +22,10 @@ from plaudit.ledger.storage.codec import (
     format_origin,
     start_chain,
 )
+from plaudit.ledger.storage.recompute import Recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, labels, powers, scopes, writers
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
-from plaudit.ledger.verify.recompute import Recomputer
 from plaudit.terminal import format_count
 
 _KEPT = 1000
