@@ -75,3 +75,16 @@ def test_what_the_package_exports_of_them_is_what_is_here_and_includes_the_roots
 )
 def test_a_near_name_is_suggested_and_a_far_one_is_not(name, known, hint):
     assert errors.did_you_mean(name, known) == hint
+
+
+def test_of_very_many_names_some_are_compared_and_of_very_long_ones_none():
+    asked = []
+
+    def names():
+        for n in range(10**6):
+            asked.append(n)
+            yield f"distance {n}"
+
+    assert errors.did_you_mean("distance 3", names()) == " Did you mean 'distance 3'?"
+    assert len(asked) <= 1_001
+    assert errors.did_you_mean("x" * 10**6, ["x" * (10**6 - 1)]) == ""

@@ -34,6 +34,7 @@ PlauditError
 import os
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 
@@ -153,13 +154,20 @@ class UnsupportedNode(TargetError, NotImplementedError):
     """A target cannot express an operation that the reward uses."""
 
 
+_MOST_NAMES = 1000
+"""Names to compare a misspelt one with: a file may have more columns than anybody waits for."""
+_LONGEST_NAME = 200
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" when a known name is close to `name`, else an empty string.
 
     >>> did_you_mean("distnce", ["distance", "action"])
     " Did you mean 'distance'?"
     """
-    close = get_close_matches(name, list(known), n=1)
+    if len(name) > _LONGEST_NAME:
+        return ""
+    close = get_close_matches(name, islice((each for each in known if len(each) <= _LONGEST_NAME), _MOST_NAMES), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.cli import scoring
+from plaudit.reward.rows import RowLayout
 from support.command_line import built_in
+from support.growth import measure_growth
+from support.samples import following
 
 GOOD = '{"distance": 30.0, "deceleration": 1.0, "action": 0}'
 HEADER = "distance,deceleration,action"
@@ -414,3 +417,12 @@ def test_a_specification_scores_like_the_reward_it_came_from(plaudit, write, obj
     write("rows.jsonl", GOOD)
     assert plaudit("score", "r.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0
+
+
+def test_a_header_is_read_in_time_that_grows_with_its_columns_and_not_with_their_square():
+    layout = RowLayout(following, ignore_extra=True)
+
+    def work(size):
+        scoring.build_csv_reader(layout, ",".join([HEADER, *(f"c{n}" for n in range(size))]))
+
+    assert measure_growth(work, 500, 8_000) < 60  # 16 times as many; the square would be 256

@@ -12,6 +12,9 @@ from plaudit import SpecError
 from plaudit.language import codec
 from plaudit.language import nodes as n
 from support.examples import examples
+from plaudit.ledger.jsonl.encoding import decode
+from plaudit.reward.rows import parse_json_row
+from support.growth import measure_growth
 from support.strategies import cases
 
 EVERY = [
@@ -165,3 +168,30 @@ def test_canonical_json_has_one_form():
     assert codec.format_canonical({"b": [1, 0.1, True, "é"], "a": None}) == '{"a":null,"b":[1,0.1,true,"\\u00e9"]}'
     with pytest.raises(ValueError, match="not JSON compliant|Out of range"):
         codec.format_canonical(math.nan)
+
+
+def test_a_doubled_key_among_very_many_is_found_in_one_pass():
+    compared = []
+
+    class Key(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(self)
+            return str.__eq__(self, other)
+
+    pairs = [(Key(f"k{n}"), n) for n in range(2_000)]
+    with pytest.raises(SpecError, match="k1999"):
+        codec.build_object([*pairs, (Key("k1999"), 0)], lambda key: SpecError(key))
+    assert len(compared) < 100
+
+
+@pytest.mark.parametrize("read", [codec.parse_json, parse_json_row, decode], ids=["a specification", "a row", "a line"])
+def test_reading_keys_grows_with_their_number_and_not_with_its_square(read):
+    def work(size):
+        keys = ",".join(f'"k{n}":1' for n in range(size))
+        with pytest.raises(ValueError, match="twice"):
+            read(f'{{{keys},"k{size - 1}":1}}')
+
+    assert measure_growth(work, 250, 4_000) < 60  # 16 times as many; the square would be 256

@@ -1,13 +1,12 @@
 """Files between ledgers: taken in whole and once, or refused with the line that is wrong."""
 
-import hashlib
 import json
 
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.errors import FileError, LedgerError
-from support.ledgers import REWARD, columns, end, signal, verified
+from support.ledgers import REWARD, columns, end, seal_export, signal, verified
 
 
 @pytest.fixture
@@ -26,13 +25,6 @@ def told(ledger):
     """Return the records without what a ledger gives them itself."""
     own = ("id", "writer", "seq")
     return [json.dumps({k: v for k, v in r.to_dict().items() if k not in own}) for r in ledger.history()]
-
-
-def sealed(lines):
-    """Return lines with an end whose checksum fits."""
-    body = "".join(f"{line}\n" for line in lines)
-    count = sum(line.startswith('{"record"') for line in lines)
-    return body + json.dumps({"end": {"records": count, "sha256": hashlib.sha256(body.encode()).hexdigest()}}) + "\n"
 
 
 def test_what_is_exported_comes_in_as_it_was_and_once(exported, where):
@@ -98,29 +90,12 @@ def test_a_line_that_is_wrong_is_named_and_nothing_comes_in(exported, tmp_path, 
     changed = WRONG[wrong](lines[at])
     assert changed != lines[at]
     bad = tmp_path / "bad.jsonl"
-    bad.write_text(sealed([*lines[:at], changed, *lines[at + 1 :]]))
+    bad.write_text(seal_export([*lines[:at], changed, *lines[at + 1 :]]))
     with Ledger(tmp_path / "ledger.db") as ledger:
         with pytest.raises(LedgerError, match=f"line {at + 1}"):
             ledger.import_file(bad)
         assert ledger.history().count() == 0
         verified(ledger)
-
-
-def test_numbers_that_were_forged_in_a_file_are_found(exported, tmp_path):
-    path, _ = exported
-    lines = path.read_text().splitlines()[:-1]
-    at = next(at for at, line in enumerate(lines) if line.startswith('{"record"'))
-    record = json.loads(lines[at])
-    record["record"]["signal"]["total"] += 1.0
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text(sealed([*lines[:at], json.dumps(record), *lines[at + 1 :]]))
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        try:
-            ledger.import_file(bad)
-        except LedgerError:
-            assert ledger.history().count() == 0
-        else:
-            assert {problem.kind for problem in ledger.verify().problems} == {"differs", "sum"}
 
 
 def test_a_file_that_is_not_there_is_said_so(tmp_path):
@@ -203,7 +178,7 @@ def test_records_of_a_re_scoring_are_not_taken_for_recorded_ones(tmp_path):
         source.record(signal())
         job = source.rescore(REWARD.with_weights(comfort=2.0).with_version("2")).job
         source.export(tmp_path / "records.jsonl", job=job)
-        with pytest.raises(LedgerError, match="line 3: it is a re-scored record"):
+        with pytest.raises(LedgerError, match="line 4: it is a re-scored record"):
             other.import_file(tmp_path / "records.jsonl")
         assert other.history().count() == 0
 

@@ -1,5 +1,6 @@
 """What tests of ledgers share: signals that differ, programs that write until they die, and what must hold after."""
 
+import hashlib
 import json
 import os
 import re
@@ -35,6 +36,13 @@ def columns(start, end):
         "deceleration": [n * 0.11 % 9 for n in steps],
         "action": [n % 4 for n in steps],
     }
+
+
+def seal_export(lines):
+    """Return the lines of an exported file with an end whose checksum fits."""
+    body = "".join(f"{line}\n" for line in lines)
+    count = sum(line.startswith('{"record"') for line in lines)
+    return body + json.dumps({"end": {"records": count, "sha256": hashlib.sha256(body.encode()).hexdigest()}}) + "\n"
 
 
 def command(program, *arguments):

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from plaudit.cli.errors import format_error
 from plaudit.cli.streams import Source
 from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean
+from plaudit.language.codec import find_doubled
 from plaudit.language.field import Kind
 from plaudit.reward.row_files import TextFormat, strip_mark
 from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number, shorten
@@ -76,14 +77,15 @@ def build_csv_reader(layout: RowLayout, header: str) -> Reader:
 
 
 def _check_header(layout: RowLayout, names: Sequence[str]) -> None:
-    for at, name in enumerate(names):
-        if not name and not layout.ignore_extra:
-            raise FileError(f"column {at + 1} of the header has no name.")
-        if name and name in names[:at]:
-            raise FileError(f"the header has the column {shorten(name)} twice.")
+    if "" in names and not layout.ignore_extra:
+        raise FileError(f"column {names.index('') + 1} of the header has no name.")
+    doubled = find_doubled(filter(None, names))
+    if doubled is not None:
+        raise FileError(f"the header has the column {shorten(doubled)} twice.")
     layout.check(names)
+    given = set(names)
     for name, place in layout.inputs.items():
-        if name not in names and find_default(layout.reward.program, place, False) is None:
+        if name not in given and find_default(layout.reward.program, place, False) is None:
             near = did_you_mean(name, names)
             raise FileError(f"the header has no column {name!r}, which reward {layout.reward.name!r} needs.{near}")
 

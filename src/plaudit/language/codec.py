@@ -124,9 +124,22 @@ def build_object(pairs: Sequence[tuple[str, Any]], refuse: Callable[[str], Excep
     """Return the pairs of a JSON object as a dict; the error that `refuse` makes of a key that is there twice."""
     row = dict(pairs)
     if len(row) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise refuse(next(key for key in keys if keys.count(key) > 1))
+        raise refuse(find_doubled(key for key, _ in pairs) or "")
     return row
+
+
+def find_doubled(names: Iterable[str]) -> str | None:
+    """Return the first name that is there a second time; None where there is none.
+
+    >>> find_doubled(["step", "total", "step"])
+    'step'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _refuse_doubled(key: str) -> SpecError:

@@ -1,40 +1,28 @@
-"""Whole ledgers in files: records exported and taken in again, and backups."""
+"""Whole ledgers in files: records exported, and backups."""
 
 import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
-from sqlalchemy import bindparam, create_engine, delete, func, insert, select
+from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
 
 from plaudit.atomic import AtomicFile, AtomicPath
-from plaudit.errors import FileError, LedgerError, PlauditError, SpecError
+from plaudit.errors import FileError, LedgerError, PlauditError
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
-from plaudit.ledger.context import CONTEXT_FIELDS, Context, validate_string
 from plaudit.ledger.history import History
-from plaudit.ledger.jsonl.encoding import decode, describe_problem
-from plaudit.ledger.record import Record, format_source, read_records
-from plaudit.ledger.storage.codec import PackedRecord
+from plaudit.ledger.jsonl.encoding import LONGEST_LINE
+from plaudit.ledger.record import EXPORT_FORMAT, Record, read_records
 from plaudit.ledger.storage.schema import imported, metadata, powers, table_heads, upgrade_tables, writers
+from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
-from plaudit.reward.reward import Reward
-from plaudit.reward.signal import Signal
 
-FORMAT = 1
 FORMATS = ("jsonl", "parquet")
-_BATCH = 4096
-"""Records to import together."""
-_SOURCES = 500
-"""Sources to look for in one statement."""
-_ADD_SOURCE = insert(imported).values(source=bindparam("source"), record=bindparam("record"))
 Progress = Callable[[int, int], None]
 
 
@@ -61,29 +49,6 @@ def export(
         if isinstance(error, PlauditError):
             raise
         raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
-
-
-def import_file(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> int:
-    """Add the records of an exported file that a ledger does not have, in one transaction; return how many they are."""
-    total = _check_file(Path(path))
-
-    def work(cursor: Any) -> int:
-        writer = store.writer
-        before, done = writer.recorded, 0
-        for together in _batch_records(_read_records(store, Path(path))):
-            there = _find_known_sources(store, [source for source, _ in together])
-            new = [(source, row) for source, row in together if source not in there]
-            numbers = writer.insert(cursor, [row for _, row in new])
-            for (source, _), number in zip(new, numbers, strict=True):
-                cursor.execute(store.backend.render(_ADD_SOURCE), (source, number))
-            rows = [(number, source) for (source, _), number in zip(new, numbers, strict=True)]
-            writer.chain_rows(cursor, "imported", rows)
-            done += len(together)
-            if progress is not None:
-                progress(done, total)
-        return writer.recorded - before
-
-    return store.writer.transact(work)
 
 
 def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -120,25 +85,33 @@ def _build_reporter(progress: Progress | None, total: int) -> Callable[[int], No
 
 
 def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], report: Callable[[int], None]) -> int:
-    """Write a line for each record, before the first of a reward one with its definition, and one at the end."""
+    """Write a line for each record, before the first of a reward one with its definition, and one at the end.
+
+    So it is with writers: what computed their records decides how the numbers can be compared elsewhere.
+    """
     digest = hashlib.sha256()
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str] | int] = set()
     count = 0
     with AtomicFile(path) as draft:
 
         def line(kind: str, content: object) -> None:
             text = json.dumps({kind: content}, allow_nan=False) + "\n"
+            if len(text) > LONGEST_LINE:
+                raise LedgerError(f"{path}: record {count} would be a line of more than {LONGEST_LINE >> 20} MiB.")
             digest.update(text.encode())
             draft.file.write(text)
 
-        line("plaudit_ledger", {"format": FORMAT, "chosen": history.query.to_dict()})
-        for count, (source, record) in enumerate(_read_with_sources(store, history), start=1):
+        line("plaudit_ledger", {"format": EXPORT_FORMAT, "chosen": history.query.to_dict()})
+        for count, (source, made_with, record) in enumerate(_read_with_sources(store, history), start=1):
             reward = record.signal.frame.source
             assert reward is not None  # a stored record's frame comes from its stored reward
             identity = (reward.fingerprint, reward.domain_fingerprint)
             if identity not in seen:
                 seen.add(identity)
                 line("reward", reward.to_dict())
+            if record.writer not in seen:
+                seen.add(record.writer)
+                line("writer", {"id": record.writer, "made_with": made_with})
             line("record", {"source": source, **record.to_dict()})
             if count % 1000 == 0:
                 report(count)
@@ -175,93 +148,24 @@ def _write_parquet(history: History, path: str | os.PathLike[str], report: Calla
     return count
 
 
-def _batch_records(rows: Iterator[tuple[str, PackedRecord]]) -> Iterator[list[tuple[str, PackedRecord]]]:
-    while together := list(islice(rows, _BATCH)):
-        yield together
-
-
-def _check_file(path: Path) -> int:
-    """Return how many records a file says it has; LedgerError where its end is missing or it is not as written."""
-    digest = hashlib.sha256()
-    held = b""
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                digest.update(held)
-                held = line
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-    try:
-        end = decode(held)["end"]
-        said, count = end["sha256"], int(end["records"])
-    except (ValueError, KeyError, TypeError):
-        raise LedgerError(
-            f"{path} is no export of a ledger, or its end is missing. What `export` wrote as JSONL can be imported."
-        ) from None
-    if said != digest.hexdigest():
-        raise LedgerError(f"{path} is not as it was written: its checksum is another. Nothing was imported.")
-    return count
-
-
-def _read_records(store: Store, path: Path) -> Iterator[tuple[str, PackedRecord]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                content = decode(line)
-                if "record" in content:
-                    yield (
-                        validate_string("source", content["record"]["source"]) or "",
-                        _build_record(store, content["record"]),
-                    )
-                elif "reward" in content:
-                    store.specs.get_layout(Reward.from_dict(content["reward"]))
-                elif "plaudit_ledger" in content and content["plaudit_ledger"]["format"] != FORMAT:
-                    raise LedgerError(f"it has format {content['plaudit_ledger']['format']}, not {FORMAT}")
-            except (PlauditError, ValueError, KeyError, TypeError) as error:
-                what = describe_problem(error) if type(error) is ValueError else str(error)
-                raise LedgerError(f"{path}, line {number}: {what}. Nothing was imported.") from None
-
-
-def _build_record(store: Store, record: Mapping[str, Any]) -> PackedRecord:
-    if record.get("origin") is not None:
-        raise SpecError("it is a re-scored record; import what was recorded, and re-score it there")
-    signal = Signal.from_dict(record["signal"])
-    given: dict[str, Any] = {name: record.get(name) for name in CONTEXT_FIELDS}
-    context = Context(**{**given, "at": datetime.fromisoformat(record["at"])})
-    if record.get("target") not in ("python", "numpy"):
-        raise SpecError(f"the target {record.get('target')!r} is not known")
-    packed = store.specs.find_layout(signal).pack(signal, context, store.writer.now)
-    return packed._replace(target=record["target"])
-
-
-def _read_with_sources(store: Store, history: History) -> Iterator[tuple[str, Record]]:
-    """Yield records, each with its source: the writer and the place under which it was first recorded."""
+def _read_with_sources(store: Store, history: History) -> Iterator[tuple[str, str, Record]]:
+    """Yield each record after where it was first recorded and what computed it."""
     with store.backend.snapshot() as connection:
         any_imported = connection.execute(select(func.count()).select_from(imported)).scalar_one() > 0
-    tokens: dict[int, str] = {}
+    about: dict[int, tuple[str, str]] = {}
     for page in history.pages():
         row = page.row
         known: dict[int, str] = {}
-        if any_imported or row.writer not in tokens:
+        if any_imported or row.writer not in about:
             with store.backend.snapshot() as connection:
-                tokens = {each.id: each.token for each in connection.execute(select(writers.c.id, writers.c.token))}
+                listed = connection.execute(select(writers.c.id, writers.c.token, writers.c.made_with))
+                about = {each.id: (each.token, each.made_with) for each in listed}
                 inside = imported.c.record.between(row.first, row.first + row.records - 1)
                 known = {each.record: each.source for each in connection.execute(select(imported).where(inside))}
+        token, made_with = about[row.writer]
         for record in read_records(page):
-            own = format_source(tokens[row.writer], row, record.id - row.first)
-            yield known.get(record.id, own), record
-
-
-def _find_known_sources(store: Store, sources: Iterable[str]) -> set[str]:
-    """Return which of these records a ledger has: those it was the first to record, and those it took in."""
-    wanted = list(sources)
-    with store.backend.snapshot() as connection:
-        own = {token for (token,) in connection.execute(select(writers.c.token))}
-        found = {source for source in wanted if source.partition("/")[0] in own}
-        for start in range(0, len(wanted), _SOURCES):
-            part = select(imported.c.source).where(imported.c.source.in_(wanted[start : start + _SOURCES]))
-            found |= {source for (source,) in connection.execute(part)}
-    return found
+            own = format_source(token, row, record.id - row.first)
+            yield known.get(record.id, own), made_with, record
 
 
 def _copy_tables(backend: Backend, draft: Path) -> None:

@@ -4,7 +4,7 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +13,11 @@ from typing import Any, Self
 from plaudit.errors import WrongType
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Context
-from plaudit.ledger.exchange import backup, export, import_file
+from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead
 from plaudit.ledger.history import History, explain_record, find_record
+from plaudit.ledger.imports import import_file
+from plaudit.ledger.quarantine import Quarantined, list_quarantined
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
 from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
@@ -121,10 +123,11 @@ class Ledger:
             InputError: A part of the context cannot be stored.
             KeyConflict: The key names a record with another content.
             VersionConflict: The reward's label stands for another formula.
+            LedgerError: The signal was read from data, and its numbers are not what its reward computes.
         """
         about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
         with self._lock:
-            packed = self._store.specs.find_layout(signal).pack(signal, about, self._store.writer.now)
+            packed = self._store.pack(signal, about)
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
@@ -178,7 +181,7 @@ class Ledger:
             entry = Entry(entry)
         if not isinstance(entry, Entry):
             raise WrongType(f"{entry!r:.60} is neither a Signal nor an Entry.")
-        return self._store.specs.find_layout(entry.signal).pack(entry.signal, entry, self._store.writer.now)
+        return self._store.pack(entry.signal, entry)
 
     def _write(self, records: Sequence[PackedRecord]) -> list[int]:
         with self._lock:
@@ -308,16 +311,34 @@ class Ledger:
         history = self.history(**query)
         return export(self._store, history, path, format=format, overwrite=overwrite, progress=progress)
 
-    def import_file(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> int:
+    def import_file(
+        self, path: str | os.PathLike[str], *, quarantine: bool = False, progress: Progress | None = None
+    ) -> int:
         """Take in a file that `export` wrote, all of it or nothing, and return how many records were added.
 
-        A record that is here already, because it was taken in before or was recorded here, is not added again.
+        A record that is here already, because it was taken in before or was recorded here, is not added again; it must
+        be the same.
+
+        Args:
+            path: The file.
+            quarantine: Whether records that their rewards do not compute are kept apart, for `quarantined` to list,
+                instead of being an error.
+            progress: Called with how many records are done, and of how many.
 
         Raises:
-            LedgerError: It is not what `export` wrote as JSONL, or not as it was written.
+            FileError: The file cannot be read.
+            LedgerError: It is not what `export` wrote as JSONL, or not as it was written; a record differs from the one
+                that is here, or is not what its reward computes.
         """
         with self._lock:
-            return import_file(self._reopen_if_forked(), path, progress)
+            return import_file(self._reopen_if_forked(), path, quarantine=quarantine, progress=progress).added
+
+    def quarantined(self, *, after: int = 0) -> Iterator[Quarantined]:
+        """Yield the records that imports kept apart, in the order in which they came, from the number after `after` on.
+
+        They are no part of the history: nothing else reads them.
+        """
+        return list_quarantined(self._store, after)
 
     # -- the end ----------------------------------------------------------------------------------------------------
 

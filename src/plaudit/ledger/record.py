@@ -13,6 +13,9 @@ from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
 
+EXPORT_FORMAT = 1
+"""The format of exported files."""
+
 
 @dataclass(slots=True, unsafe_hash=True, init=False)
 class Entry(Context):
@@ -162,8 +165,3 @@ def _build_record(row: Any, at: int, entry: list[Any], signal: Signal, about: tu
     where = (run, episode, step, phase, decision_class, actor, context)
     seq = row.seq if row.scheme == BY_BLOCK else row.seq + at
     return Record(row.first + at, key, signal, when, *where, target, writer, seq, origin, job)
-
-
-def format_source(token: str, row: Any, at: int) -> str:
-    """Return where a record was first recorded: its writer, and its place in the writer's chain."""
-    return f"{token}/{row.seq}/{at}" if row.scheme == BY_BLOCK else f"{token}/{row.seq + at}"

@@ -13,7 +13,7 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
-from plaudit.ledger.storage.schema import blocks, jobs
+from plaudit.ledger.storage.schema import blocks, jobs, quarantine
 from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count, format_table
 
@@ -57,6 +57,8 @@ class Stats:
     decision_classes: Mapping[str, Totals]
     head: LedgerHead
     """Where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
+    quarantined: int = 0
+    """Records that imports kept apart; none of the other numbers counts them."""
 
     @property
     def heads(self) -> tuple[Head, ...]:
@@ -70,6 +72,8 @@ class Stats:
             parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
+        if self.quarantined:
+            parts.append(f"{format_count(self.quarantined, 'record')} kept apart in quarantine")
         tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
         if self.heads:
             tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"]
@@ -85,7 +89,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
-        counts = ("ledger", "bytes", "records", "rescored", "jobs")
+        counts = ("ledger", "bytes", "records", "rescored", "jobs", "quarantined")
         return {
             **{name: getattr(self, name) for name in counts},
             "first": _format_time(self.first),
@@ -125,6 +129,7 @@ def compute_stats(store: Store) -> Stats:
         earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
         rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
         count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
+        apart = connection.execute(select(func.count()).select_from(quarantine)).scalar_one()
         head = read_head(connection)
     return Stats(
         store.backend.name,
@@ -137,4 +142,5 @@ def compute_stats(store: Store) -> Stats:
         dict(rewards),
         dict(classes),
         head,
+        int(apart),
     )

@@ -11,6 +11,7 @@ import pytest
 from plaudit import Ledger
 from plaudit.terminal import FAILED
 from support.command_line import DRIVE
+from support.ledgers import seal_export
 from support.samples import EPISODES, following, research
 
 
@@ -30,7 +31,7 @@ def test_json_tells_the_outcome(plaudit, rewards):
     exported = json.loads(plaudit("ledger", "export", "rewards.db", "x.jsonl", "--run", "day-1", "--json").stdout)
     assert exported == {"ledger": "rewards.db", "file": "x.jsonl", "format": "jsonl", "records": 1}
     imported = json.loads(plaudit("ledger", "import", "copy.db", "x.jsonl", "--json").stdout)
-    assert imported == {"ledger": "copy.db", "file": "x.jsonl", "records": 1}
+    assert imported == {"ledger": "copy.db", "file": "x.jsonl", "records": 1, "quarantined": 0}
 
 
 def test_parquet_has_columns(plaudit, rewards, tmp_path):
@@ -97,6 +98,39 @@ def test_a_file_that_is_not_there_makes_no_ledger(plaudit, rewards, names):
     assert result.exit_code == FAILED
     assert "rewards.jsonl does not exist" in result.stderr
     assert names() == ["rewards.db"]
+
+
+def test_a_record_that_does_not_recompute_is_refused_or_kept_apart(plaudit, rewards, tmp_path):
+    plaudit("ledger", "export", "rewards.db", "all.jsonl")
+    lines = (tmp_path / "all.jsonl").read_text().splitlines()[:-1]
+    forged = json.loads(lines[-1])
+    forged["record"]["signal"]["total"] += 1
+    (tmp_path / "all.jsonl").write_text(seal_export([*lines[:-1], json.dumps(forged)]))
+    result = plaudit("ledger", "import", "copy.db", "all.jsonl")
+    assert result.exit_code == FAILED
+    assert f"all.jsonl, line {len(lines)}: the record from " in result.stderr
+    assert plaudit("ledger", "quarantine", "copy.db").stderr == "No record is kept apart.\n"
+    result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")
+    added = "12 records of all.jsonl added to copy.db. 1 record kept apart: plaudit ledger quarantine copy.db\n"
+    assert (result.exit_code, result.stderr) == (0, added)
+    result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")
+    assert result.stderr == "copy.db had all of all.jsonl already.\n"
+    result = plaudit("ledger", "quarantine", "copy.db")
+    assert result.stdout.startswith(f"1  all.jsonl, line {len(lines)}: total is ")
+    apart = json.loads(plaudit("ledger", "quarantine", "copy.db", "--json").stdout)
+    assert apart["record"] == forged["record"]
+    assert json.loads(plaudit("ledger", "stats", "copy.db", "--json").stdout)["quarantined"] == 1
+    assert plaudit("ledger", "verify", "copy.db").exit_code == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
+def test_what_is_no_file_is_refused_at_once_and_makes_no_ledger(plaudit, rewards, tmp_path, names):
+    os.mkfifo(tmp_path / "pipe")
+    for file in ("/dev/zero", "pipe"):
+        result = plaudit("ledger", "import", "copy.db", file)
+        assert (result.exit_code, result.stdout) == (FAILED, "")
+        assert f"{file} cannot be imported: it is no regular file" in result.stderr
+    assert names() == ["pipe", "rewards.db"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")

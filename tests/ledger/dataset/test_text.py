@@ -11,6 +11,7 @@ from plaudit.errors import MissingField, WrongType
 from plaudit.ledger.dataset import jsonl_files as lines
 from plaudit.ledger.dataset import rescore_file
 from plaudit.reward.rows import flatten_records
+from support.growth import measure_growth
 from support.tables import expected, read, table
 
 ROWS = [
@@ -324,7 +325,24 @@ def test_only_some_keys_may_be_kept(parking, tmp_path):
 
 
 def test_a_line_without_end_is_refused(parking, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "_LONGEST", 1_000)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1_000)
     monkeypatch.setattr(lines, "_BLOCK", 100)
     with pytest.raises(FileError, match="a line is longer"):
         rescore_file(parking, json_file(tmp_path / "r.jsonl", ["x" * 10_000]), tmp_path / "o.jsonl")
+
+
+def test_keys_that_every_line_has_others_of_cost_no_more_than_their_number(parking, tmp_path):
+    def work(size):
+        rows = [{**ROWS[0], f"k{n}": n} for n in range(size)]
+        lines.JsonLinesSource(str(json_file(tmp_path / f"{size}.jsonl", rows)), {})
+
+    assert measure_growth(work, 100, 1_600) < 60  # 16 times as many; the square would be 256
+
+
+def test_rows_that_were_never_finished_are_not_read(parking, tmp_path):
+    path = json_file(tmp_path / "r.jsonl", ROWS)
+    whole = len(path.read_bytes())
+    with path.open("ab") as file:
+        file.write(path.read_bytes() + b"\0unfinished batch from byte %020d" % whole)
+    found = rescore_file(parking, path, tmp_path / "o.jsonl")
+    assert (found.rows, found.unreadable) == (len(ROWS), 0)

@@ -65,10 +65,11 @@ def test_nothing_but_the_file_is_left(path, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_several_rows_are_one_question_to_the_disk(path, calls):
-    with JsonLines(path) as lines:
+@pytest.mark.parametrize(("fsync", "asked"), [("always", 3), ("never", 0), (0, 1)])
+def test_several_rows_are_two_writes_however_many_they_are(path, calls, fsync, asked):
+    with JsonLines(path, fsync=fsync) as lines:
         lines.extend(ROWS)
-    assert (calls.count("write"), calls.count("fdatasync")) == (len(ROWS), 1)
+    assert (calls.count("write"), calls.count("fdatasync")) == (2, asked)
     assert list(read_lines(path)) == ROWS
 
 

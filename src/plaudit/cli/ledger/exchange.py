@@ -42,25 +42,40 @@ def export(ledger: str, file: str, form: str | None, force: bool, as_json: bool,
 @click.command("import", epilog="Example: plaudit ledger import rewards.db night-3.jsonl")
 @click.argument("ledger")
 @click.argument("file")
+@click.option("--quarantine", is_flag=True, help="Keep records that their rewards do not compute apart.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
-def import_(ledger: str, file: str, as_json: bool) -> None:
+def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
     """Take into a LEDGER what `plaudit ledger export` wrote.
 
     FILE is one of JSON lines; all of it is taken in, or nothing. A LEDGER that is not there is made, and a record that
-    the LEDGER has already is not added again.
+    the LEDGER has already is not added again; it must be the same. A record whose numbers are not what its reward
+    computes is an error, or with --quarantine kept apart: `plaudit ledger quarantine` shows it.
     """
+    _check_importable(Path(file))
+    with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
+        before = max((apart.id for apart in found.quarantined()), default=0) if quarantine else 0
+        count = found.import_file(file, quarantine=quarantine, progress=progress)
+        apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
+        name = found.name
+    text = f"{format_count(count, 'record')} of {file} added to {name}."
+    if not count and not apart:
+        text = f"{name} had all of {file} already."
+    if apart:
+        text += f" {format_count(apart, 'record')} kept apart: plaudit ledger quarantine {name}"
+    _print_outcome(text, {"ledger": name, "file": file, "records": count, "quarantined": apart}, as_json)
+
+
+def _check_importable(file: Path) -> None:
+    """Raise where there is nothing to import, before a ledger is made for it."""
     try:
-        with open(file, "rb"):
+        if file.exists() and not file.is_file() and not file.is_dir():
+            raise FileError(f"{file} cannot be imported: it is no regular file, and it is read twice. Save it in one.")
+        with file.open("rb"):
             pass
     except OSError as error:
-        raise explain_unreadable(Path(file), error) from None
-    with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
-        count = found.import_file(file, progress=progress)
-        name = found.name
-    text = (
-        f"{format_count(count, 'record')} of {file} added to {name}." if count else f"{name} had all of {file} already."
-    )
-    _print_outcome(text, {"ledger": name, "file": file, "records": count}, as_json)
+        if isinstance(error, FileError):
+            raise
+        raise explain_unreadable(file, error) from None
 
 
 def _print_outcome(text: str, outcome: dict[str, Any], as_json: bool) -> None:

@@ -137,9 +137,11 @@ class Run:
         for name in job.keep or ():
             if name not in names:
                 raise build_missing(None, [name], self.source.name, names)
-        kept = [name for name in names if job.keep is None or name in job.keep]
+        wanted = set(names if job.keep is None else job.keep)
+        kept = [name for name in names if name in wanted]
+        added = job.new_columns
         for name in kept:
-            if name in job.new_columns:
+            if name in added:
                 raise DefinitionError(
                     f"{self.source.name} has a column {name!r} already; leave it out with keep=, or give the new "
                     "columns a prefix=."

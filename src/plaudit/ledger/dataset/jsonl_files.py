@@ -3,7 +3,8 @@
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import pyarrow.json as arrow_json
 from plaudit.errors import FileError, InputError
 from plaudit.language.field import RECORDS, Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
+from plaudit.ledger.jsonl.encoding import LONGEST_LINE
+from plaudit.ledger.jsonl.unfinished import find_end
 from plaudit.reward.row_files import strip_mark
 from plaudit.reward.rows import INFINITIES, flatten_records, parse_json_row
 from plaudit.targets.inputs import make_converter
 
 _BLOCK = 4 << 20
-_LONGEST = 64 << 20
 _KINDS = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}
 
 
@@ -183,17 +185,25 @@ def _has_null(column: pa.ChunkedArray) -> bool:
 def _infer_schema(rows: Sequence[dict[str, Any]], fields: Mapping[str, Field], path: str) -> pa.Schema:
     """Return the columns of the first rows; those that the reward reads have the kind that it needs."""
     found: dict[str, pa.DataType] = {}
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    for name in names:
-        parts = [row[name] for row in rows if row.get(name) is not None]
-        if name in RECORDS and any(isinstance(part, dict) for part in parts):
-            inner = [part for part in parts if isinstance(part, dict)]
-            keys = dict.fromkeys(key for part in inner for key in part)
-            kinds = [(key, _infer_type(f"{name}.{key}", [part.get(key) for part in inner], fields)) for key in keys]
-            found[name] = pa.struct(kinds)
+    for name, parts in _collect_values(rows).items():
+        inner = [part for part in parts if isinstance(part, dict)] if name in RECORDS else []
+        if inner:
+            keys = _collect_values(inner)
+            found[name] = pa.struct([(key, _infer_type(f"{name}.{key}", keys[key], fields)) for key in keys])
         else:
             found[name] = _infer_type(name, parts, fields)
     return pa.schema(list(found.items()))
+
+
+def _collect_values(rows: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each key, those that are null left out."""
+    found: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values = found.setdefault(name, [])
+            if value is not None:
+                values.append(value)
+    return found
 
 
 def _infer_type(name: str, parts: Sequence[Any], fields: Mapping[str, Field]) -> pa.DataType:
@@ -223,16 +233,21 @@ def _split_lines(piece: bytes) -> list[bytes]:
 
 
 def _read_pieces(path: str) -> Iterator[bytes]:
-    """Yield a file in pieces that end with a line."""
+    """Yield a file in pieces that end with a line; lines that `JsonLines.extend` never finished are not among them."""
     with open(path, "rb") as file:
-        rest = strip_mark(path, file.read(3))
-        while piece := file.read(_BLOCK):
+        end = find_end(file.fileno()) if os.path.isfile(path) else sys.maxsize
+        at = file.seek(0) if file.seekable() else 0
+        start = file.read(min(3, end))
+        rest = strip_mark(path, start)
+        at += len(start)
+        while piece := file.read(min(_BLOCK, end - at)):
+            at += len(piece)
             whole, newline, after = (rest + piece).rpartition(b"\n")
             rest = after
             if newline:
                 yield whole + newline
-            elif len(rest) > _LONGEST:
-                raise FileError(f"{path} is not JSON Lines: a line is longer than {_LONGEST >> 20} MiB.")
+            elif len(rest) > LONGEST_LINE:
+                raise FileError(f"{path} is not JSON Lines: a line is longer than {LONGEST_LINE >> 20} MiB.")
         if rest:
             yield rest
 

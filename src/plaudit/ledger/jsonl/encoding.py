@@ -11,6 +11,9 @@ from plaudit.language.codec import build_object
 _DEEPEST = 200
 """How deeply a value may be nested: far less than readers of JSON bear, whatever calls them."""
 
+LONGEST_LINE = 64 << 20
+"""Bytes of a line at most: what is longer is no row, and would be held in memory to the end of the file."""
+
 
 def encode(row: Mapping[str, Any]) -> str:
     r"""Return `row` as one line of JSON without its newline; InputError where reading it again would give another row.
@@ -20,7 +23,10 @@ def encode(row: Mapping[str, Any]) -> str:
     """
     if not isinstance(row, Mapping):
         raise WrongType(f"a JSON line is an object, and this is a {type(row).__name__}: give a mapping.")
-    return _dump(row, "the row", (", ", ": "))
+    text = _dump(row, "the row", (", ", ": "))
+    if len(text) >= LONGEST_LINE:
+        raise InputError(f"the row is longer than {LONGEST_LINE >> 20} MiB, which nobody would read again.")
+    return text
 
 
 def encode_compact(value: Any, what: str) -> str:
@@ -30,6 +36,8 @@ def encode_compact(value: Any, what: str) -> str:
     '{"arm":2,"features":[0.5,1.0]}'
     """
     text = _dump(value, what, (",", ":"))
+    if len(text) > LONGEST_LINE // 2:  # a record with it must fit into a line of an export
+        raise InputError(f"{what} is longer than {LONGEST_LINE >> 21} MiB as JSON; keep it in a file, and name that.")
     if "\\ud" in text:
         try:
             json.dumps(json.loads(text), ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""Files of JSON lines: appended to without ever leaving half a line behind, and read row by row."""
+"""Appending to files of JSON lines, without ever leaving half a line or half a batch behind."""
 
 import json
 import math
@@ -15,12 +15,10 @@ from plaudit.atomic import sync_folder
 from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, PlauditError
 from plaudit.ledger.backends.file_lock import hold_lock
 from plaudit.ledger.jsonl.encoding import decode, describe_problem, encode
-
-__all__ = ["Fsync", "JsonLines", "Lines", "read_lines"]
+from plaudit.ledger.jsonl.unfinished import find_end, find_line_start, format_mark, read_between
 
 Fsync = Literal["always", "never"] | float
-
-_BLOCK = 65_536
+_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 class JsonLines:
@@ -28,12 +26,14 @@ class JsonLines:
 
     A line is written by one call while the file is locked. What cannot be written whole is taken back, so that the
     file ends in a whole line whenever nobody is writing; what a crash tore is cut off, and `dropped` has its bytes.
+    Several lines at once are marked as unfinished until all of them are there.
 
     `fsync` says when `append` may return: "always" (the default) when the line is on the disk; "never" when the
     operating system has it, so that a crash of the process loses nothing and a loss of power may; a number of seconds
     does the same and asks the disk at the first append after that long, at `sync` and at `close`.
 
     >>> import tempfile
+    >>> from plaudit.ledger.jsonl import read_lines
     >>> path = Path(tempfile.mkdtemp(), "rows.jsonl")
     >>> with JsonLines(path) as lines:
     ...     lines.append({"step": 2})
@@ -61,7 +61,7 @@ class JsonLines:
         self.extend([row])
 
     def extend(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write several rows, all of them or none; the disk is asked once."""
+        """Write several rows, all of them or none, whatever happens in between."""
         lines = [f"{encode(row)}\n".encode("ascii") for row in rows]
         with self._exclusive():
             with hold_lock(self._file, self.path, self.timeout):
@@ -107,9 +107,8 @@ class JsonLines:
         self._unsynced = False
         self._synced = time.monotonic()
         self._end = -1
-        flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
-            self._file = os.open(self.path, flags | os.O_CREAT, 0o666)
+            self._file = os.open(self.path, _FLAGS | os.O_APPEND | os.O_CREAT, 0o666)
             if not stat.S_ISREG(os.fstat(self._file).st_mode):
                 raise FileError(f"{self.path} cannot be opened: it is not a regular file.")
             sync_folder(Path(self.path).parent)  # it may be new, or its creator may have died before doing this
@@ -128,30 +127,38 @@ class JsonLines:
             os.close(file)
 
     def _mend(self) -> int:
-        """Return where the file ends, after cutting off a torn last line that a crash left there."""
+        """Return where the file ends, after cutting off a torn line or an unfinished batch that a crash left there."""
         size = os.fstat(self._file).st_size
         if size in (0, self._end):
             return size
-        start = self._line_start(size)
-        tail = self._read(start, size)
+        end = find_end(self._file)
+        if end < size:
+            return self._cut(end, size)
+        start = find_line_start(self._file, size)
+        tail = read_between(self._file, start, size)
         if not tail:
             return size
         try:
             decode(tail)
         except (UnicodeDecodeError, json.JSONDecodeError):
-            self._check_lines(start)
-            os.ftruncate(self._file, start)
-            self.dropped += tail
-            return start
+            return self._cut(start, size)
         except ValueError as error:
             raise LedgerError(f"{self.path}, last line: {describe_problem(error)}. Mend or remove the line.") from None
         self._write(b"\n")  # only the newline is missing
         return size + 1
 
+    def _cut(self, end: int, size: int) -> int:
+        """Cut off what was not finished, keep its bytes, and return where the file ends now."""
+        tail = read_between(self._file, end, size)
+        self._check_lines(end)
+        os.ftruncate(self._file, end)
+        self.dropped += tail
+        return end
+
     def _check_lines(self, end: int) -> None:
         """Refuse to cut what was never a file of JSON lines: the line before must be a row."""
-        before = self._read(self._line_start(end - 1), end) if end else b"{}"
-        first = self._read(0, 1)
+        before = read_between(self._file, find_line_start(self._file, end - 1), end) if end else b"{}"
+        first = read_between(self._file, 0, 1)
         try:
             if first not in (b"{", b"\0"):
                 raise ValueError(f"it begins with {first!r}")
@@ -161,25 +168,6 @@ class JsonLines:
             raise LedgerError(
                 f"{self.path} is not a file of JSON lines: {describe_problem(error)}. It is left as it is."
             ) from None
-
-    def _line_start(self, end: int) -> int:
-        """Return where the line that ends before `end` begins."""
-        while end > 0:
-            begin = max(0, end - _BLOCK)
-            at = self._read(begin, end).rfind(b"\n")
-            if at >= 0:
-                return begin + at + 1
-            end = begin
-        return 0
-
-    def _read(self, begin: int, end: int) -> bytes:
-        """Return the bytes from `begin` to `end`."""
-        os.lseek(self._file, begin, os.SEEK_SET)
-        parts = []
-        while begin < end and (part := os.read(self._file, end - begin)):
-            parts.append(part)
-            begin += len(part)
-        return b"".join(parts)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -211,8 +199,10 @@ class JsonLines:
         try:
             start = self._mend()
             try:
-                for line in lines:
-                    self._write(line)
+                if len(lines) > 1:
+                    self._write_batch(start, b"".join(lines))
+                else:
+                    self._write(b"".join(lines))
             except BaseException:
                 self._take_back(start)
                 raise
@@ -223,9 +213,28 @@ class JsonLines:
             raise self._build_error(error, "written") from None
 
     def _write(self, line: bytes) -> None:
-        """Write all of `line`: a full disk takes a part of it without complaint, and refuses only the next."""
-        while line:
-            line = line[os.write(self._file, line) :]
+        """Write all of `line` at the end of the file."""
+        _write_whole(self._file, line)
+
+    def _write_batch(self, start: int, lines: bytes) -> None:
+        """Write several lines behind a mark that says that they are not finished, then take the mark away.
+
+        Until then nobody reads them, and whoever writes next cuts them off. Where the policy is "always", the disk has
+        each step before the next begins, so that this holds after a loss of power too.
+        """
+        end = start + len(lines)
+        file = os.open(self.path, _FLAGS)  # the other one writes at the end of the file, wherever that is
+        try:
+            if not os.path.samestat(os.fstat(file), os.fstat(self._file)):
+                raise FileError(f"{self.path} was replaced in this moment; nothing was written. Open it again.")
+            for at, part in ((end, format_mark(start)), (start, lines)):
+                os.lseek(file, at, os.SEEK_SET)
+                _write_whole(file, part)
+                if self.fsync == "always":
+                    self._sync()
+            os.ftruncate(file, end)
+        finally:
+            os.close(file)
 
     def _take_back(self, start: int) -> None:
         """Cut off what was begun; where not even that works, nothing more is written."""
@@ -260,81 +269,16 @@ class JsonLines:
         return FileError(f"{self.path} cannot be {what}: {getattr(error, 'strerror', None) or error}")
 
 
+def _write_whole(file: int, data: bytes) -> None:
+    """Write all of `data`: a full disk takes a part of it without complaint, and refuses only the next."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(file, left) :]
+
+
 def _validate_policy(fsync: object) -> Fsync:
     if fsync in ("always", "never"):
         return fsync
     if isinstance(fsync, bool) or not isinstance(fsync, int | float) or not 0 <= fsync < math.inf:
         raise InputError(f'fsync={fsync!r}: say "always", "never" or a number of seconds.')
     return float(fsync)
-
-
-class Lines(Iterator[dict[str, Any]]):
-    """The rows of a file of JSON lines, one after the other; `read_lines` makes it.
-
-    `number` is the line of the row that came last. `dropped` holds, once the rows are exhausted, the bytes of a last
-    line that was torn off in the middle; it is empty where the file ends as it should.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Open the file at `path`."""
-        self.path = os.fspath(path)
-        self.number = 0
-        self.dropped = b""
-        try:
-            self._file = open(path, "rb")  # noqa: SIM115 - it is closed at the end of the rows
-        except OSError as error:
-            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
-
-    def __next__(self) -> dict[str, Any]:
-        """Return the next row; LedgerError names file and line of one that cannot be read."""
-        while line := self._read_line():
-            self.number += 1
-            if not line.strip():
-                continue
-            try:
-                return decode(line)
-            except (UnicodeDecodeError, json.JSONDecodeError) as error:
-                if line.endswith(b"\n"):
-                    raise self._build_line_error(error) from None
-                self.dropped = line
-            except ValueError as error:
-                raise self._build_line_error(error) from None
-        self.close()
-        raise StopIteration
-
-    def _read_line(self) -> bytes:
-        """Return the next line with its newline; nothing at the end."""
-        try:
-            return b"" if self._file.closed else self._file.readline()
-        except OSError as error:
-            raise FileError(f"{self.path}, line {self.number + 1} cannot be read: {error.strerror or error}") from None
-
-    def _build_line_error(self, error: ValueError) -> LedgerError:
-        return LedgerError(
-            f"{self.path}, line {self.number}: {describe_problem(error)}. Rows before it are sound; mend or remove the "
-            "line."
-        )
-
-    def close(self) -> None:
-        """Stop reading."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        """Close the file of rows that nobody read to the end."""
-        if hasattr(self, "_file"):
-            self.close()
-
-
-def read_lines(path: str | os.PathLike[str]) -> Lines:
-    """Return the rows of the JSON lines at `path`, read as they are asked for.
-
-    A torn last line ends them, and `dropped` has its bytes. Any other line that cannot be read is a LedgerError that
-    names file and line. Windows line ends, empty lines and a missing last newline are no mistakes.
-    """
-    return Lines(path)

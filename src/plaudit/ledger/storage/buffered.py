@@ -94,8 +94,7 @@ class BufferedWriter:
         if max_records < 1 or max_delay < 0:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
-        self._find_layout = store.specs.find_layout
-        self._now = store.writer.now
+        self._pack = store.pack
         self._write = write
         self._max_records = max_records
         self._max_delay = max_delay
@@ -127,7 +126,7 @@ class BufferedWriter:
         if self._process != os.getpid():
             self._refuse_process()
         about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
-        record = self._find_layout(signal).pack(signal, about, self._now)
+        record = self._pack(signal, about)
         with self._changed:
             while len(self._group.records) >= self._max_records and not self._closing:
                 self._changed.wait()  # the disk is slower than the caller: do not grow without bounds

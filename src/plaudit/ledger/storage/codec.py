@@ -105,6 +105,13 @@ class RecordLayout:
             outputs,
         )
 
+    def is_own_frame(self, frame: Frame) -> bool:
+        """Return whether a reward of this process made the signals with this frame, so that they need no check."""
+        if frame is self.scored._frame:
+            return True
+        source = frame.source  # a copy of the reward, which scores likewise
+        return source is not None and frame is (source if frame.part == "whole" else source._final)._frame
+
     @cached_property
     def _packers(self) -> dict[Frame, Packer]:
         return {}

@@ -117,6 +117,7 @@ blocks = Table(
     Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
+Index("blocks_by_writer", blocks.c.writer, blocks.c.seq, unique=True)
 Index(
     "blocks_by_job",
     blocks.c.job,
@@ -172,6 +173,20 @@ appended = Table(
     Column("signature", LargeBinary),
 )
 """A view: what is inserted into it is added to `blocks`, and moves its writer's head, in one statement."""
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("id", NUMBER, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True),
+    Column("source", Text, nullable=False),
+    Column("at", NUMBER, nullable=False),  # when it was brought, in microseconds since 1970, UTC
+    Column("file", Text, nullable=False),
+    Column("line", NUMBER, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("record", Text, nullable=False),  # as the file has it
+)
+"""Records that an import brought and that their rewards do not compute: they are no part of the history."""
 
 powers = Table(
     "powers",

@@ -9,9 +9,13 @@ from pathlib import Path
 from plaudit.errors import FileError, LedgerError, WrongType
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
+from plaudit.ledger.context import Context
+from plaudit.ledger.storage.codec import PackedRecord
+from plaudit.ledger.storage.recompute import check_recomputes
 from plaudit.ledger.storage.schema import upgrade_tables
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
+from plaudit.reward.signal import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,12 @@ class Store:
     backend: Backend
     specs: SpecCache
     writer: BlockWriter
+
+    def pack(self, signal: Signal, context: Context) -> PackedRecord:
+        """Return a signal and its context ready to be written; LedgerError where its numbers are not its reward's."""
+        layout = self.specs.find_layout(signal)
+        packed = layout.pack(signal, context, self.writer.now)
+        return packed if layout.is_own_frame(signal.frame) else check_recomputes(packed)
 
 
 def open_store(

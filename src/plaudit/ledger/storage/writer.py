@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from plaudit.errors import KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
@@ -26,17 +26,18 @@ from plaudit.ledger.storage.codec import (
     RecordLayout,
     build_block,
     build_blocks,
-    decode_column,
     digest_scope,
     format_job,
     format_origin,
 )
-from plaudit.ledger.storage.schema import appended, blocks, keys, scopes, specs, table_heads, writers
-from plaudit.ledger.storage.specs import IDENTITY, store_spec
+from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
+from plaudit.ledger.storage.schema import appended, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.sources import build_lookup, look_up
+from plaudit.ledger.storage.specs import store_spec
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
-_FIND_KEY = select(keys.c.record).where(keys.c.key == bindparam("wanted"))
+_FIND_KEYS = build_lookup(select(keys.c.key, keys.c.record), keys.c.key)
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
 _ADD_SCOPE = insert(scopes).values({name: bindparam(name) for name in ("digest", *Scope._fields)})
 _FIND_WRITER = select(writers.c.id).where(writers.c.token == bindparam("wanted"))
@@ -49,21 +50,6 @@ _MOVE_HEAD = (
     .values(rows=bindparam("count"), head=bindparam("end"))
     .where(table_heads.c.name == bindparam("wanted"))
 )
-_COLUMNS = ("episodes", "steps", "contexts", "inputs", "outputs")
-_other = blocks.alias()
-_holder = select(func.max(_other.c.first)).where(_other.c.first <= bindparam("wanted"))
-_FIND_CONTENT = (
-    select(
-        blocks.c.first,
-        blocks.c.records,
-        *(specs.c[name] for name in IDENTITY),
-        *(scopes.c[name] for name in Scope._fields),
-        *(blocks.c[name] for name in _COLUMNS),
-    )
-    .join(specs, specs.c.id == blocks.c.spec)
-    .join(scopes, scopes.c.id == blocks.c.scope)
-    .where(blocks.c.first == _holder.scalar_subquery())
-)
 
 Result = TypeVar("Result")
 
@@ -75,10 +61,14 @@ _KNOWN = 50_000
 class BlockWriter:
     """One writer of a ledger: its place in the chain of its own blocks."""
 
-    def __init__(self, backend: Backend, clock: Callable[[], datetime] | None) -> None:
-        """Begin a chain; it is entered in the ledger with its first block."""
+    def __init__(self, backend: Backend, clock: Callable[[], datetime] | None, *, made_with: str | None = None) -> None:
+        """Begin a chain; it is entered in the ledger with its first block.
+
+        `made_with` is what computed the numbers of its records, where that is not this process.
+        """
         self._backend = backend
         self._clock = clock
+        self._made_with = made_with
         self.recorded = 0
         """Records written so far, those of transactions that failed included."""
         self._block_text = backend.render(_WRITE)
@@ -91,6 +81,10 @@ class BlockWriter:
         self._chain = RecordChain(b"")
         self._moved = False
         self._known: dict[tuple[RecordLayout, str, Scope], tuple[int, int, bytes]] = {}
+
+    def open_sibling(self, made_with: str) -> "BlockWriter":
+        """Return another writer of the same ledger, for records whose numbers were computed elsewhere."""
+        return BlockWriter(self._backend, self._clock, made_with=made_with)
 
     def now(self) -> int:
         """Return the time by this writer's clock, in microseconds."""
@@ -217,10 +211,13 @@ class BlockWriter:
         numbers: list[int] = [0] * len(records)
         new: list[int] = []
         first_of: dict[str, int] = {}
+        given = [record.key for record in records if record.key is not None]
+        taken: dict[str, int] = dict(look_up(self._backend, cursor, _FIND_KEYS, given))
+        there = read_contents(self._backend, cursor, taken.values()) if taken else {}
         for at, record in enumerate(records):
-            found = None if record.key is None else self._find_key(cursor, record.key)
+            found = None if record.key is None else taken.get(record.key)
             if found is not None:
-                self._check_same(cursor, record, found)
+                self._check_same(record, found, there.get(found))
                 numbers[at] = found
             elif record.key is not None and record.key in first_of:
                 other = records[first_of[record.key]]
@@ -238,32 +235,21 @@ class BlockWriter:
                 cursor.execute(self._backend.render(_KEEP_KEY), (records[at].key, number))
         return [number or numbers[first_of[records[at].key or ""]] for at, number in enumerate(numbers)]
 
-    def _find_key(self, cursor: Any, key: str) -> int | None:
-        row = cursor.execute(self._backend.render(_FIND_KEY), (key,)).fetchone()
-        return None if row is None else int(row[0])
-
-    def _check_same(self, cursor: Any, record: PackedRecord, number: int) -> None:
+    def _check_same(self, record: PackedRecord, number: int, there: Content | None) -> None:
         """Raise KeyConflict unless the record with this number has the content of `record`."""
-        there = read_content(self._backend, cursor, number)
-        context = None if record.context is None else json.dumps(json.loads(record.context), sort_keys=True)
-        place = record.episode, record.step, context
-        here = (*record.layout.identity, *record.scope, *place, record.inputs, record.outputs)
-        names = ("reward", "version", "part", "formula", "domain", *Scope._fields, "episode", "step", "context")
-        different = [
-            f"{name}: {a!s:.60} there, {b!s:.60} here"
-            for name, a, b in zip((*names, "inputs", "scores"), there, here, strict=True)
-            if a != b
-        ]
+        if there is None:
+            raise NotInLedger(f"{self._backend.name} has no record {number}.")
+        different = list_differences(there, build_content(record), KEYED)
         if different:
-            shown = "; ".join(each if not each.startswith(("inputs", "scores")) else each[:6] for each in different)
             raise KeyConflict(
-                f"{self._backend.name}: the key {record.key!r} belongs to record {number}, which differs: {shown}. "
-                "A key names one record for good; use another one."
+                f"{self._backend.name}: the key {record.key!r} belongs to record {number}, which differs: "
+                f"{'; '.join(different)}. A key names one record for good; use another one."
             )
 
     def _enter_writer(self, cursor: Any) -> int:
         """Enter this writer in the ledger and return its number."""
-        about = (self.token, self.now(), socket.gethostname(), os.getpid(), describe_platform())
+        made_with = self._made_with or describe_platform()
+        about = (self.token, self.now(), socket.gethostname(), os.getpid(), made_with)
         self._chain = RecordChain(start_chain(*about))
         head = self._chain.head
         values = (*about, 0, 0, head, BY_RECORD, close_chain(self.token, 0, head), None)
@@ -299,21 +285,6 @@ class BlockWriter:
             cursor.execute(self._backend.render(_ADD_SCOPE), (digest, *scope))
             found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         return int(found[0])
-
-
-def read_content(backend: Backend, cursor: Any, number: int) -> tuple[Any, ...]:
-    """Return what makes a record what it is: its reward, scope, episode, step, context, inputs and outputs."""
-    row = cursor.execute(backend.render(_FIND_CONTENT), (number,)).fetchone()
-    if row is None or row[0] + row[1] <= number:
-        raise NotInLedger(f"{backend.name} has no record {number}.")
-    first, count = row[0], row[1]
-    *texts, inputs, outputs = row[-len(_COLUMNS) :]
-    at = number - first
-    episode, step, context = (list(decode_column(column, count))[at] for column in texts)
-    sides = (bytes(side) for side in (inputs, outputs))
-    rows = tuple(side[at * len(side) // count : (at + 1) * len(side) // count] for side in sides)
-    text = None if context is None else json.dumps(context, sort_keys=True)
-    return (*row[2 : -len(_COLUMNS)], episode, step, text, *rows)
 
 
 def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:

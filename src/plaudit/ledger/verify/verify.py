@@ -12,12 +12,12 @@ from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
+from plaudit.ledger.storage.recompute import Recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.objects import find_changed_objects
-from plaudit.ledger.verify.recompute import Recomputer
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.tables import find_problems
 

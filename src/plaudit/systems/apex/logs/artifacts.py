@@ -9,7 +9,8 @@ from typing import Any, Generic, Self, TypeVar
 from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError, InputError, LedgerError, UnknownInput
 from plaudit.ledger.jsonl.encoding import encode
-from plaudit.ledger.jsonl.files import Fsync, JsonLines, read_lines
+from plaudit.ledger.jsonl.files import Fsync, JsonLines
+from plaudit.ledger.jsonl.reading import read_lines
 from plaudit.systems.apex.logs.rows import DecisionRow, LatencyRow, RewardRow, Row
 from plaudit.systems.apex.reward import RewardAccumulator
 

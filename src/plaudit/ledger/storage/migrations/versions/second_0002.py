@@ -1,4 +1,4 @@
-"""Chains over records and over the rows of small tables, which merging blocks does not change."""
+"""Chains over records and over the rows of small tables; records that do not recompute are kept apart."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,6 +13,8 @@ NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 def upgrade() -> None:
     """Change tables, each part by itself."""
+    _index_writers()
+    _keep_apart()
     _chain_records()
     _chain_rows()
 
@@ -99,3 +101,27 @@ def _chain_rows() -> None:
     for row in connection.execute(sa.select(jobs)).all():
         seal = seal_row(row[:-1])
         connection.execute(sa.update(jobs).where(jobs.c.id == row.id).values(seal=seal))
+
+
+# -- the place of a record among those of its writer -------------------------------------------------------------------
+
+
+def _index_writers() -> None:
+    op.create_index("blocks_by_writer", "blocks", ["writer", "seq"], unique=True)
+
+
+# -- records kept apart ------------------------------------------------------------------------------------------------
+
+
+def _keep_apart() -> None:
+    op.create_table(
+        "quarantine",
+        sa.Column("id", NUMBER, primary_key=True),
+        sa.Column("digest", sa.Text, nullable=False, unique=True),
+        sa.Column("source", sa.Text, nullable=False),
+        sa.Column("at", NUMBER, nullable=False),
+        sa.Column("file", sa.Text, nullable=False),
+        sa.Column("line", NUMBER, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("record", sa.Text, nullable=False),
+    )

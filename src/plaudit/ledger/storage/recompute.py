@@ -1,11 +1,13 @@
-"""Computing stored rows again, and comparing bits."""
+"""Computing rows again, and comparing bits: what verification does, and whatever takes in numbers from outside."""
 
-from functools import cached_property
+import json
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.errors import InputError, LedgerError
+from plaudit.ledger.storage.codec import PackedRecord, RecordLayout, Rows
 from plaudit.targets.numpy import NumpyReward
 
 ULP = 4
@@ -45,16 +47,18 @@ class Recomputer:
         return outputs
 
     def _run_row(self, row: list[float]) -> list[float]:
-        from plaudit.errors import InputError
-
-        compiled = self.layout.scored._compiled
-        layout = compiled.layout
         try:
-            found = compiled._everything(*self.layout.build_signal(row, [0.0] * self.layout.breadth).row)
+            found = self._run_everything(row)
         except InputError:
             return [float("nan")] * self.layout.breadth
+        layout = self.layout.scored._compiled.layout
         pairs = zip(layout.scores, layout.values, strict=True)
         return [found[0], *(found[at] for pair in pairs for at in pair)]
+
+    def _run_everything(self, row: list[float]) -> tuple[float, ...]:
+        """Return every output of the Python target; InputError where it refuses the row."""
+        signal = self.layout.build_signal(row, [0.0] * self.layout.breadth)
+        return self.layout.scored._compiled._everything(*signal.row)
 
     def find_different(self, rows: Rows, stored: Rows, *, target: str, here: bool) -> Flags:
         """Return which rows are not what was stored; `here` says that this machine computed them."""
@@ -68,6 +72,23 @@ class Recomputer:
             again = (self.run_numpy if target == "numpy" else self.run_python)(rows[odd])
             different[odd] = _find_distant(again, stored[odd])
         return different
+
+    def describe_difference(self, row: Rows, stored: Rows, *, target: str) -> str:
+        """Return what is wrong with one row that is not what was stored, in words."""
+        computed = (self.run_numpy if target == "numpy" else self.run_python)(row[None])[0]
+        if np.isnan(computed[0]):
+            try:
+                self._run_everything(row.tolist())
+            except InputError as error:
+                return f"{error}".removesuffix(".")
+            return "its reward refuses these inputs"
+        names = json.loads(self.layout.outputs)
+        parts = [
+            f"{name} is {there!r} and would be {here!r}"
+            for name, there, here in zip(names, stored.tolist(), computed.tolist(), strict=True)
+            if there != here or np.signbit(there) != np.signbit(here)
+        ]
+        return "; ".join([*parts[:3], *(["…"] if len(parts) > 3 else [])]) or "its values do not add up to its total"
 
     def find_wrong_sums(self, stored: Rows) -> Flags:
         """Return in which rows the values do not add up to the total."""
@@ -97,3 +118,28 @@ def _find_distant(computed: Rows, stored: Rows) -> Flags:
     near = (np.abs(computed - stored) <= ULP * spacing) | (np.isnan(computed) & np.isnan(stored))
     different: Flags = np.asarray(~near.all(axis=1))
     return different
+
+
+@lru_cache(256)
+def get_recomputer(layout: RecordLayout) -> Recomputer:
+    """Return the one recomputer of a layout."""
+    return Recomputer(layout)
+
+
+def check_recomputes(record: PackedRecord) -> PackedRecord:
+    """Return a record whose numbers came from outside, with the target that computes them here, to the bit.
+
+    Raises:
+        LedgerError: No target does; in the ledger it could never be verified.
+    """
+    again = get_recomputer(record.layout)
+    row, stored = record.layout.decode_inputs(record.inputs, 1), record.layout.decode_outputs(record.outputs, 1)
+    for target in ("python", "numpy"):
+        if not again.find_different(row, stored, target=target, here=True)[0]:
+            return record._replace(target=target)
+    elsewhere = again.exact or again.find_different(row, stored, target="python", here=False)[0]
+    hint = "" if elsewhere else " Another machine rounds so; record it there, export it, and import the file here."
+    raise LedgerError(
+        f"a signal that was read from data is not what its reward {record.layout.reward.name!r} computes: "
+        f"{again.describe_difference(row[0], stored[0], target='python')}. It was not recorded.{hint}"
+    )

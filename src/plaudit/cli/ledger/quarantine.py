@@ -1,0 +1,29 @@
+"""`plaudit ledger quarantine`: records that an import kept apart, and why."""
+
+import json
+import sys
+
+import click
+
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import escape_controls
+
+
+@click.command(epilog="Example: plaudit ledger quarantine rewards.db --json | jq .record.signal")
+@click.argument("ledger")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def quarantine(ledger: str, as_json: bool) -> None:
+    """Show the records that `plaudit ledger import --quarantine` kept apart from a LEDGER's history.
+
+    Their numbers are not what their rewards compute from their inputs. Nothing else reads them.
+    """
+    with open_ledger(ledger) as found:
+        shown = False
+        for apart in found.quarantined():
+            shown = True
+            if as_json:
+                sys.stdout.write(json.dumps(apart.to_dict()) + "\n")
+            else:
+                click.echo(escape_controls(f"{apart.id}  {apart.file}, line {apart.line}: {apart.reason}"))
+        if not shown and not as_json:
+            click.echo("No record is kept apart.", err=True)
