@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from plaudit import SpecError
 from plaudit.language import codec
 from plaudit.language import nodes as n
-from support.examples import examples
 from plaudit.ledger.jsonl.encoding import decode
 from plaudit.reward.rows import parse_json_row
+from support.examples import examples
 from support.growth import measure_growth
 from support.strategies import cases
 
