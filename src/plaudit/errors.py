@@ -27,6 +27,7 @@ PlauditError
     ├── VersionConflict (ValueError)  a version label that is tied to another formula
     ├── NotInLedger (LookupError)     a record, reward or job that is not there
     ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
+    │   └── CommitUnknown             the server was lost in a commit: the write is there, or not
     ├── LedgerBroken (OSError)        the disk refused a write, or the file is damaged
     └── LedgerTooNew                  the ledger was written by a newer plaudit
 """
@@ -129,6 +130,10 @@ class NotInLedger(LedgerError, LookupError):
 
 class LedgerBusy(LedgerError, TimeoutError):
     """Another process holds the ledger, or its server does not answer."""
+
+
+class CommitUnknown(LedgerBusy):
+    """The server was lost while it committed: what was written is there, whole, or not at all."""
 
 
 class LedgerBroken(LedgerError, OSError):

@@ -43,6 +43,9 @@ class Backend(ABC):
     def migration(self) -> AbstractContextManager[Connection]:
         """Open a transaction that may change the tables, alone."""
 
+    def start_budget(self) -> None:  # noqa: B027  # a file answers at once
+        """Begin to count how long the server keeps a write waiting, over all attempts to write it."""
+
     @abstractmethod
     def transaction(self, *, single: bool = False) -> AbstractContextManager[Any]:
         """Open a transaction to write: a cursor of the driver's. What it wrote is durable when the block ends.

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import bindparam, func, insert, select
 
-from plaudit.errors import KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
+from plaudit.errors import CommitUnknown, KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
 from plaudit.ledger.context import Scope, to_microseconds
 from plaudit.ledger.storage.codec import (
@@ -115,6 +115,7 @@ class BlockWriter:
         if self._busy:
             raise LedgerError(f"{self._backend.name} is in the middle of a write; record when that has returned.")
         lost: tuple[int, bytes, Any] | None = None
+        self._backend.start_budget()
         for _ in range(_ATTEMPTS):
             before = self._seq, self._head, self._number
             done: list[Result] = []
@@ -148,7 +149,11 @@ class BlockWriter:
             landed = self._backend.has_committed(self.token, *lost[:2])
         except PlauditError as error:  # nobody knows: the next record begins another chain
             self._begin_chain()
-            raise LedgerBusy(f"{error} Whether the last write was recorded is not known; a key tells.") from error
+            raise CommitUnknown(
+                f"{self._backend.name} was lost while it committed, and cannot be asked whether it did. What was to be "
+                "recorded may be there, whole, or not at all; look for it when the server answers, or record it with a "
+                "key, which can be done again. Everything acknowledged before is there."
+            ) from error
         if landed:
             self._seq, self._head = lost[:2]
         return landed
