@@ -35,9 +35,15 @@ PlauditError
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from plaudit.terminal import escape_controls
+
 
 class PlauditError(Exception):
     """The root of every error plaudit raises."""
+
+    def __str__(self) -> str:
+        """Return the message; what it quotes from a file or a caller cannot steer a terminal."""
+        return escape_controls(super().__str__())
 
 
 class DefinitionError(PlauditError, ValueError):
@@ -164,3 +170,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def shorten(value: object, length: int = 60) -> str:
+    """Return the beginning of a value's `repr` for a message, or its type where that fails, as with 5,000 digits.
+
+    >>> shorten("a string"), shorten(10**5000)
+    ("'a string'", '<int>')
+    """
+    try:
+        return repr(value)[:length]
+    except Exception:  # anything at all: the value is somebody else's
+        return f"<{type(value).__name__}>"

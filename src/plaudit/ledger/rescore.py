@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import bindparam, func, insert, select, update
 
 from plaudit.errors import LedgerError, MissingField
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
@@ -194,7 +195,8 @@ def rescore(
             progress(min(done, planned.records), planned.records)
     store.writer.transact(lambda cursor: cursor.execute(store.backend.render(_FINISH), (store.writer.now(), job[0])))
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
-    compare_totals(store, job[0], result.changes)
+    with report_damage(store.backend.name, f"a row of job {job[0]}"):
+        compare_totals(store, job[0], result.changes)
     return result
 
 
@@ -208,7 +210,7 @@ def list_jobs(store: Store) -> list[Job]:
         .group_by(jobs.c.id, specs.c.name, specs.c.version)
         .order_by(jobs.c.id)
     )
-    with store.backend.snapshot() as connection:
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a row of jobs"):
         return [
             Job(
                 row.id,
@@ -287,7 +289,8 @@ def _score_pages(store: Store, cursor: Any, layout: RecordLayout, job: tuple[int
     for source, group in groups.items():
         found = find_translation(store.specs, source, layout)
         if isinstance(found, Translation):
-            made += _build_blocks(found, group, job)
+            with group[0].report_damage():
+                made += _build_blocks(found, group, job)
     made.sort(key=lambda block: block.origin or 0)
     store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)

@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from plaudit.errors import SpecError
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
@@ -132,6 +133,11 @@ def _format_time(at: datetime | None) -> str | None:
 
 def compute_stats(store: Store) -> Stats:
     """Return how much of what is in a ledger; every total is read."""
+    with report_damage(store.backend.name, "a row"):
+        return _compute_stats(store)
+
+
+def _compute_stats(store: Store) -> Stats:
     rewards: defaultdict[str, Totals] = defaultdict(Totals)
     classes: defaultdict[str, Totals] = defaultdict(Totals)
     for page in History(store, Query()).pages():

@@ -113,7 +113,7 @@ class PostgresBackend(Backend):
             ) from error
 
     def _describe_turn(self) -> dict[str, Any]:
-        """Return how long to wait for the lock: a bit less than is left, so that it is the server who says it is held."""
+        """Return how long to wait for the lock: less than is left, so that the server says who holds it."""
         seconds = min(self._timeout, 0.9 * self._budget.left)
         return {"wait": f"{max(1, round(1000 * seconds))}ms", "lock": _LOCK}
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from plaudit.atomic import sync_folder
 from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, PlauditError
-from plaudit.ledger.backends.file_lock import hold_lock
+from plaudit.file_lock import hold_lock
 from plaudit.ledger.jsonl.encoding import decode, describe_problem, encode
 
 __all__ = ["Fsync", "JsonLines", "Lines", "read_lines"]

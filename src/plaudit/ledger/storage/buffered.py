@@ -91,7 +91,8 @@ class BufferedWriter:
         max_delay: float,
     ) -> None:
         """Start the thread that commits, by `write`."""
-        if max_records < 1 or max_delay < 0:
+        numbers = isinstance(max_records, int) and isinstance(max_delay, int | float)
+        if not numbers or max_records < 1 or not max_delay >= 0:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
         self._find_layout = store.specs.find_layout

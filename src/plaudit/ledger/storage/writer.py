@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import bindparam, func, insert, select
 
-from plaudit.errors import CommitUnknown, KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
-from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
+from plaudit.errors import CommitUnknown, KeyConflict, LedgerBroken, LedgerBusy, LedgerError, NotInLedger, PlauditError
+from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
 from plaudit.ledger.storage.codec import (
+    MAX_RECORDS,
     Block,
     PackedRecord,
     RecordLayout,
@@ -243,7 +244,8 @@ class BlockWriter:
 
     def _check_same(self, cursor: Any, record: PackedRecord, number: int) -> None:
         """Raise KeyConflict unless the record with this number has the content of `record`."""
-        there = read_content(self._backend, cursor, number)
+        with report_damage(self._backend.name, f"the record {number}"):
+            there = read_content(self._backend, cursor, number)
         context = None if record.context is None else json.dumps(json.loads(record.context), sort_keys=True)
         place = record.episode, record.step, context
         here = (*record.layout.identity, *record.scope, *place, record.inputs, record.outputs)
@@ -268,7 +270,8 @@ class BlockWriter:
                 about = (self.token, self.now(), socket.gethostname(), os.getpid(), describe_platform())
                 cursor.execute(self._backend.render(_ADD_WRITER), (*about, 0, 0, start_chain(*about)))
                 found = cursor.execute(self._backend.render(_FIND_WRITER), (self.token,)).fetchone()
-            self._number, self._seq, self._head = int(found[0]), int(found[1]), bytes(found[2])
+            with report_damage(self._backend.name, "a row of writers"):
+                self._number, self._seq, self._head = int(found[0]), int(found[1]), bytes(found[2])
         return self._number
 
     def _introduce(self, cursor: Any, layout: RecordLayout, target: str, scope: Scope) -> tuple[int, int, bytes]:
@@ -298,6 +301,8 @@ def read_content(backend: Backend, cursor: Any, number: int) -> tuple[Any, ...]:
     if row is None or row[0] + row[1] <= number:
         raise NotInLedger(f"{backend.name} has no record {number}.")
     first, count = row[0], row[1]
+    if not 0 < count <= MAX_RECORDS:
+        raise LedgerBroken(f"{backend.name}: the block of record {first} is damaged: it says it holds {count} records.")
     *texts, inputs, outputs = row[-len(_COLUMNS) :]
     at = number - first
     episode, step, context = (list(decode_column(column, count))[at] for column in texts)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from plaudit.errors import LedgerBroken, WrongType
-from plaudit.ledger.backends.backend import Backend
+from plaudit.errors import LedgerBroken, WrongType, shorten
+from plaudit.ledger.backends.backend import UNREADABLE, Backend
 from plaudit.ledger.context import Scope
 from plaudit.ledger.stats import Head
 from plaudit.ledger.storage.codec import (
@@ -35,9 +35,6 @@ _ROWS = 32_768
 _BLOCKS = 4096
 """Blocks to read at a time, at most."""
 _BYTES = 16 << 20
-_UNREADABLE = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
-"""What reading a row raises that no ledger has written."""
-
 _PAGE = (
     select(blocks)
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
@@ -124,7 +121,7 @@ def verify(
             walk.run()
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         if walk.reporting:  # the caller's own
             raise
         result.add("damaged", None, f"a row cannot be read: {type(error).__name__}: {error}")
@@ -134,7 +131,7 @@ def verify(
 def _as_list(heads: Any) -> Iterable[Any]:
     if isinstance(heads, str | bytes | os.PathLike) or not isinstance(heads, Iterable):
         raise WrongType(
-            f"heads={heads!r:.60} are what stats().heads gave: a list of heads, or of what their JSON holds."
+            f"heads={shorten(heads)} are what stats().heads gave: a list of heads, or of what their JSON holds."
         )
     return heads
 
@@ -186,7 +183,7 @@ class _Walk:
         for block in self._read_blocks(last or 0):
             try:
                 self._check_block(block)
-            except _UNREADABLE as error:
+            except (*UNREADABLE, MemoryError) as error:
                 self.result.add("damaged", block[0], f"it cannot be read: {type(error).__name__}: {error}")
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
