@@ -13,6 +13,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
+from plaudit.terminal import escape_controls
 
 
 @dataclass(slots=True, unsafe_hash=True, init=False)
@@ -98,7 +99,7 @@ class Why:
             "",
             record.signal.explain(),
         ]
-        return "\n".join(lines)
+        return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data for JSON."""

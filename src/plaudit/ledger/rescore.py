@@ -29,6 +29,7 @@ from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import find_default, list_slots
 from plaudit.targets.numpy import NumpyReward
+from plaudit.terminal import escape_controls
 
 _BATCH = 32_768
 """Records to score and commit together."""
@@ -50,7 +51,8 @@ class Lacking:
     needed: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
+        lack = f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
+        return escape_controls(lack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Rescoring:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
         if self.refused:
             lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
-        return "\n".join([*lines, *map(str, self.lacking), "", str(self.changes)])
+        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""

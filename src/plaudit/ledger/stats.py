@@ -16,7 +16,7 @@ from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.schema import blocks, jobs, writers
 from plaudit.ledger.storage.store import Store
-from plaudit.terminal import format_count, format_table
+from plaudit.terminal import escape_controls, format_count, format_table
 
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
@@ -91,7 +91,8 @@ class Stats:
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
         tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
-        return "\n\n".join(["\n".join(parts), *filter(None, tables), *([self._format_writers()] if self.heads else [])])
+        tables += [self._format_writers()] if self.heads else []
+        return escape_controls("\n\n".join(["\n".join(parts), *filter(None, tables)]))
 
     def _format_writers(self) -> str:
         rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]

@@ -91,8 +91,11 @@ class BufferedWriter:
         max_delay: float,
     ) -> None:
         """Start the thread that commits, by `write`."""
-        numbers = isinstance(max_records, int) and isinstance(max_delay, int | float)
-        if not numbers or max_records < 1 or not max_delay >= 0:
+        try:
+            wrong = max_records < 1 or not max_delay >= 0
+        except TypeError:
+            wrong = True
+        if wrong:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
         self._find_layout = store.specs.find_layout

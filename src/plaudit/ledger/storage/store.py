@@ -28,7 +28,11 @@ def open_store(
     where: str | os.PathLike[str], *, read_only: bool, timeout: float, clock: Callable[[], datetime] | None
 ) -> Store:
     """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
-    if not isinstance(timeout, int | float) or not 0 <= timeout < math.inf:
+    try:
+        kept = 0 <= timeout < math.inf
+    except TypeError:
+        kept = False
+    if not kept:
         raise InputError(f"timeout={shorten(timeout)} must be a number of seconds, 0 or more.")
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
