@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -28,7 +30,7 @@ def test_nothing_is_under_the_name_before_the_commit(tmp_path):
         draft.file.write("1.0")
         draft.file.flush()
         assert not (tmp_path / "scores.txt").exists()
-        assert len(names(tmp_path)) == 1
+        assert all(name.startswith(".scores.txt.") for name in names(tmp_path))
         draft.commit()
         assert (tmp_path / "scores.txt").read_text() == "1.0"
 
@@ -201,3 +203,63 @@ def test_a_folder_where_a_file_is_or_without_a_parent_is_refused(tmp_path):
         AtomicFolder(tmp_path / "taken", overwrite=True)
     with pytest.raises(FileError, match="there is no folder"):
         AtomicFolder(tmp_path / "missing" / "scores")
+
+
+KILLED = """
+import os, signal, sys
+from plaudit.atomic import AtomicFolder, AtomicPath
+
+target, kind = sys.argv[1:]
+draft = (AtomicFolder if kind == "folder" else AtomicPath)(target)
+if kind == "folder":
+    draft.path.mkdir()
+    (draft.path / "part").write_text("half")
+else:
+    draft.path.write_text("half")
+    draft.path.with_name(draft.path.name + "-journal").write_text("half")
+print("ready", flush=True)
+if kind == "alive":
+    sys.stdin.read()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def leave_behind(target, kind):
+    """Start a process that dies, or waits, in the middle of writing a file or folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, target, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, kind):
+    leave_behind(tmp_path / "scores", kind).communicate()
+    (tmp_path / ".scores.part").write_text("somebody else's")
+    (tmp_path / ".scores.00000000.part").write_text("nobody said whose")
+    assert len(names(tmp_path)) > 3
+    with AtomicFile(tmp_path / "scores") as draft:
+        draft.file.write("1.0")
+        draft.commit()
+    assert names(tmp_path) == [".scores.00000000.part", ".scores.part", "scores"]
+
+
+def test_what_a_living_process_writes_is_left_to_it(tmp_path):
+    other = leave_behind(tmp_path / "scores", "alive")
+    before = names(tmp_path)
+    with AtomicPath(tmp_path / "scores") as draft:
+        draft.path.write_text("1.0")
+        draft.commit()
+    assert names(tmp_path) == [*before, "scores"]
+    other.communicate()
+    AtomicPath(tmp_path / "scores").discard()
+    assert names(tmp_path) == ["scores"]
+
+
+def test_a_link_among_what_was_left_is_not_followed(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    (tmp_path / ".scores.00000000.part").symlink_to("thesis.txt")
+    (tmp_path / ".scores.00000000.part.owner").symlink_to("thesis.txt")
+    AtomicPath(tmp_path / "scores").discard()
+    assert (tmp_path / "thesis.txt").read_text() == "mine"

@@ -1,13 +1,16 @@
 """Files and folders that appear under their name when they are complete, or not at all."""
 
 import contextlib
+import errno
 import os
+import re
 import shutil
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, WrongType, shorten
+from plaudit.file_lock import try_lock
 
 
 class AtomicFile:
@@ -54,22 +57,24 @@ class AtomicPath:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Make an empty hidden file beside the one that it will become."""
-        self.name = os.fspath(path)
-        self.target = Path(os.path.realpath(path))  # a link keeps pointing where it did
-        self._open = False
+        self.target = Path(os.path.realpath(parse_path(path)))
+        self.name = os.fspath(path)  # a link keeps pointing where it did
         if self.target.is_dir():
             raise FileError(f"{self.name} is a directory; name a file in it.")
         if not self.target.parent.is_dir():
             raise build_write_error(self.name, f"there is no folder {self.target.parent}")
+        if self.target.exists() and not self.target.is_file():
+            raise build_write_error(self.name, "it is no plain file, and would be replaced by one")
         if self.target.exists() and not os.access(self.target, os.W_OK):
             raise build_write_error(self.name, "Permission denied")
-        self.path = _hidden_path(self.target)
+        self._claim = _Claim(self.target, self.name)
+        self.path = self._claim.path
         try:
             self.path.open("x").close()
-            self._open = True
             if self.target.exists():
                 shutil.copymode(self.target, self.path)
         except OSError as error:
+            self.discard()
             raise build_write_error(self.name, error.strerror or str(error)) from None
 
     def commit(self) -> None:
@@ -78,15 +83,13 @@ class AtomicPath:
             with self.path.open("rb+") as file:
                 os.fsync(file.fileno())
             self.path.replace(self.target)
-            self._open = False
         except OSError as error:
             raise build_write_error(self.name, error.strerror or str(error)) from None
+        self._claim.release()
 
     def discard(self) -> None:
         """Leave nothing behind; what was committed stays."""
-        if self._open:
-            self.path.unlink(missing_ok=True)
-            self._open = False
+        self._claim.release()
 
     def __enter__(self) -> Self:
         return self
@@ -109,9 +112,8 @@ class AtomicFolder:
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Choose a hidden name beside the folder to be; one that exists is refused unless it may be replaced."""
+        self.target = Path(os.path.realpath(parse_path(path)))
         self.name = os.fspath(path)
-        self.target = Path(os.path.realpath(path))
-        self.path = _hidden_path(self.target)
         if not self.target.parent.is_dir():
             raise build_write_error(self.name, f"there is no folder {self.target.parent}")
         if not os.access(self.target.parent, os.W_OK):
@@ -120,6 +122,8 @@ class AtomicFolder:
             raise FileError(f"{self.name} exists already; name another folder, or say overwrite=True (--force).")
         if self.target.exists() and not self.target.is_dir():
             raise FileError(f"{self.name} is a file; name a folder.")
+        self._claim = _Claim(self.target, self.name)
+        self.path = self._claim.path
 
     def commit(self) -> None:
         """Put the folder, which is complete, under its name; one that was there goes when this one is in its place."""
@@ -133,16 +137,99 @@ class AtomicFolder:
                 old.rename(self.target)
             raise build_write_error(self.name, error.strerror or str(error)) from None
         shutil.rmtree(old, ignore_errors=True)
+        self._claim.release()
 
     def discard(self) -> None:
         """Leave nothing behind; what was committed stays."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._claim.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.discard()
+
+
+class _Claim:
+    """A hidden name beside a target, ours for as long as this process lives: a lock on a file beside it says so.
+
+    What processes that are dead left under such names of the same target is removed first.
+    """
+
+    def __init__(self, target: Path, name: str) -> None:
+        self._file = -1
+        try:
+            _remove_abandoned(target)
+            while not self._take(_hidden_path(target)):
+                pass  # another process took it for abandoned, in the moment before it was locked
+        except OSError as error:
+            raise build_write_error(name, error.strerror or str(error)) from None
+
+    def _take(self, path: Path) -> bool:
+        self.path = path
+        self._owner = _owner_path(path)
+        self._file = os.open(self._owner, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            taken = try_lock(self._file) and os.fstat(self._file).st_nlink > 0
+        except OSError:  # a file system without locks: nobody can take it for abandoned there
+            taken = True
+        if not taken:
+            self.release()
+        return taken
+
+    def release(self) -> None:
+        """Remove what is under the name."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            _remove_draft(self.path)
+            os.close(file)  # first: Windows removes no file that is open
+            with contextlib.suppress(OSError):
+                self._owner.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove hidden files and folders of processes that died before they put them under the name of `target`."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for found in list(target.parent.iterdir()):
+        path = found.with_suffix("")
+        if found != _owner_path(path) or not name.fullmatch(path.name) or found.is_symlink():
+            continue
+        with contextlib.suppress(OSError):  # somebody else's, or just gone
+            file = os.open(found, os.O_RDWR)
+            try:
+                abandoned = try_lock(file)
+                if abandoned:
+                    _remove_draft(path)
+            finally:
+                os.close(file)
+            if abandoned:
+                found.unlink(missing_ok=True)
+
+
+def _remove_draft(path: Path) -> None:
+    """Remove a hidden file, with what SQLite puts beside one, or a hidden folder."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            for ending in ("-wal", "-shm", "-journal", ".lock", ""):
+                path.with_name(f"{path.name}{ending}").unlink(missing_ok=True)
+
+
+def parse_path(path: str | os.PathLike[str]) -> Path:
+    """Return a path; WrongType where it is none, FileError where no file can have that name."""
+    try:
+        parsed = Path(path)
+    except TypeError:
+        raise WrongType(f"{shorten(path)} is no path; give a string or a pathlib.Path.") from None
+    try:
+        os.stat(parsed)
+    except ValueError as error:  # a NUL character, or what cannot be encoded
+        raise FileError(f"{shorten(str(parsed))} can be no name of a file: {error}.") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise FileError(f"{shorten(str(parsed))} cannot be opened: {error.strerror}.") from None
+    return parsed
 
 
 def sync_folder(folder: Path) -> None:
@@ -154,6 +241,10 @@ def sync_folder(folder: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+def _owner_path(hidden: Path) -> Path:
+    return hidden.with_name(f"{hidden.name}.owner")
 
 
 def _hidden_path(target: Path) -> Path:

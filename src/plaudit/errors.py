@@ -27,6 +27,7 @@ PlauditError
     ├── VersionConflict (ValueError)  a version label that is tied to another formula
     ├── NotInLedger (LookupError)     a record, reward or job that is not there
     ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
+    │   └── CommitUnknown             the server was lost in a commit: the write is there, or not
     ├── LedgerBroken (OSError)        the disk refused a write, or the file is damaged
     └── LedgerTooNew                  the ledger was written by a newer plaudit
 """
@@ -37,9 +38,15 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
+from plaudit.terminal import escape_controls
+
 
 class PlauditError(Exception):
     """The root of every error plaudit raises."""
+
+    def __str__(self) -> str:
+        """Return the message; what it quotes from a file or a caller cannot steer a terminal."""
+        return escape_controls(super().__str__())
 
 
 class DefinitionError(PlauditError, ValueError):
@@ -134,6 +141,10 @@ class LedgerBusy(LedgerError, TimeoutError):
     """Another process holds the ledger, or its server does not answer."""
 
 
+class CommitUnknown(LedgerBusy):
+    """The server was lost while it committed: what was written is there, whole, or not at all."""
+
+
 class LedgerBroken(LedgerError, OSError):
     """The disk refused a write, or the file is damaged; what was acknowledged before is safe."""
 
@@ -186,3 +197,15 @@ def _list_names(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError:
         return []
+
+
+def shorten(value: object, length: int = 60) -> str:
+    """Return the beginning of a value's `repr` for a message, or its type where that fails, as with 5,000 digits.
+
+    >>> shorten("a string"), shorten(10**5000)
+    ("'a string'", '<int>')
+    """
+    try:
+        return repr(value)[:length]
+    except Exception:  # anything at all: the value is somebody else's
+        return f"<{type(value).__name__}>"

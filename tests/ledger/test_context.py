@@ -276,3 +276,29 @@ def test_any_text_and_any_json_comes_back(ledger, entries):
     )
     found = [ledger[number] for number in numbers]
     assert [(r.run, r.episode, r.step, told(r.context)) for r in found] == [(*e[:3], told(e[3])) for e in entries]
+
+
+class WithoutRepr:
+    """Something that cannot even be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, -(10**400), 10**5000, [10**5000], WithoutRepr(), np.arange(3)],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_cannot_even_be_shown_is_refused(tmp_path, value):
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for name in ("key", "run", "episode", "step", "phase", "decision_class", "actor", "at"):
+            with pytest.raises(InputError):
+                ledger.record(signal(0), **{name: value})
+        for name in ("run", "episode", "step", "since", "until", "id", "after", "job"):
+            with pytest.raises(InputError):
+                ledger.history(**{name: value})
+        for use in (ledger.record_many, ledger.history().last):
+            with pytest.raises(InputError):
+                use(value if not isinstance(value, int) else [value])
+        assert ledger.history().count() == 0

@@ -37,3 +37,13 @@ def test_large_contexts_are_read_a_few_at_a_time(tmp_path):
         for step in range(40):
             ledger.record(SIGNAL, step=step, context="x" * 100_000)
         assert [record.step for record in ledger.history().last(39)] == list(range(1, 40))
+
+
+def test_a_history_keeps_its_ledger_open(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_many([SIGNAL] * 40)
+    assert [record.id for record in Ledger(tmp_path / "rewards.db").history()] == list(range(1, 41))
+    assert len(list(Ledger(tmp_path / "rewards.db").history().last(5))) == 5
+    assert sum(batch.num_rows for batch in Ledger(tmp_path / "rewards.db").history().arrow()) == 40
+    found = Ledger(tmp_path / "rewards.db").history(step=None)
+    assert (found.count(), found.first().id) == (40, 1)

@@ -8,6 +8,7 @@ import itertools
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -100,6 +101,26 @@ class Server:
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:
         """Stop and start again: `fast` ends every connection in order, `immediate` is a crash with recovery."""
         self._run("pg_ctl", "restart", "--wait", f"--mode={mode}", f"--log={self.folder}/log")
+
+    def is_up(self) -> bool:
+        """Return whether somebody listens at the port."""
+        with socket.socket() as door:
+            return door.connect_ex(("127.0.0.1", self.port)) == 0
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stop every process of the server where it stands: it takes what it is sent, and answers nothing."""
+        main = (self.folder / "data" / "postmaster.pid").read_text().split()[0]
+        os.kill(int(main), signal.SIGSTOP)  # no more children
+        processes = [int(main), *map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
+        try:
+            for process in processes[1:]:
+                os.kill(process, signal.SIGSTOP)
+            yield
+        finally:
+            for process in reversed(processes):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database, for psycopg and for SQLAlchemy alike."""

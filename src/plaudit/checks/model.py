@@ -27,6 +27,7 @@ from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 from plaudit.targets.compiled import Scores
+from plaudit.terminal import escape_controls
 
 UNCLAMPED = "total, unclamped"
 """The output that is the sum of all terms before the clamp of the total."""
@@ -287,7 +288,7 @@ class Contradiction:
         *others, last = map(repr, self.facts)
         named = f"the facts {', '.join(others)} and {last} true at once" if others else f"the fact {last} true"
         given = f", given that {' and '.join(self.changes)}" if self.changes else ""
-        return f"no step that the declared ranges allow makes {named}{given}"
+        return escape_controls(f"no step that the declared ranges allow makes {named}{given}")
 
 
 def find_contradiction(model: RewardModel, solver: Solver) -> Contradiction | Unknown | None:

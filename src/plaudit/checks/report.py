@@ -8,7 +8,7 @@ from plaudit.checks.finding import SEVERITIES, Finding, Severity, SourceLine, Su
 from plaudit.checks.formats.plain import escape_control
 from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
 from plaudit.reward.reward import Reward
-from plaudit.terminal import format_count
+from plaudit.terminal import escape_controls, format_count
 
 WIDTH = 80
 """Characters of a line where nobody says otherwise."""
@@ -40,7 +40,7 @@ class Report:
 
     def __str__(self) -> str:
         """Return the report as `plaudit check` prints it."""
-        return format_reports([LocatedReport(self)]).rstrip("\n")
+        return escape_controls(format_reports([LocatedReport(self)]).rstrip("\n"))
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that are at least as grave as `severity`."""

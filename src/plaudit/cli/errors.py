@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 
 from plaudit.errors import PlauditError
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERRUPTED, TERMINATED, Terminated
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERRUPTED, TERMINATED, Terminated, escape_controls
 
 
 class Failure(click.ClickException):
@@ -40,7 +40,7 @@ def translate_errors() -> Iterator[None]:
 
 def format_error(error: PlauditError) -> str:
     """Return what an error says, with the notes that were added on its way."""
-    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+    return escape_controls("\n".join([str(error), *getattr(error, "__notes__", ())]))
 
 
 def format_os_error(error: OSError) -> str:
@@ -50,7 +50,7 @@ def format_os_error(error: OSError) -> str:
     'rows.csv: No such file or directory'
     """
     reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return escape_controls(f"{error.filename}: {reason}" if error.filename else reason)
 
 
 def _discard_output() -> None:

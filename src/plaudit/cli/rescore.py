@@ -11,7 +11,7 @@ from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
-from plaudit.terminal import SOME_BAD, escape_controls, format_count, handle_signals, show_progress, show_status
+from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress, show_status
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring
@@ -111,7 +111,7 @@ def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[s
             if engine == "local"
             else _rescore_on_engine(engine, source, reward, output, common)
         )
-    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else escape_controls(str(done)))
+    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.bad or done.unreadable:
         raise click.exceptions.Exit(SOME_BAD)
 
@@ -190,10 +190,10 @@ def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_jso
     with handle_signals(), open_ledger_to_write(source) as ledger:
         planned = ledger.plan_rescore(reward, **query)
         for lacking in planned.lacking:
-            click.echo(escape_controls(f"{lacking}; they are left out."), err=True)
+            click.echo(f"{lacking}; they are left out.", err=True)
         click.echo(f"{format_count(planned.records, 'record')} to score.", err=True)
         with show_progress("re-scoring") as progress:
             done = ledger.rescore(reward, progress=progress, **query)
-    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else escape_controls(str(done)))
+    click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.lacking or done.refused:
         raise click.exceptions.Exit(SOME_BAD)

@@ -64,6 +64,12 @@ def build_batches(pages: Iterable[Page], rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def _build_batch(pages: list[Page]) -> pa.RecordBatch:
+    """Return pages of one reward as a batch; LedgerBroken where one is damaged."""
+    with pages[0].report_damage():
+        return _fill_batch(pages)
+
+
+def _fill_batch(pages: list[Page]) -> pa.RecordBatch:
     layout = pages[0].layout
     wanted = build_schema(layout)
     columns: dict[str, Any] = {name: [] for name in _CONTEXT}

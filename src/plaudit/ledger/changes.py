@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
-from plaudit.terminal import format_table
+from plaudit.terminal import escape_controls, format_table
 
 RANKED = 1_000_000
 """Pairs up to which the rank correlation is exact; beyond, it is that of a uniform sample of so many."""
@@ -295,7 +295,7 @@ class Changes:
             counts = [flips.records, flips.to_rewarded, flips.to_punished]
             counts += [flips.decisions, flips.best_changed] if decided else []
             flipped.append((*cells, *(f"{count:,}" for count in counts)))
-        return "\n".join([*parts, format_table(flipped)] if self.records else parts[:1])
+        return escape_controls("\n".join([*parts, format_table(flipped)] if self.records else parts[:1]))
 
 
 def encode_classes(given: Any, rows: int) -> Classes:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from plaudit.errors import InputError, WrongType
+from plaudit.errors import InputError, WrongType, shorten
 from plaudit.ledger.jsonl.encoding import encode_compact
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,27 +57,27 @@ def validate_string(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise WrongType(f"{name}={value!r:.60} must be a string.")
+        raise WrongType(f"{name}={shorten(value)} must be a string.")
     if not value:
         raise InputError(f"{name}='' is empty; leave it out instead.")
     if "\0" in value:
-        raise InputError(f"{name}={value!r:.60} holds a NUL character, which databases refuse in a string.")
+        raise InputError(f"{name}={shorten(value)} holds a NUL character, which databases refuse in a string.")
     try:
         return value.encode().decode()  # a plain string, also of a member of an enumeration
     except UnicodeEncodeError:
-        raise InputError(f"{name}={value!r:.60} holds half a character (a lone surrogate): no valid string.") from None
+        raise InputError(f"{name}={shorten(value)} holds half a character (a lone surrogate).") from None
 
 
 def validate_integer(name: str, value: object) -> int | None:
     """Return an integer of a record's context; InputError if it does not fit into 64 bits."""
     if value is None or (type(value) is int and -_LARGEST <= value <= _LARGEST):
         return value
-    if hasattr(value, "item"):
+    if getattr(value, "size", None) == 1 and hasattr(value, "item"):
         value = value.item()  # a NumPy number
     if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(f"{name}={value!r:.60} must be an integer.")
+        raise WrongType(f"{name}={shorten(value)} must be an integer.")
     if not -_LARGEST <= value <= _LARGEST:
-        raise InputError(f"{name}={value:.3e} does not fit into 64 bits.")
+        raise InputError(f"{name}={shorten(value)} does not fit into 64 bits.")
     return int(value)
 
 
@@ -91,7 +91,7 @@ def validate_episode(value: object) -> str | None:
 def to_microseconds(moment: datetime) -> int:
     """Return a moment as microseconds since 1970, UTC; without a time zone it is local time."""
     if not isinstance(moment, datetime):
-        raise WrongType(f"{moment!r:.60} is not a datetime.")
+        raise WrongType(f"{shorten(moment)} is not a datetime.")
     if hasattr(moment, "to_pydatetime"):  # of pandas
         moment = moment.to_pydatetime(warn=False)
     try:

@@ -6,14 +6,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from secrets import token_hex
 
 from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
 
-from plaudit.atomic import AtomicFile, AtomicPath
+from plaudit.atomic import AtomicFile, AtomicPath, build_write_error, parse_path
 from plaudit.errors import FileError, LedgerError, PlauditError
-from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.backends.sqlite import SqliteBackend, sync_new_file
 from plaudit.ledger.history import History
 from plaudit.ledger.jsonl.encoding import LONGEST_LINE
@@ -36,9 +35,9 @@ def export(
     progress: Progress | None = None,
 ) -> int:
     """Write records to a file that appears when it is complete, or not at all; return how many there are."""
-    store.backend.check_not_own(path)
-    if Path(path).is_file() and not overwrite:
+    if parse_path(path).is_file() and not overwrite:
         raise FileError(f"{os.fspath(path)} exists already; choose another name or say overwrite=True.")
+    store.backend.check_not_own(path)
     kind = format or Path(path).suffix.lstrip(".")
     if kind not in FORMATS:
         raise LedgerError(f"{path}: a ledger is exported as {' or '.join(FORMATS)}; name the file so, or say format=.")
@@ -53,7 +52,7 @@ def export(
 
 def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
     """Copy a ledger as it is now; the copy appears under its name when it is complete, or not at all."""
-    target = Path(path).absolute()
+    target = parse_path(path).absolute()
     if target.is_dir() or not target.parent.is_dir():
         raise FileError(f"{path} cannot be written: it is a directory, or its folder does not exist.")
     backend = store.backend
@@ -62,20 +61,15 @@ def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = Fals
         raise FileError(f"{path} exists already; choose another name or say overwrite=True.")
     if target.with_name(f"{target.name}-wal").exists():
         raise FileError(f"{path} is a ledger in use: its log {target.name}-wal is there. Choose another name.")
-    draft = target.with_name(f".{target.name}.{token_hex(4)}.part")
-    try:
-        if isinstance(backend, SqliteBackend):
-            backend.copy_to(draft)
-        else:
-            _copy_tables(backend, draft)
-        with draft.open("rb+") as file:
-            os.fsync(file.fileno())
-        draft.replace(target)
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror or error}") from None
-    finally:
-        for ending in ("", "-wal", "-shm", "-journal", ".lock"):
-            draft.with_name(f"{draft.name}{ending}").unlink(missing_ok=True)
+    with AtomicPath(path) as draft:
+        try:
+            if isinstance(backend, SqliteBackend):
+                backend.copy_to(draft.path)
+            else:
+                _copy_tables(backend, draft.path)
+        except OSError as error:
+            raise build_write_error(os.fspath(path), error.strerror or str(error)) from None
+        draft.commit()
     sync_new_file(target)
     return target
 
@@ -95,7 +89,8 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     with AtomicFile(path) as draft:
 
         def line(kind: str, content: object) -> None:
-            text = json.dumps({kind: content}, allow_nan=False) + "\n"
+            with report_damage(store.backend.name, "a record"):
+                text = json.dumps({kind: content}, allow_nan=False) + "\n"
             if len(text) > LONGEST_LINE:
                 raise LedgerError(f"{path}: record {count} would be a line of more than {LONGEST_LINE >> 20} MiB.")
             digest.update(text.encode())
@@ -162,7 +157,8 @@ def _read_with_sources(store: Store, history: History) -> Iterator[tuple[str, st
                 about = {each.id: (each.token, each.made_with) for each in listed}
                 inside = imported.c.record.between(row.first, row.first + row.records - 1)
                 known = {each.record: each.source for each in connection.execute(select(imported).where(inside))}
-        token, made_with = about[row.writer]
+        with page.report_damage():
+            token, made_with = about[row.writer]
         for record in read_records(page):
             own = format_source(token, row, record.id - row.first)
             yield known.get(record.id, own), made_with, record

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import ColumnElement, Select, func, select
 
-from plaudit.errors import LedgerBroken, NotInLedger
-from plaudit.ledger.context import Scope
+from plaudit.errors import InputError, LedgerBroken, NotInLedger
+from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page, Record, Why, read_records
 from plaudit.ledger.storage.codec import MAX_RECORDS, RecordLayout, decode_column
@@ -30,9 +31,10 @@ _SCHEME = select(writers.c.scheme).where(writers.c.id == blocks.c.writer).scalar
 class History:
     """Records in the order in which they were recorded. Iterate over it, or take `arrow`, `count` or `first`."""
 
-    def __init__(self, store: Store, query: Query) -> None:
-        """Keep the query; nothing is read yet."""
+    def __init__(self, store: Store, query: Query, owner: object = None) -> None:
+        """Keep the query; nothing is read yet. `owner` is kept too: a ledger that nobody has any more is closed."""
         self._store = store
+        self._owner = owner
         self.query = query
 
     def __iter__(self) -> Iterator[Record]:
@@ -48,12 +50,14 @@ class History:
 
     def last(self, count: int) -> "History":
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
-        left, start = count, self.query.after
+        left, start = validate_integer("count", count) or 0, self.query.after
+        if left < 1:
+            raise InputError(f"the last {left} records are none; ask for one at least.")
         for page in self._read(newest_first=True):
             positions = page.positions()
             if len(positions) >= left:
                 before = page.row.first + int(positions[-left]) - 1
-                return History(self._store, replace(self.query, after=before))
+                return History(self._store, replace(self.query, after=before), self._owner)
             left -= len(positions)
             if start is not None and page.row.first <= start:
                 break
@@ -75,7 +79,8 @@ class History:
                 found[page.layout] = found.get(page.layout, 0) + len(page.positions())
             return list(found.items())
         statement = self._where(select(blocks.c.spec, func.sum(blocks.c.records)).group_by(blocks.c.spec))
-        with self._store.backend.snapshot() as connection:
+        backend = self._store.backend
+        with backend.snapshot() as connection, report_damage(backend.name, "the reward of a block"):
             layouts = self._store.specs.read(connection)
             return [(layouts[spec], int(count)) for spec, count in connection.execute(statement)]
 
@@ -124,7 +129,8 @@ class History:
                 statement = self._where(select(blocks, *_SCOPE, _SCHEME)).order_by(order).limit(limit)
                 found = connection.execute(statement.where(*wanted)).all()
             for row in found:
-                page = self._build_page(row, layouts[row.spec])
+                with report_damage(self._store.backend.name, f"the block of record {row.first}"):
+                    page = self._build_page(row, layouts[row.spec])
                 if page is not None and (row.first < low or row.first + row.records > high):
                     page = page.between(low, high)  # merged since the last read, with records that were there already
                 if page is not None:
@@ -177,7 +183,7 @@ class History:
             what = f"it does not hold {row.records} rows of {layout.reward.name!r}"
             raise LedgerBroken(f"{self._store.backend.name}: the block of record {row.first} is damaged: {what}.")
         chosen = None if self.by_block else self._find_chosen(row, layout)
-        return Page(row, layout, chosen) if chosen is None or len(chosen) else None
+        return Page(self._store.backend.name, row, layout, chosen) if chosen is None or len(chosen) else None
 
     def _find_chosen(self, row: Any, layout: RecordLayout) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the records wanted."""
@@ -212,6 +218,6 @@ def find_record(store: Store, record: int | str) -> Record:
 
 def explain_record(store: Store, record: Record) -> Why:
     """Return a record with what is known of its writer."""
-    with store.backend.snapshot() as connection:
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, f"the writer {record.writer}"):
         row = connection.execute(select(writers).where(writers.c.id == record.writer)).one()
     return Why(record, row.host, row.process, row.made_with)

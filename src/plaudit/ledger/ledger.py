@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from plaudit.errors import WrongType
+from plaudit.errors import WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Context
 from plaudit.ledger.exchange import backup, export
@@ -139,8 +139,8 @@ class Ledger:
         Raises:
             The errors of `record`.
         """
-        if isinstance(entries, Signal | Entry):
-            raise WrongType("record_many takes many signals, and this is one; record takes one.")
+        if isinstance(entries, Signal | Entry) or not isinstance(entries, Iterable):
+            raise WrongType(f"record_many takes many signals, and {shorten(entries)} is not; record takes one.")
         return self._write([self._pack_entry(entry) for entry in entries])
 
     def record_batch(self, reward: Reward, columns: Mapping[str, Any], **context: Any) -> list[int]:
@@ -180,7 +180,7 @@ class Ledger:
         if isinstance(entry, Signal):
             entry = Entry(entry)
         if not isinstance(entry, Entry):
-            raise WrongType(f"{entry!r:.60} is neither a Signal nor an Entry.")
+            raise WrongType(f"{shorten(entry)} is neither a Signal nor an Entry.")
         return self._store.pack(entry.signal, entry)
 
     def _write(self, records: Sequence[PackedRecord]) -> list[int]:
@@ -211,7 +211,7 @@ class Ledger:
             LedgerError: Records cannot be chosen by such a name.
             InputError: No record can have such a value.
         """
-        return History(self._store, Query.parse(query))
+        return History(self._store, Query.parse(query), self)
 
     def __getitem__(self, record: int | str) -> Record:
         """Return the record with a number or a key; NotInLedger if there is none."""

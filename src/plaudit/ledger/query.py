@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from plaudit.errors import InputError, LedgerError, WrongType, did_you_mean
+from plaudit.errors import InputError, LedgerError, WrongType, did_you_mean, shorten
 from plaudit.ledger.context import to_datetime, to_microseconds, validate_episode, validate_integer, validate_string
 from plaudit.reward.reward import Reward
 
@@ -71,6 +71,6 @@ def _parse_time(name: str, value: Any) -> datetime:
     try:
         return datetime.fromisoformat(value if isinstance(value, str) else value.isoformat())
     except ValueError:
-        raise InputError(f"{name}={value!r:.60} is not a date or a time; write it like 2026-11-01T12:00.") from None
+        raise InputError(f"{name}={shorten(value)} is not a date or a time; write it like 2026-11-01T12:00.") from None
     except AttributeError:
-        raise WrongType(f"{name}={value!r:.60} must be a datetime, a date or an ISO string.") from None
+        raise WrongType(f"{name}={shorten(value)} must be a datetime, a date or an ISO string.") from None

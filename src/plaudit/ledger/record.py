@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
 from plaudit.reward.signal import Signal
+from plaudit.terminal import escape_controls
 
 EXPORT_FORMAT = 1
 """The format of exported files."""
@@ -100,7 +103,7 @@ class Why:
             "",
             record.signal.explain(),
         ]
-        return "\n".join(lines)
+        return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data for JSON."""
@@ -115,6 +118,7 @@ _CONTEXT = ("run", "episode", "step", "phase", "decision_class", "actor", "key",
 class Page:
     """A block as it was read, with those of its records that were chosen."""
 
+    ledger: str
     row: Any
     layout: RecordLayout
     chosen: "np.ndarray[Any, np.dtype[np.intp]] | None"
@@ -134,15 +138,24 @@ class Page:
         """Return the page with those of its records whose numbers are at least `low` and below `high`, if any."""
         numbers = self.row.first + self.positions()
         chosen = self.positions()[(numbers >= low) & (numbers < high)]
-        return Page(self.row, self.layout, chosen) if len(chosen) else None
+        return replace(self, chosen=chosen) if len(chosen) else None
+
+    def report_damage(self) -> AbstractContextManager[None]:
+        """Raise LedgerBroken where reading the block fails as only damaged ones do."""
+        return report_damage(self.ledger, f"the block of record {self.row.first}")
 
     def positions(self) -> "np.ndarray[Any, np.dtype[np.intp]]":
         """Return the positions of the chosen records."""
         return np.arange(self.row.records) if self.chosen is None else self.chosen
 
 
-def read_records(page: Page) -> Iterator[Record]:
-    """Yield the chosen records of a page."""
+def read_records(page: Page) -> list[Record]:
+    """Return the chosen records of a page; LedgerBroken where it is damaged."""
+    with page.report_damage():
+        return list(_read_records(page))
+
+
+def _read_records(page: Page) -> Iterator[Record]:
     row, layout, count = page.row, page.layout, page.row.records
     about = (row.run, row.phase, row.decision_class, row.actor, row.target, row.writer, row.job)
     columns = (row.times, row.keys, row.episodes, row.steps, row.contexts, row.picked)

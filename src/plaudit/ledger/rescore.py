@@ -15,6 +15,7 @@ import numpy as np
 from sqlalchemy import bindparam, func, insert, select, update
 
 from plaudit.errors import LedgerError, MissingField
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
@@ -29,6 +30,7 @@ from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import find_default, list_slots
 from plaudit.targets.numpy import NumpyReward
+from plaudit.terminal import escape_controls
 
 _BATCH = 32_768
 """Records to score and commit together."""
@@ -54,7 +56,8 @@ class Lacking:
     needed: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
+        lack = f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
+        return escape_controls(lack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ class Rescoring:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
         if self.refused:
             lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
-        return "\n".join([*lines, *map(str, self.lacking), "", str(self.changes)])
+        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
@@ -206,7 +209,8 @@ def rescore(
                 progress(min(done, planned.records), planned.records)
     store.writer.transact(lambda cursor: _finish_job(store, cursor, job[0], store.writer.now()))
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
-    compare_totals(store, job[0], result.changes)
+    with report_damage(store.backend.name, f"a row of job {job[0]}"):
+        compare_totals(store, job[0], result.changes)
     return result
 
 
@@ -220,7 +224,7 @@ def list_jobs(store: Store) -> list[Job]:
         .group_by(jobs.c.id, specs.c.name, specs.c.version)
         .order_by(jobs.c.id)
     )
-    with store.backend.snapshot() as connection:
+    with store.backend.snapshot() as connection, report_damage(store.backend.name, "a row of jobs"):
         return [
             Job(
                 row.id,
@@ -312,7 +316,8 @@ def _score_pages(
     for source, group in groups.items():
         found = find_translation(store.specs, source, layout)
         if isinstance(found, Translation):
-            made += _build_blocks(found, group, job)
+            with group[0].report_damage():
+                made += _build_blocks(found, group, job)
     made.sort(key=lambda block: block.origin or 0)
     store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)

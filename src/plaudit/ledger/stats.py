@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select
 
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.schema import blocks, jobs, quarantine
 from plaudit.ledger.storage.store import Store
-from plaudit.terminal import format_count, format_table
+from plaudit.terminal import escape_controls, format_count, format_table
 
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
@@ -75,9 +76,8 @@ class Stats:
         if self.quarantined:
             parts.append(f"{format_count(self.quarantined, 'record')} kept apart in quarantine")
         tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
-        if self.heads:
-            tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"]
-        return "\n\n".join(["\n".join(parts), *filter(None, tables)])
+        tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"] if self.heads else []
+        return escape_controls("\n\n".join(["\n".join(parts), *filter(None, tables)]))
 
     def _format_writers(self) -> str:
         rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]
@@ -118,6 +118,11 @@ def _format_time(at: datetime | None) -> str | None:
 
 def compute_stats(store: Store) -> Stats:
     """Return how much of what is in a ledger; every total is read."""
+    with report_damage(store.backend.name, "a row"):
+        return _compute_stats(store)
+
+
+def _compute_stats(store: Store) -> Stats:
     rewards: defaultdict[str, Totals] = defaultdict(Totals)
     classes: defaultdict[str, Totals] = defaultdict(Totals)
     for page in History(store, Query()).pages():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.errors import SpecError, did_you_mean
-from plaudit.terminal import format_table
+from plaudit.terminal import escape_controls, format_table
 
 _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
 
@@ -149,7 +149,8 @@ class Signal:
     def __repr__(self) -> str:
         """Return the total and the terms that are not zero."""
         parts = ", ".join(f"{name}={value:g}" for name, value in self.values.items() if value)
-        return f"Signal({self.reward}@{self.version}, total={self.total:g}{', ' + parts if parts else ''})"
+        shown = f"Signal({self.reward}@{self.version}, total={self.total:g}{', ' + parts if parts else ''})"
+        return escape_controls(shown)
 
     def explain(self) -> str:
         """Return a table that a person can read: each term from score to value, and the inputs."""
@@ -161,7 +162,7 @@ class Signal:
             grouped.setdefault(name.partition("[")[0], []).append(_format_value(value))
         joined = {name: values[0] if len(values) == 1 else f"({', '.join(values)})" for name, values in grouped.items()}
         shown = ", ".join(f"{name}={text}" for name, text in joined.items())
-        return f"{self.reward} {self.version}\n{table}\nfrom {shown}"
+        return escape_controls(f"{self.reward} {self.version}\n{table}\nfrom {shown}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from plaudit.errors import FileError, LedgerBusy
-from plaudit.ledger.backends.file_lock import acquire_lock
+from plaudit.file_lock import acquire_lock
 
 LOCK = ".lock"
 

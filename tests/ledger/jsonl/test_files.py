@@ -8,7 +8,7 @@ from itertools import accumulate
 import pytest
 
 from plaudit import errors
-from plaudit.ledger.backends.file_lock import hold_lock
+from plaudit.file_lock import hold_lock
 from plaudit.ledger.jsonl import JsonLines, read_lines
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")

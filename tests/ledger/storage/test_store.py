@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from plaudit import Ledger
-from plaudit.errors import FileError, LedgerBroken, LedgerError, LedgerTooNew
+from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, LedgerTooNew, PlauditError
 from plaudit.ledger.storage.schema import upgrade_tables
 from support.ledgers import run, signal, verified
-from support.mounts import need_root
+from support.mounts import mounted, need_root
 
 
 @pytest.fixture
@@ -208,3 +208,70 @@ def test_names_that_need_quoting_are_only_names(tmp_path):
             assert copy.history().count() == 1
     left = [found.name for found in tmp_path.iterdir() if "part" in found.name or found.name.endswith(("-wal", "-shm"))]
     assert left == []
+
+
+def test_a_file_system_without_shared_memory_is_refused(tmp_path, monkeypatch):
+    """SQLite without locks knows no shared memory, as some file systems do not."""
+    import plaudit.ledger.backends.sqlite as module
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        module.sqlite3, "connect", lambda where, **options: connect(f"{where}&vfs=unix-none", **options)
+    )
+    with pytest.raises(FileError, match=r"write-ahead log.*'delete'"):
+        Ledger(tmp_path / "ledger.db")
+
+
+@pytest.mark.parametrize(
+    "name", ["a\0b.db", "x" * 300 + ".db", "a/" * 3000 + "x.db", "loop.db", "\ud800.db", b"x.db", 5, None]
+)
+def test_what_can_be_no_file_is_said_so(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.db").symlink_to("loop.db")
+    for read_only in (False, True):
+        with pytest.raises(PlauditError):
+            Ledger(name, read_only=read_only)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for use in (ledger.backup, ledger.export, ledger.import_file):
+            with pytest.raises(PlauditError):
+                use(name)
+
+
+def test_what_is_no_plain_file_is_neither_a_ledger_nor_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(FileError, match="no plain file"):
+        Ledger(tmp_path / "pipe.jsonl")
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record(signal())
+        for write in (ledger.backup, ledger.export):
+            with pytest.raises(FileError, match="no plain file"):
+                write(tmp_path / "pipe.jsonl", overwrite=True)
+    assert (tmp_path / "pipe.jsonl").is_fifo()
+    assert [found.name for found in tmp_path.iterdir() if found.name.startswith(".")] == []
+
+
+def test_a_name_of_bytes_that_are_no_text_is_only_a_name(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.db")
+    with Ledger(path) as ledger:
+        ledger.record(signal())
+    assert path.is_file()
+
+
+@pytest.mark.parametrize("timeout", ["3", float("nan"), float("inf"), -1, None])
+def test_a_timeout_is_a_number_of_seconds(tmp_path, timeout):
+    with pytest.raises(InputError, match="timeout="):
+        Ledger(tmp_path / "ledger.db", timeout=timeout)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_backup_into_a_folder_that_is_read_only_is_said_so(path, tmp_path):
+    need_root()
+    with mounted("-t", "tmpfs", "-o", "ro", "tmpfs", at=tmp_path / "fixed") as fixed, Ledger(path) as ledger:
+        for write in (ledger.backup, ledger.export):
+            with pytest.raises(FileError, match=r"copy\.jsonl cannot be written: Read-only file system"):
+                write(fixed / "copy.jsonl")
+
+
+def test_a_backup_into_a_folder_that_makes_no_files_is_said_so(path):
+    with Ledger(path) as ledger, pytest.raises(FileError, match=r"/proc/copy\.db cannot be written"):
+        ledger.backup("/proc/copy.db")

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plaudit.checks.finding import Finding, Step
+from plaudit.terminal import escape_controls
 
 MOST_SENTENCES = 6
 """Of longer witnesses the rest is counted."""
@@ -55,7 +56,7 @@ def escape_control(text: str) -> str:
     >>> escape_control("red: \x1b[31m")
     'red: \\x1b[31m'
     """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return escape_controls(text).replace("\n", "\\n")
 
 
 def encode_number(value: Value | None) -> Value | None:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from plaudit.terminal import escape_controls
+
 Verdict = Literal["equal", "different", "undecided"]
 
 
@@ -55,7 +57,7 @@ class Proof:
 
     def __str__(self) -> str:
         """Return the outcome in a few lines."""
-        return "\n".join(self._lines())
+        return escape_controls("\n".join(self._lines()))
 
     def _lines(self) -> list[str]:
         both = f"{self.left} and {self.right}"

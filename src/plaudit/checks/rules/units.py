@@ -14,6 +14,7 @@ from typing import Literal
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
+from plaudit.terminal import escape_controls
 
 _SPELLINGS = str.maketrans({"·": "*", "⋅": "*", "×": "*", "−": "-"})
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
@@ -100,7 +101,7 @@ class Unit:
         """Return the unit as people write it: `m/s^2`, and `1` where nothing is left of it."""
         above = "*".join(_format_power(name, power) for name, power in self.powers if power > 0)
         below = "".join("/" + _format_power(name, -power) for name, power in self.powers if power < 0)
-        return (above or "1") + below
+        return escape_controls((above or "1") + below)
 
 
 def _format_power(name: str, power: int) -> str:

@@ -5,7 +5,7 @@ import json
 import click
 
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import escape_controls, show_status
+from plaudit.terminal import show_status
 
 
 @click.command(epilog="Example: plaudit ledger stats rewards.db --json > yesterday.json")
@@ -19,4 +19,4 @@ def stats(ledger: str, as_json: bool) -> None:
     """
     with open_ledger(ledger) as found, show_status("reading every total"):
         result = found.stats()
-    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else escape_controls(str(result)))
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))

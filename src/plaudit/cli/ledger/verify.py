@@ -8,7 +8,7 @@ import click
 from plaudit.errors import FileError, explain_unreadable
 from plaudit.ledger.heads import Head
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import escape_controls, show_progress
+from plaudit.terminal import show_progress
 
 PROBLEMS = 1
 """Something is not as it was written."""
@@ -30,7 +30,7 @@ def verify(ledger: str, kept: str | None, as_json: bool) -> None:
     heads = () if kept is None else _read_heads(Path(kept))
     with open_ledger(ledger) as found, show_progress("verifying") as progress:
         result = found.verify(heads=heads, progress=progress)
-    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else escape_controls(str(result)))
+    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
         raise click.exceptions.Exit(PROBLEMS)
 

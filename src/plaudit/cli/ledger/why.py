@@ -5,7 +5,6 @@ import json
 import click
 
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import escape_controls
 
 
 @click.command(epilog="Example: plaudit ledger why rewards.db 1204")
@@ -21,4 +20,4 @@ def why(ledger: str, record: str, is_key: bool, as_json: bool) -> None:
     number = record.isascii() and record.isdecimal() and not is_key
     with open_ledger(ledger) as found:
         reason = found.why(int(record) if number else record)
-    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else escape_controls(str(reason)))
+    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else str(reason))

@@ -13,7 +13,7 @@ from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.policies import Policy, compute_probabilities, find_name
 from plaudit.learn.off_policy.reading import Source, read_decisions
 from plaudit.reward.reward import Reward
-from plaudit.terminal import format_count, format_table
+from plaudit.terminal import escape_controls, format_count, format_table
 
 if TYPE_CHECKING:
     from plaudit.ledger.ledger import Ledger
@@ -126,7 +126,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         notes = [f"Note: {note}" for note in self.notes]
-        return "\n".join([format_table(self.rows()), "", self.figures(), *notes, self.verdict])
+        return escape_controls("\n".join([format_table(self.rows()), "", self.figures(), *notes, self.verdict]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as plain data for JSON."""

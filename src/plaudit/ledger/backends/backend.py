@@ -9,9 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import Dialect
+from sqlalchemy.exc import NoResultFound
 from sqlalchemy.sql import ClauseElement
 
-from plaudit.errors import LedgerBusy, LedgerError
+from plaudit.errors import LedgerBroken, LedgerBusy, LedgerError, PlauditError
+
+UNREADABLE = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, NoResultFound)
+"""What reading a row raises that no ledger has written."""
 
 
 class WriteConflict(LedgerError):
@@ -42,6 +46,9 @@ class Backend(ABC):
     @abstractmethod
     def migration(self) -> AbstractContextManager[Connection]:
         """Open a transaction that may change the tables, alone."""
+
+    def start_budget(self) -> None:  # noqa: B027  # a file answers at once
+        """Begin to count how long the server keeps a write waiting, over all attempts to write it."""
 
     @abstractmethod
     def transaction(self, *, single: bool = False) -> AbstractContextManager[Any]:
@@ -106,6 +113,20 @@ class Backend(ABC):
         """Raise where the ledger was opened to be read."""
         if self.read_only:
             raise LedgerError(f"{self.name} was opened with read_only=True; open it again to write.")
+
+
+@contextmanager
+def report_damage(ledger: str, what: str) -> Iterator[None]:
+    """Raise LedgerBroken where reading `what` fails as only rows fail that no ledger has written."""
+    try:
+        yield
+    except PlauditError:
+        raise
+    except UNREADABLE as error:
+        raise LedgerBroken(
+            f"{ledger}: {what} cannot be read, it is damaged ({type(error).__name__}: {str(error)[:200]}). "
+            "Nothing was changed; verify says what else is."
+        ) from error
 
 
 @lru_cache(maxsize=64)

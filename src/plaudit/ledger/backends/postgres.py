@@ -1,6 +1,5 @@
 """A ledger in a PostgreSQL database, for many writers on many machines."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,12 +14,17 @@ from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConfli
 
 try:
     import psycopg
+
+    from plaudit.ledger.backends.postgres_wait import Budget, Connector, Unanswered
 except ImportError as error:
     raise MissingExtra("a ledger in PostgreSQL needs psycopg. Install it: pip install 'plaudit[pg]'") from error
 
 _DIALECT = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
 _LOCK = 7_203_417
 """The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
+
+
+_TAKE_TURN = "SELECT set_config('lock_timeout', %(wait)s, true), pg_advisory_xact_lock(%(lock)s)"
 
 
 class PostgresBackend(Backend):
@@ -32,10 +36,15 @@ class PostgresBackend(Backend):
         self.name = _format_url(self._url)
         self.read_only = read_only
         self._timeout = timeout
-        options = {"connect_timeout": max(1, round(timeout)), "application_name": "plaudit"}
-        self._options: dict[str, Any] = options
+        self._budget = Budget(timeout)
+        plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._connector = Connector(plain, self._budget)
         self.engine = create_engine(
-            self._url, connect_args=options, pool_pre_ping=True, isolation_level="REPEATABLE READ", pool_size=2
+            self._url,
+            creator=lambda: self._connector.connect(hurried=False),
+            pool_pre_ping=True,
+            isolation_level="REPEATABLE READ",
+            pool_size=2,
         )
         self._writer: psycopg.Connection[Any] | None = None
         self._next: int | None = None
@@ -46,12 +55,28 @@ class PostgresBackend(Backend):
             raise LedgerBusy(f"{error} Is the server running, and are user and database right?") from None
 
     @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Open one view of the ledger, which later writes do not change."""
+        self.check_open()
+        with self.translate_errors():
+            with self._budget.share():
+                connection = self.engine.connect()
+            with self._budget.renew(), connection, connection.begin():
+                yield connection
+
+    @contextmanager
     def migration(self) -> Iterator[Connection]:
         """Open a transaction that may change the tables, alone."""
         self.check_writable()
-        with self.translate_errors(), self.engine.begin() as connection:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            yield connection
+        with self.translate_errors(), self._budget.share(), self.engine.begin() as connection:
+            connection.exec_driver_sql(_TAKE_TURN, self._describe_turn())
+            with self._budget.renew():
+                yield connection
+            self._budget.start()  # for the commit
+
+    def start_budget(self) -> None:
+        """Begin to count how long the server keeps a write waiting."""
+        self._budget.start()
 
     @contextmanager
     def transaction(self, *, single: bool = False) -> Iterator[Any]:
@@ -63,9 +88,11 @@ class PostgresBackend(Backend):
                     self._writer = self._connect()
                 # Also where it is one statement: only a transaction's end tells what a lost connection took with it.
                 with self._writer.transaction(), self._writer.cursor() as cursor:
-                    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+                    cursor.execute(_TAKE_TURN, self._describe_turn())
                     self._next = None
-                    yield cursor
+                    with self._budget.renew():
+                        yield cursor
+                    self._budget.start()  # for the commit
         except BaseException as error:
             if isinstance(error, ConnectionLost) or not isinstance(error, Exception):  # lost, or interrupted by Ctrl-C
                 self._hang_up()
@@ -78,20 +105,24 @@ class PostgresBackend(Backend):
                 writer.close()
 
     def _connect(self) -> "psycopg.Connection[Any]":
-        """Return a connection, waiting for a server that is starting."""
-        address = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
-        end = time.monotonic() + self._timeout
-        while True:
-            try:
-                made = psycopg.connect(address, autocommit=True, **self._options)
-                made.execute("SET synchronous_commit = on")
-                made.execute(f"SET lock_timeout = {max(1, round(1000 * self._timeout))}")
-                return made
-            except psycopg.OperationalError as error:
-                if time.monotonic() > end:
-                    reason = str(error).strip()
-                    raise LedgerBusy(f"{self.name} has not answered for {self._timeout:g} s: {reason}") from error
-                time.sleep(0.1)
+        try:
+            return self._connector.connect(hurried=True)
+        except psycopg.OperationalError as error:
+            raise LedgerBusy(
+                f"{self._describe_silence(error)} Nothing was recorded; try again when it answers."
+            ) from error
+
+    def _describe_turn(self) -> dict[str, Any]:
+        """Return how long to wait for the lock: less than is left, so that the server says who holds it."""
+        seconds = min(self._timeout, 0.9 * self._budget.left)
+        return {"wait": f"{max(1, round(1000 * seconds))}ms", "lock": _LOCK}
+
+    def _describe_silence(self, error: "psycopg.Error") -> str:
+        if isinstance(error, Unanswered | psycopg.errors.ConnectionTimeout):
+            return (
+                f"{self.name} has not answered for {self._budget.seconds:g} s: the server or the network stands still."
+            )
+        return f"{self.name} does not answer: {str(error).strip()}"
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -117,7 +148,7 @@ class PostgresBackend(Backend):
                 "middle of it? Nothing was recorded; try again, or open it with a longer timeout=."
             )
         if isinstance(error, psycopg.OperationalError):
-            return ConnectionLost(f"{self.name} does not answer: {message}")
+            return ConnectionLost(self._describe_silence(error))
         return LedgerError(f"{self.name}: {message}")
 
     def reserve(self, cursor: Any, count: int) -> int:
@@ -140,6 +171,7 @@ class PostgresBackend(Backend):
         self.check_writable()
         with (
             self.translate_errors(),
+            self._budget.share(),
             self.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
         ):
             connection.execute(text("VACUUM ANALYZE"))

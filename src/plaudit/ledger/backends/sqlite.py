@@ -15,10 +15,10 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from plaudit.atomic import sync_folder
+from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError
-from plaudit.ledger.backends.backend import Backend, WriteConflict
-from plaudit.ledger.backends.file_lock import WriterLock
+from plaudit.ledger.backends.backend import Backend, WriteConflict, report_damage
+from plaudit.ledger.backends.writer_lock import WriterLock
 
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 _DAMAGED = ("malformed", "disk I/O error", "decode to UTF-8")
@@ -33,7 +33,8 @@ class SqliteBackend(Backend):
 
     def __init__(self, path: str | os.PathLike[str], *, read_only: bool, timeout: float) -> None:
         """Open the file; it is made if it is not there, unless it is only to be read."""
-        self.path = Path(path).absolute()
+        self._given = parse_path(path).absolute()
+        self.path = Path(os.path.realpath(self._given))  # a link to a ledger has the lock and the log of the ledger
         self.name = os.fspath(path)
         self.read_only = read_only
         self.broken: str | None = None
@@ -51,20 +52,28 @@ class SqliteBackend(Backend):
                 raise
 
     def _open_to_write(self) -> None:
-        self._lock = WriterLock(self.path.with_name(f"{self.path.name}.lock"), self._timeout)
+        self._lock = WriterLock(self.path, self.name, self._timeout)
         with self.translate_errors(), self._lock:
             new = not self.path.exists()
             self._writer = self._connect("rwc" if new else "rw")
             self._writer.execute(f"PRAGMA page_size = {_PAGE}")  # takes effect in a new file
             tables = {row[0] for row in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables or "alembic_version" in tables:  # what is no ledger is left as it is, and refused later
-                self._writer.execute("PRAGMA journal_mode = WAL")
+                self._start_log()
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
             found = os.stat(self.path)
             self._file = found.st_dev, found.st_ino
         if new:
             sync_new_file(self.path)
+
+    def _start_log(self) -> None:
+        (mode,) = self.writer.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise FileError(
+                f"{self.name} cannot have a write-ahead log, without which records are not safe: SQLite stays in "
+                f"mode {mode!r}. Its file system may lack shared memory; keep the ledger on a local disk."
+            )
 
     def _check_file(self) -> None:
         if self.path.is_dir():
@@ -78,6 +87,13 @@ class SqliteBackend(Backend):
                 raise FileError(f"{self.name} cannot be made: the folder {self.path.parent} is not writable.")
             return
         # The file itself is never opened here: closing it would drop the locks of other ledgers of this process on it.
+        if not self.path.is_file():
+            raise FileError(f"{self.name} is no plain file; a ledger is kept in one.")
+        if not self.read_only and os.stat(self.path).st_nlink > 1:
+            raise FileError(
+                f"{self.name} has another name too (a hard link), and would have a log and a lock under each of them, "
+                "which damages it. Remove one of the names; a ledger is copied with backup."
+            )
         if not os.access(self.path, os.R_OK if self.read_only else os.R_OK | os.W_OK):
             hint = "" if self.read_only else " To read it only: Ledger(path, read_only=True)."
             raise FileError(f"{self.name} cannot be opened: permission denied.{hint}")
@@ -123,7 +139,7 @@ class SqliteBackend(Backend):
     def check_in_place(self) -> None:
         """Raise where the file was moved, removed or replaced: what is written to it now, nobody would find."""
         try:
-            found = os.stat(self.path)
+            found = os.stat(self._given)
             there = (found.st_dev, found.st_ino) == self._file
         except OSError:
             there = False
@@ -136,8 +152,7 @@ class SqliteBackend(Backend):
     def check_not_own(self, path: str | os.PathLike[str]) -> None:
         """Raise where a file to be written is the ledger itself, its log or its lock."""
         target = Path(os.path.realpath(path))
-        own = Path(os.path.realpath(self.path))
-        if target in [own.with_name(f"{own.name}{ending}") for ending in ("", "-wal", "-shm", ".lock")]:
+        if target in [self.path.with_name(f"{self.path.name}{ending}") for ending in ("", "-wal", "-shm", ".lock")]:
             raise LedgerError(f"{os.fspath(path)} is part of the ledger itself; choose another name.")
 
     @property
@@ -189,7 +204,8 @@ class SqliteBackend(Backend):
         """Return the first of `count` numbers in a row that no record has."""
         if self._next is None:
             row = cursor.execute("SELECT first + records FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-            self._next = row[0] if row else 1
+            with report_damage(self.name, "the last block"):
+                self._next = int(row[0]) if row else 1
         first = self._next
         self._next += count
         return first
@@ -258,7 +274,6 @@ class SqliteBackend(Backend):
 
     def abandon(self) -> None:
         """Let go of a write that was interrupted at some point nobody knows."""
-        self._next = None
         if self._writer is not None and self._lock is not None:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -297,8 +312,7 @@ class _Transaction:
         self._lock.__enter__()
         try:
             self._backend.check_in_place()
-            if self._lock.first:
-                self._backend._next = None
+            self._backend._next = None  # another writer may have written since this one did
             if not self._single:
                 if self._writer.in_transaction:  # Ctrl-C struck in the middle of ending the last write
                     self._writer.execute("ROLLBACK")
@@ -323,7 +337,6 @@ class _Transaction:
     def _roll_back(self, error: BaseException) -> None:
         """Roll back, let the lock go and say what SQLite said in our words."""
         backend = self._backend
-        backend._next = None
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -336,7 +349,7 @@ class _Transaction:
 
 
 def _connect(path: Path, timeout: float, mode: str) -> sqlite3.Connection:
-    address = f"file:{quote(os.fspath(path))}?mode={mode}"
+    address = f"file:{quote(os.fsencode(path))}?mode={mode}"
     connection = sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False)
     connection.execute(f"PRAGMA cache_size = {-8 * 1024}")
     if mode.startswith("ro"):

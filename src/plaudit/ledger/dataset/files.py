@@ -8,7 +8,7 @@ from typing import Any
 from plaudit.errors import DefinitionError, FileError
 from plaudit.ledger.changes import Changes
 from plaudit.reward.row_files import SUFFIXES, Format, find_format
-from plaudit.terminal import format_count
+from plaudit.terminal import escape_controls, format_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FileRescoring:
             lines += [f"  {count:,} × {reason}" for reason, count in self.reasons.items()]
         if self.unreadable:
             lines.append(f"{format_count(self.unreadable, 'line')} left out: no row can be read there.")
-        return "\n".join(lines if self.changes is None else [*lines, "", str(self.changes)])
+        return escape_controls("\n".join(lines if self.changes is None else [*lines, "", str(self.changes)]))
 
 
 def require_format(path: str) -> Format:

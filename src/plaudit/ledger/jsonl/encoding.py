@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from plaudit.errors import InputError, NotFinite, WrongType
+from plaudit.errors import InputError, NotFinite, WrongType, shorten
 from plaudit.language.codec import build_object
 
 _DEEPEST = 200
@@ -70,8 +70,8 @@ def _to_plain(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise WrongType(f"{where} has the key {key!r:.60}; the keys of JSON are strings.")
-        return {key: _to_plain(part, f"{where:.200}[{key!r:.60}]", depth + 1) for key, part in value.items()}
+                raise WrongType(f"{where} has the key {shorten(key)}; the keys of JSON are strings.")
+        return {key: _to_plain(part, f"{where:.200}[{shorten(key)}]", depth + 1) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_to_plain(part, f"{where:.200}[{at}]", depth + 1) for at, part in enumerate(value)]
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:

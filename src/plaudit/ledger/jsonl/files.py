@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from plaudit.atomic import sync_folder
 from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, PlauditError
-from plaudit.ledger.backends.file_lock import hold_lock
+from plaudit.file_lock import hold_lock
 from plaudit.ledger.jsonl.encoding import decode, describe_problem, encode
 from plaudit.ledger.jsonl.unfinished import find_end, find_line_start, format_mark, read_between
 

@@ -91,7 +91,11 @@ class BufferedWriter:
         max_delay: float,
     ) -> None:
         """Start the thread that commits, by `write`."""
-        if max_records < 1 or max_delay < 0:
+        try:
+            wrong = max_records < 1 or not max_delay >= 0
+        except TypeError:
+            wrong = True
+        if wrong:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
         self._pack = store.pack

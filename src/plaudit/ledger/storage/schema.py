@@ -5,6 +5,7 @@ called is said by the reward's row in `specs`, so a block is little more than tw
 view `readable` spells them out for people who have only an SQL shell.
 """
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from plaudit.errors import LedgerError, LedgerTooNew
+from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 
@@ -236,7 +237,13 @@ def _read_revision(backend: Backend, connection: Connection) -> str | None:
     """Return the revision of the tables, or None where there are none."""
     tables = inspect(connection).get_table_names()
     if "alembic_version" in tables and "blocks" in tables:
-        return str(connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+        if len(found) != 1 or not re.fullmatch(r"\d{4}", str(found[0])):
+            raise LedgerBroken(
+                f"{backend.name} does not say which revision its tables have: alembic_version holds "
+                f"{shorten(found)}, not one number. It is damaged; take a backup of it."
+            )
+        return str(found[0])
     if tables and isinstance(backend, SqliteBackend):
         raise LedgerError(f"{backend.name} is a database, but no ledger: it has the tables {', '.join(tables[:5])}.")
     taken = sorted({"blocks", "specs", "writers"} & set(tables))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select
 
-from plaudit.errors import LedgerBroken, LedgerError, NotInLedger, SpecError, VersionConflict, WrongType
+from plaudit.errors import LedgerBroken, LedgerError, NotInLedger, SpecError, VersionConflict, WrongType, shorten
 from plaudit.language.field import Field
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.storage.codec import RecordLayout
@@ -50,7 +50,7 @@ class SpecCache:
     def get_layout(self, reward: Reward, part: str = "whole") -> RecordLayout:
         """Return the one layout of a reward."""
         if not isinstance(reward, Reward):
-            raise LedgerError(f"{reward!r:.60} is not a Reward.")
+            raise LedgerError(f"{shorten(reward)} is not a Reward.")
         layout = RecordLayout(reward, part)
         return self._layouts.setdefault(layout.identity, layout)
 
@@ -63,7 +63,7 @@ class SpecCache:
             pass
         except AttributeError:
             raise WrongType(
-                f"{signal!r:.60} is not a Signal: score a step with reward.score(...). Entries go to record_many."
+                f"{shorten(signal)} is not a Signal: score a step with reward.score(...). Entries go to record_many."
             ) from None
         if frame.source is not None:
             return self._by_frame.setdefault(frame, self.get_layout(frame.source, frame.part))
@@ -97,7 +97,7 @@ class SpecCache:
     def read(self, connection: Connection) -> dict[int, RecordLayout]:
         """Return the layout of every reward in the ledger, by number."""
         rows = connection.execute(select(specs).where(specs.c.id.not_in(list(self._stored))).order_by(specs.c.id))
-        for row in rows:
+        for row in rows.all():  # to the end: a damaged one would leave the view of the ledger open
             self._stored[row.id] = load_spec(self._backend, row)
         return self._stored
 

@@ -1,12 +1,13 @@
 """What a ledger is made of once it is open: a database, the rewards in it, and one writer."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from plaudit.errors import FileError, LedgerError, WrongType
+from plaudit.errors import FileError, InputError, LedgerError, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.context import Context
@@ -37,6 +38,12 @@ def open_store(
     where: str | os.PathLike[str], *, read_only: bool, timeout: float, clock: Callable[[], datetime] | None
 ) -> Store:
     """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
+    try:
+        kept = 0 <= timeout < math.inf
+    except TypeError:
+        kept = False
+    if not kept:
+        raise InputError(f"timeout={shorten(timeout)} must be a number of seconds, 0 or more.")
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
     try:
         upgrade_tables(backend)
@@ -50,7 +57,7 @@ def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: fl
     try:
         address = os.fspath(Path(where)) if not isinstance(where, str) else where
     except TypeError:
-        raise WrongType(f"{where!r:.60} is no place for a ledger; give a path or a postgresql:// address.") from None
+        raise WrongType(f"{shorten(where)} is no place for a ledger; give a path or a postgresql:// address.") from None
     if address in ("", ":memory:"):
         raise FileError(f"a ledger is kept in a file, and {address!r} names none; for a while, take one in a tempfile.")
     if "://" not in address:

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
 
-from plaudit.errors import KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
-from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
+from plaudit.errors import CommitUnknown, KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
+from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
 from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
 from plaudit.ledger.storage.codec import (
@@ -114,6 +114,7 @@ class BlockWriter:
         """
         if self._busy:
             raise LedgerError(f"{self._backend.name} is in the middle of a write; record when that has returned.")
+        self._backend.start_budget()
         for _ in range(_ATTEMPTS):
             before = self._number
             done: list[Result] = []
@@ -144,7 +145,11 @@ class BlockWriter:
             return self._backend.has_committed(self.token, self._chain.head)
         except PlauditError as error:  # nobody knows: the next record begins another chain
             self._begin_chain()
-            raise LedgerBusy(f"{error} Whether the last write was recorded is not known; a key tells.") from error
+            raise CommitUnknown(
+                f"{self._backend.name} was lost while it committed, and cannot be asked whether it did. What was to be "
+                "recorded may be there, whole, or not at all; look for it when the server answers, or record it with a "
+                "key, which can be done again. Everything acknowledged before is there."
+            ) from error
 
     def _restore(self, before: int | None) -> None:
         """Forget what a transaction that failed had noted; a chain that has moved on is not wound back but left."""
@@ -213,7 +218,8 @@ class BlockWriter:
         first_of: dict[str, int] = {}
         given = [record.key for record in records if record.key is not None]
         taken: dict[str, int] = dict(look_up(self._backend, cursor, _FIND_KEYS, given))
-        there = read_contents(self._backend, cursor, taken.values()) if taken else {}
+        with report_damage(self._backend.name, "a record under one of these keys"):
+            there = read_contents(self._backend, cursor, taken.values()) if taken else {}
         for at, record in enumerate(records):
             found = None if record.key is None else taken.get(record.key)
             if found is not None:

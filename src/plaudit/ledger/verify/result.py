@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from plaudit.terminal import format_count
+from plaudit.terminal import escape_controls, format_count
 
 _KEPT = 1000
 """Problems to keep in full; beyond that they are counted."""
@@ -57,12 +57,12 @@ class Verification:
             how += f", {self.compared_ulp:,} of another machine within 4 units in the last place"
         lines = [f"{self.ledger}: {what}; {how}."]
         if self.ok:
-            return f"{lines[0]}\nEverything is as it was written."
+            return escape_controls(f"{lines[0]}\nEverything is as it was written.")
         lines.append(f"{counts['problem']}:")
         lines += [f"  {p.kind:8}{'' if p.id is None else f'record {p.id}: '}{p.text}" for p in self.problems[:20]]
         if self.found > 20:
             lines.append(f"  … and {self.found - 20:,} more")
-        return "\n".join(lines)
+        return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""

@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
 from plaudit.errors import LedgerBroken
-from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.backend import UNREADABLE, Backend
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
@@ -26,9 +26,6 @@ _ROWS = 32_768
 _BLOCKS = 4096
 """Blocks to read at a time, at most."""
 _BYTES = 16 << 20
-_UNREADABLE = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
-"""What reading a row raises that no ledger has written."""
-
 _PAGE = (
     select(blocks)
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
@@ -52,7 +49,7 @@ def verify(backend: Backend, heads: Any = (), progress: Callable[[int, int], Non
             walk.run()
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         if walk.reporting:  # the caller's own
             raise
         result.add("damaged", None, f"a row cannot be read: {type(error).__name__}: {error}")
@@ -99,7 +96,7 @@ class _Walk:
         for row in self._read_blocks(last or 0):
             try:
                 self._check_block(BlockRow(*row))
-            except _UNREADABLE as error:
+            except (*UNREADABLE, MemoryError) as error:
                 self.result.add("damaged", row[0], f"it cannot be read: {type(error).__name__}: {error}")
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
@@ -211,7 +208,7 @@ class _Walk:
             return
         keyed = select(blocks.c.first, blocks.c.records, blocks.c["keys"]).where(blocks.c["keys"].is_not(None))
         for first, count, column in self.connection.execute(keyed.order_by(blocks.c.first)):
-            with suppress(*_UNREADABLE):  # which was told before
+            with suppress(*UNREADABLE):  # which was told before
                 wanted = {key: first + at for at, key in enumerate(decode_column(column, count)) if key is not None}
                 self._look_up_keys(wanted)
 

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from plaudit import errors
-from plaudit.ledger.backends.file_lock import hold_lock
+from plaudit.file_lock import hold_lock
 
 HOLD = """
 import sys, time
-from plaudit.ledger.backends.file_lock import hold_lock
+from plaudit.file_lock import hold_lock
 
 with open(sys.argv[1], "rb+") as file, hold_lock(file.fileno(), "it", 1.0):
     print("taken", flush=True)

@@ -1,0 +1,136 @@
+"""No `str` or `repr` of ours lets a string from a file or a caller steer a terminal."""
+
+import ast
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import plaudit
+from plaudit import Field, Ledger, Reward, Signal, errors, term
+from plaudit.checks.bounds import Bound
+from plaudit.checks.finding import Finding, Suppressed, Undecided
+from plaudit.checks.model import Contradiction
+from plaudit.checks.prove.proof import Difference, Proof
+from plaudit.checks.report import Report
+from plaudit.checks.rules.units import Unit
+from plaudit.learn.off_policy.evaluate import Evaluation
+from plaudit.learn.off_policy.intervals import Estimate, Interval
+from plaudit.ledger.changes import Changes
+from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.rescore import Lacking, Rescoring
+from plaudit.ledger.stats import Head, Stats, Totals
+from plaudit.ledger.verify.verify import Verification
+from plaudit.targets.python import ABSENT
+
+STEER = "\x1b]0;owned\x07\x1b[31m\r\x9b2J\u202e\x7f"
+SOURCE = Path(plaudit.__file__).parent
+
+
+def list_classes():
+    """Return every class of the core that says itself how it is printed; systems are tested with their own."""
+    return {
+        f"{path.relative_to(SOURCE)}:{node.name}"
+        for path in SOURCE.rglob("*.py")
+        if path.relative_to(SOURCE).parts[0] != "systems"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(each, ast.FunctionDef) and each.name in ("__str__", "__repr__") for each in node.body)
+    }
+
+
+@term
+def gaze(light, word):
+    """See."""
+    return light if word == "\x1b[31m" else 0.0
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """One of each class, with hostile strings wherever one fits."""
+    fields = [Field("light", low=0, high=1), Field("word", values=("\x1b[31m", "plain"))]
+    reward = Reward("gazing", version="1", terms=[gaze], fields=fields)
+    signal = reward.score(light=0.5, word="\x1b[31m")
+    read = Signal.from_dict({**signal.to_dict(), "reward": STEER, "version": STEER})
+    path = tmp_path / f"led{STEER}ger.db"
+    ledger = Ledger(path)
+    number = ledger.record(signal, run=STEER, key=STEER, decision_class=STEER, actor=STEER, context={STEER: STEER})
+    with ledger.writer() as writer:
+        receipt = writer.record(signal, run=STEER)
+    finding = Finding(code=STEER, severity="warning", term=STEER, message=STEER, advice=STEER, facts=(STEER,))
+    verification = Verification(STEER)
+    verification.add("edited", 1, STEER)
+    changes = Changes()
+    changes.add(np.ones(2), np.zeros(2), STEER)
+    gain = Interval(1.0, 0.1, 0.5, 1.5)
+    estimate = Estimate(1.0, 0.1, 0.5, 1.5, gain)
+    head = Head(1, STEER, 2, datetime(2026, 1, 1, tzinfo=UTC), 3, "ab" * 32)
+    yield {
+        "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
+        "checks/model.py:Contradiction": [Contradiction((STEER, STEER), (STEER,))],
+        "checks/prove/proof.py:Proof": [
+            Proof(
+                left=STEER,
+                right=STEER,
+                verdict=verdict,
+                differences=(Difference(STEER, {STEER: STEER}, 1.0, None),),
+                missing=(STEER,),
+                remarks=(STEER,),
+            )
+            for verdict in ("equal", "different", "undecided")
+        ],
+        "checks/report.py:Report": [
+            Report(
+                reward=STEER,
+                version=STEER,
+                fingerprint=STEER,
+                findings=(finding,),
+                suppressed=(Suppressed(finding, STEER),),
+                undecided=(Undecided(STEER, STEER, STEER),),
+                skipped={STEER: STEER},
+            )
+        ],
+        "checks/rules/units.py:Unit": [Unit(((STEER, 2),))],
+        "errors.py:PlauditError": [
+            kind(f"a message about {STEER}")
+            for kind in vars(errors).values()
+            if isinstance(kind, type) and issubclass(kind, errors.PlauditError)
+        ],
+        "learn/off_policy/evaluate.py:Evaluation": [
+            Evaluation(STEER, 9, (STEER,), {"dr": estimate}, estimate, 9.0, 1.0, 1.0, "normal", 0.95, notes=(STEER,))
+        ],
+        "ledger/changes.py:Changes": [changes],
+        "ledger/dataset/files.py:FileRescoring": [
+            FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
+        ],
+        "ledger/ledger.py:Ledger": [ledger],
+        "ledger/record.py:Why": [ledger.why(number), ledger[number], signal.explain()],
+        "ledger/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
+        "ledger/rescore.py:Rescoring": [Rescoring(1, STEER, STEER, 1, (Lacking(STEER, STEER, 1, (STEER,)),), changes)],
+        "ledger/stats.py:Stats": [
+            ledger.stats(),
+            Stats(STEER, 1, 1, 0, 0, None, None, {STEER: Totals(1)}, {STEER: Totals(1)}, (head,)),
+        ],
+        "ledger/storage/buffered.py:Receipt": [receipt],
+        "ledger/verify/verify.py:Verification": [verification, ledger.verify()],
+        "reward/reward.py:Reward": [reward],
+        "reward/signal.py:Signal": [signal, read, read.explain()],
+        "targets/python.py:Absent": [ABSENT],
+        "targets/sql/reward.py:SqlReward": [reward.compile("sql", dialect="sqlite")],
+    }
+    ledger.close()
+
+
+def test_nothing_that_is_printed_steers_a_terminal(samples):
+    assert set(samples) == list_classes(), "a class says how it is printed and is not tried here"
+    for name, each in samples.items():
+        for sample in each:
+            for text in (str(sample), repr(sample)) if not isinstance(sample, str) else (sample,):
+                steering = sorted({c for c in text if not c.isprintable() and c != "\n"})
+                assert not steering, f"{name}: {steering} in {text!r:.300}"
+
+
+def test_a_message_keeps_its_lines_and_letters():
+    assert str(errors.FileError("žluť.db:\n  “no” → 5 m²")) == "žluť.db:\n  “no” → 5 m²"
+    assert str(errors.LedgerError("a\tb\x1b[0m")) == "a\\tb\\x1b[0m"
