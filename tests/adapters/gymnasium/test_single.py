@@ -281,7 +281,7 @@ def test_a_ledger_that_is_closed_first_loses_nothing(tmp_path):
         for each in (env, other):
             each.reset()
             each.step(2)
-        other._record._ledger.close()
+        other._record._given["ledger"].close()
     env.close()
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.history().count() == 2
@@ -309,9 +309,9 @@ def test_texts_and_flags_are_recorded_as_they_were_scored(tmp_path):
 
 
 def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.MOST_WAITING", 3)
+    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.steps.MOST_WAITING", 3)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        env = RewardWrapper(walks.Walk(), PLAIN, walks.features, ledger=ledger)
+        env = RewardWrapper(walks.Walk(), PLAIN, walks.features, ledger=ledger, flush_every=600)
         play(env, [1] * 4)
         assert ledger.history().count() == 3
         env.close()
@@ -350,7 +350,7 @@ def test_without_the_library_the_extra_is_named(missing, module, says):
 @pytest.mark.parametrize(("kind", "wrapped"), [(RewardWrapper, "Env"), (VectorRewardWrapper, "VectorEnv")])
 def test_the_signature_shows_every_parameter_and_the_documentation_says_what_it_is_for(kind, wrapped):
     signature = inspect.signature(kind)
-    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor"]
+    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor", "flush_every"]
     assert signature.parameters["reward"].annotation is Reward
     assert wrapped in str(signature.parameters["env"].annotation)
     documentation = inspect.getdoc(kind) + (inspect.getdoc(kind.__init__) or "")

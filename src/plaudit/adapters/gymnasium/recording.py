@@ -1,90 +1,104 @@
-"""The steps of wrapped environments in a ledger, gathered and written many at a time."""
+"""The steps of wrapped environments on their way into a ledger: numbered, dated and added to the ledger's buffer."""
 
-import atexit
-import os
+import threading
+from abc import ABC
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.errors import WrongType
+from plaudit.adapters.gymnasium.termination import flush_at_termination
+from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage import steps
 from plaudit.reward.reward import Reward
 
-MOST_WAITING = 10_000
-"""How many steps may wait to be written."""
 
+class _Recorder(ABC):
+    """Adds the steps of a wrapper to the buffer of its ledger, which all wrappers of that ledger share."""
 
-def build_recorder(
-    ledger: Ledger | None, reward: Reward, *, run: str | None, actor: str | None, envs: int = 1
-) -> "Recorder | None":
-    """Return what writes steps to a ledger, or None where there is none."""
-    if ledger is None:
-        return None
-    if not isinstance(ledger, Ledger):
-        raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
-    return Recorder(ledger, reward, run=run, actor=actor, envs=envs)
+    _envs: int | None = None
 
+    def __init__(
+        self, ledger: Ledger, reward: Reward, *, run: str | None, actor: str | None, flush_every: float
+    ) -> None:
+        if not isinstance(ledger, Ledger):
+            raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
+        if isinstance(flush_every, bool) or not isinstance(flush_every, int | float):
+            raise WrongType(f"flush_every={flush_every!r:.60} is not a number of seconds.")
+        if not 0 < flush_every <= threading.TIMEOUT_MAX:
+            raise DefinitionError(f"flush_every={flush_every:g} is no time to wait; give seconds, such as 1.0.")
+        self._given = {"ledger": ledger, "reward": reward, "run": run, "actor": actor, "flush_every": flush_every}
+        self._attach(**self._given)
 
-class Recorder:
-    """Gathers the inputs of steps, numbers them, and writes them when many wait or the ledger or the program ends.
+    def _attach(self, ledger: Ledger, reward: Reward, run: str | None, actor: str | None, flush_every: float) -> None:
+        ledger.register(reward)  # a label that stands for another formula is an error now, not in mid-run
+        self._buffer = buffer = ledger._buffer_steps(flush_every)
+        self._stream = buffer.open_stream(reward, run=run, actor=actor, many=self._envs is not None)
+        self._waiting, self._append, self._now = buffer.waiting, buffer.add, buffer.now
+        self._most = max(1, steps.MOST_WAITING // (self._envs or 1))
+        flush_at_termination()
 
-    Episodes of the i-th of n environments, from 0, are numbered i + 1, i + 1 + n, i + 1 + 2n …; steps count from 1.
-    """
-
-    def __init__(self, ledger: Ledger, reward: Reward, *, run: str | None, actor: str | None, envs: int) -> None:
-        self._ledger, self._reward = ledger, reward
-        self._scope = {"run": run, "actor": actor}
-        self._envs = envs
-        self._episode = 1 + np.arange(envs)
-        self._step = np.zeros(envs, np.int64)
-        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
-        self._count = 0
-        self._process = os.getpid()
-        ledger._before_close(self.flush)
-
-    def begin_episodes(self, which: Any = slice(None)) -> None:
-        """Begin another episode in some of the environments; one without a step is none."""
-        self._episode[which] += np.where(self._step[which] > 0, self._envs, 0)
-        self._step[which] = 0
-
-    def add_step(self, values: Sequence[float]) -> None:
-        """Add a step of the only environment."""
-        self.add_steps(np.array([values], np.float64), slice(None))
-
-    def add_steps(self, inputs: NDArray[np.float64], which: Any) -> None:
-        """Add a step of some of the environments: a row of inputs for each."""
-        if self._process != os.getpid():  # what waits is the parent's, which writes it
-            self._process, self._waiting, self._count = os.getpid(), [], 0
-        if not self._waiting:
-            atexit.register(self.flush)
-        self._step[which] += 1
-        self._waiting.append((inputs, self._episode[which].copy(), self._step[which].copy()))
-        self._count += len(inputs)
-        if self._count >= MOST_WAITING:
-            self.flush()
+    def _add(self, episode: Any, step: Any, inputs: Any) -> None:
+        """Add what happened now; raise what went wrong with earlier steps."""
+        self._append((self._stream, self._now(), episode, step, inputs))
+        if self._buffer.needs_attention or len(self._waiting) >= self._most:
+            self._buffer.attend(self._most)
 
     def flush(self) -> None:
-        """Write what waits; what a ledger refuses is not tried again."""
-        atexit.unregister(self.flush)
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        if not waiting or self._process != os.getpid():
-            return
-        inputs, episodes, steps = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
-        columns = {
-            name: inputs[:, at].astype(np.intp) if field.kind == "category" else inputs[:, at]
-            for at, (name, field) in enumerate(self._reward.program.inputs.items())
-        }
-        self._ledger.record_batch(self._reward, columns, episode=episodes, step=steps, **self._scope)
-
-    close = flush
+        """Write what waits in the buffer, and raise what went wrong."""
+        self._buffer.flush()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what waits to this process: a copy records its own steps."""
-        return {**vars(self), "_waiting": [], "_count": 0}
+        """Leave what waits to this process: a copy opens the ledger for itself, and goes on counting from here."""
+        attached = ("_buffer", "_stream", "_waiting", "_append", "_now")
+        return {name: value for name, value in vars(self).items() if name not in attached}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the place of another one."""
         vars(self).update(state)
-        self._ledger._before_close(self.flush)
+        self._attach(**self._given)
+
+
+class Recorder(_Recorder):
+    """Records the steps of one environment. Episodes and steps count from 1."""
+
+    def __init__(self, ledger: Ledger, reward: Reward, **options: Any) -> None:
+        """Enter the reward in the ledger; VersionConflict where its label stands for another formula there."""
+        super().__init__(ledger, reward, **options)
+        self._episode, self._step = 1, 0
+
+    def begin_episode(self) -> None:
+        """Begin another episode; one without a step is none."""
+        if self._step:
+            self._episode += 1
+            self._step = 0
+
+    def add_step(self, inputs: Sequence[float]) -> None:
+        """Add a step that happened now; raise what went wrong with earlier ones."""
+        self._step += 1
+        self._add(self._episode, self._step, inputs)
+
+
+class VectorRecorder(_Recorder):
+    """Records the steps of many environments.
+
+    Episodes of the i-th of n, from 0, are numbered i + 1, i + 1 + n, i + 1 + 2n …; steps count from 1.
+    """
+
+    def __init__(self, ledger: Ledger, reward: Reward, *, envs: int, **options: Any) -> None:
+        """Enter the reward in the ledger; VersionConflict where its label stands for another formula there."""
+        self._envs: int = envs
+        super().__init__(ledger, reward, **options)
+        self._episodes = 1 + np.arange(envs)
+        self._steps = np.zeros(envs, np.int64)
+
+    def begin_episodes(self, which: NDArray[np.intp]) -> None:
+        """Begin another episode in some of the environments; one without a step is none."""
+        self._episodes[which] += np.where(self._steps[which] > 0, self._envs, 0)
+        self._steps[which] = 0
+
+    def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
+        """Add a step of some of the environments that happened now: a row of inputs for each."""
+        self._steps[which] += 1
+        self._add(self._episodes[which], self._steps[which], inputs)

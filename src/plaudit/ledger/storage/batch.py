@@ -1,7 +1,7 @@
 """Recording a batch: scored by the NumPy target, written as a few large blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,27 @@ def write_batch(
             raise LedgerError("one key cannot name many records; give a column of keys, one a row.")
         return writer.write(list(_build_records(layout, inputs, outputs, parts, now)))
     return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now)))
+
+
+class StepRows(NamedTuple):
+    """Steps of one reward and scope as columns, checked and converted already."""
+
+    layout: RecordLayout
+    scope: Scope
+    inputs: Rows
+    times: list[int]
+    """In microseconds."""
+    episodes: list[int]
+    steps: list[int]
+
+
+def score_steps(rows: StepRows) -> Iterator[Block]:
+    """Yield steps as blocks, each with its own time, episode and step."""
+    layout, count = rows.layout, len(rows.inputs)
+    scores = layout.scored.compile("numpy")(layout.split_columns(rows.inputs))
+    named = {"at": rows.times, "episode": list(map(str, rows.episodes)), "step": rows.steps}
+    parts = {**dict.fromkeys(VALIDATORS), **rows.scope._asdict(), **named}
+    yield from _build_blocks(layout, rows.inputs, layout.stack_scores(scores, count), parts, rows.times[0])
 
 
 def score_batch(layout: RecordLayout, columns: Mapping[str, Any]) -> tuple[Rows, Rows]:
