@@ -190,7 +190,7 @@ class Ledger:
         """Return the one buffer of steps, in which none waits longer than this many seconds."""
         with self._lock:
             if self._steps is None:
-                self._steps = StepBuffer(self._open_store, self._write_blocks)
+                self._steps = StepBuffer(self._open_store, self._write_blocks, self._clock)
             self._steps.flush_within(flush_every)
             return self._steps
 
@@ -426,8 +426,8 @@ def _at_exit() -> None:
             stack.callback(ledger.close)
 
 
-@cache
-def _close_with_process(process: int) -> None:  # noqa: ARG001 - once a process
+@cache  # once a process
+def _close_with_process(process: int) -> None:
     """Do so too at the end of a process that multiprocessing started, which calls no function of atexit."""
     processes = sys.modules.get("multiprocessing.process")
     if processes is not None and processes.parent_process() is not None:

@@ -281,7 +281,7 @@ def test_a_ledger_that_is_closed_first_loses_nothing(tmp_path):
         for each in (env, other):
             each.reset()
             each.step(2)
-        other._record._given["ledger"].close()
+        other._record._ledger.close()
     env.close()
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.history().count() == 2

@@ -1,9 +1,8 @@
 """The steps of wrapped environments on their way into a ledger: numbered, dated and added to the ledger's buffer."""
 
 import threading
-from abc import ABC
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +14,80 @@ from plaudit.ledger.storage import steps
 from plaudit.reward.reward import Reward
 
 
-class _Recorder(ABC):
-    """Adds the steps of a wrapper to the buffer of its ledger, which all wrappers of that ledger share."""
+class Place(TypedDict):
+    """Where to record, and how soon."""
 
-    _envs: int | None = None
+    run: str | None
+    actor: str | None
+    flush_every: float
 
-    def __init__(
-        self, ledger: Ledger, reward: Reward, *, run: str | None, actor: str | None, flush_every: float
-    ) -> None:
+
+class Recorder:
+    """Records the steps of one environment, or of `envs` at once, by the buffer that all wrappers of a ledger share.
+
+    Steps count from 1, and so do the episodes of one environment; those of the i-th of n, from 0, are numbered i + 1,
+    i + 1 + n, i + 1 + 2n …
+    """
+
+    def __init__(self, ledger: Ledger, reward: Reward, place: Place, *, envs: int | None = None) -> None:
+        """Enter the reward in the ledger.
+
+        Raises:
+            WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
+            DefinitionError: `flush_every` is no time to wait.
+            VersionConflict: The reward's label stands for another formula in the ledger.
+            InputError: No ledger can keep such a `run` or `actor`.
+        """
         if not isinstance(ledger, Ledger):
             raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
+        flush_every = place["flush_every"]
         if isinstance(flush_every, bool) or not isinstance(flush_every, int | float):
             raise WrongType(f"flush_every={flush_every!r:.60} is not a number of seconds.")
         if not 0 < flush_every <= threading.TIMEOUT_MAX:
             raise DefinitionError(f"flush_every={flush_every:g} is no time to wait; give seconds, such as 1.0.")
-        self._given = {"ledger": ledger, "reward": reward, "run": run, "actor": actor, "flush_every": flush_every}
-        self._attach(**self._given)
+        self._ledger, self._reward, self._place, self._envs = ledger, reward, place, envs
+        self._episode: Any = 1 if envs is None else 1 + np.arange(envs)
+        self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
+        self._attach()
 
-    def _attach(self, ledger: Ledger, reward: Reward, run: str | None, actor: str | None, flush_every: float) -> None:
-        ledger.register(reward)  # a label that stands for another formula is an error now, not in mid-run
-        self._buffer = buffer = ledger._buffer_steps(flush_every)
-        self._stream = buffer.open_stream(reward, run=run, actor=actor, many=self._envs is not None)
-        self._waiting, self._append, self._now = buffer.waiting, buffer.add, buffer.now
+    def _attach(self) -> None:
+        self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
+        self._buffer = buffer = self._ledger._buffer_steps(self._place["flush_every"])
+        run, actor = self._place["run"], self._place["actor"]
+        stream = buffer.open_stream(self._reward, run=run, actor=actor, many=self._envs is not None)
+        self._now, self._waiting, self._append = buffer.now, stream.waiting, stream.waiting.append
         self._most = max(1, steps.MOST_WAITING // (self._envs or 1))
         flush_at_termination()
 
-    def _add(self, episode: Any, step: Any, inputs: Any) -> None:
-        """Add what happened now; raise what went wrong with earlier steps."""
-        self._append((self._stream, self._now(), episode, step, inputs))
+    def begin_episode(self) -> None:
+        """Begin another episode of the only environment; one without a step is none."""
+        if self._step:
+            self._episode += 1
+            self._step = 0
+
+    def begin_episodes(self, which: NDArray[np.intp]) -> None:
+        """Begin another episode in some of the environments; one without a step is none."""
+        self._episode[which] += np.where(self._step[which] > 0, self._envs or 1, 0)
+        self._step[which] = 0
+
+    def add_step(self, inputs: Sequence[float]) -> None:
+        """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
+        self._step = step = self._step + 1
+        self._append((self._now(), self._episode, step, inputs))
         if self._buffer.needs_attention or len(self._waiting) >= self._most:
-            self._buffer.attend(self._most)
+            self._attend()
+
+    def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
+        """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
+        self._step[which] += 1
+        self._append((self._now(), self._episode[which], self._step[which], inputs))
+        if self._buffer.needs_attention or len(self._waiting) >= self._most:
+            self._attend()
+
+    def _attend(self) -> None:
+        self._buffer.attend()
+        if len(self._waiting) >= self._most:
+            self._buffer.flush()
 
     def flush(self) -> None:
         """Write what waits in the buffer, and raise what went wrong."""
@@ -52,53 +95,9 @@ class _Recorder(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave what waits to this process: a copy opens the ledger for itself, and goes on counting from here."""
-        attached = ("_buffer", "_stream", "_waiting", "_append", "_now")
-        return {name: value for name, value in vars(self).items() if name not in attached}
+        names = ("_ledger", "_reward", "_place", "_envs", "_episode", "_step")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._attach(**self._given)
-
-
-class Recorder(_Recorder):
-    """Records the steps of one environment. Episodes and steps count from 1."""
-
-    def __init__(self, ledger: Ledger, reward: Reward, **options: Any) -> None:
-        """Enter the reward in the ledger; VersionConflict where its label stands for another formula there."""
-        super().__init__(ledger, reward, **options)
-        self._episode, self._step = 1, 0
-
-    def begin_episode(self) -> None:
-        """Begin another episode; one without a step is none."""
-        if self._step:
-            self._episode += 1
-            self._step = 0
-
-    def add_step(self, inputs: Sequence[float]) -> None:
-        """Add a step that happened now; raise what went wrong with earlier ones."""
-        self._step += 1
-        self._add(self._episode, self._step, inputs)
-
-
-class VectorRecorder(_Recorder):
-    """Records the steps of many environments.
-
-    Episodes of the i-th of n, from 0, are numbered i + 1, i + 1 + n, i + 1 + 2n …; steps count from 1.
-    """
-
-    def __init__(self, ledger: Ledger, reward: Reward, *, envs: int, **options: Any) -> None:
-        """Enter the reward in the ledger; VersionConflict where its label stands for another formula there."""
-        self._envs: int = envs
-        super().__init__(ledger, reward, **options)
-        self._episodes = 1 + np.arange(envs)
-        self._steps = np.zeros(envs, np.int64)
-
-    def begin_episodes(self, which: NDArray[np.intp]) -> None:
-        """Begin another episode in some of the environments; one without a step is none."""
-        self._episodes[which] += np.where(self._steps[which] > 0, self._envs, 0)
-        self._steps[which] = 0
-
-    def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
-        """Add a step of some of the environments that happened now: a row of inputs for each."""
-        self._steps[which] += 1
-        self._add(self._episodes[which], self._steps[which], inputs)
+        self._attach()

@@ -1,7 +1,7 @@
 """Recording a batch: scored by the NumPy target, written as a few large blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -38,25 +38,21 @@ def write_batch(
     return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now)))
 
 
-class StepRows(NamedTuple):
-    """Steps of one reward and scope as columns, checked and converted already."""
-
-    layout: RecordLayout
-    scope: Scope
-    inputs: Rows
-    times: list[int]
-    """In microseconds."""
-    episodes: list[int]
-    steps: list[int]
-
-
-def score_steps(rows: StepRows) -> Iterator[Block]:
-    """Yield steps as blocks, each with its own time, episode and step."""
-    layout, count = rows.layout, len(rows.inputs)
-    scores = layout.scored.compile("numpy")(layout.split_columns(rows.inputs))
-    named = {"at": rows.times, "episode": list(map(str, rows.episodes)), "step": rows.steps}
-    parts = {**dict.fromkeys(VALIDATORS), **rows.scope._asdict(), **named}
-    yield from _build_blocks(layout, rows.inputs, layout.stack_scores(scores, count), parts, rows.times[0])
+def build_step_blocks(
+    layout: RecordLayout,
+    scope: Scope,
+    inputs: Rows,
+    outputs: Rows,
+    *,
+    times: list[int],
+    episodes: list[int],
+    steps: list[int],
+) -> Iterator[Block]:
+    """Yield steps that were scored as blocks; `times` are microseconds since 1970."""
+    names = {episode: str(episode) for episode in set(episodes)}
+    place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps}
+    parts = {**dict.fromkeys(VALIDATORS), **scope._asdict(), **place}
+    return _build_blocks(layout, inputs, outputs, parts, times[0])
 
 
 def score_batch(layout: RecordLayout, columns: Mapping[str, Any]) -> tuple[Rows, Rows]:

@@ -1,69 +1,97 @@
 """One buffer a ledger for the steps of running environments: gathered for a moment, written together by a thread."""
 
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from plaudit.errors import PlauditError
-from plaudit.ledger.context import Scope, validate_scope
-from plaudit.ledger.storage.batch import StepRows, score_steps
-from plaudit.ledger.storage.codec import Block, RecordLayout
+from plaudit.ledger.context import Scope, to_microseconds, validate_scope
+from plaudit.ledger.storage.batch import build_step_blocks
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 
 MOST_WAITING = 65_536
-"""How many steps may wait to be written."""
+"""How many steps of one stream may wait to be written."""
 
-BUFFERS: "weakref.WeakSet[StepBuffer]" = weakref.WeakSet()
-"""Every buffer of this process."""
+Entry = tuple[int, Any, Any, Any]
+"""When, in nanoseconds; episode, step and inputs, or arrays of them where many environments take a step at once."""
 
 
 class MaybeWritten(Exception):
     """Whether the steps are in the ledger is not known; the cause says why."""
 
 
-class Stream(NamedTuple):
-    """What many steps share: their reward, where they belong, and whether each entry has many of them."""
+class StepStream:
+    """Steps of one reward, run and actor that wait to be written, in order.
 
-    layout: RecordLayout
-    scope: Scope
-    many: bool
+    While the environment runs, a step is one tuple in `waiting`; all else is done later, for thousands of them at once.
+    """
 
+    def __init__(self, layout: RecordLayout, scope: Scope, many: bool) -> None:
+        """Begin with nothing; `many` says whether an entry has the steps of many environments."""
+        self._layout, self._scope, self._many = layout, scope, many
+        self._score = layout.scored.compile("numpy")
+        self.waiting: deque[Entry] = deque()
 
-Entry = tuple[Stream, int, Any, Any, Any]
-"""A step, or one of many environments: when, the episode, the step and the inputs (numbers, or an array of them)."""
+    def take(self) -> list[Entry]:
+        """Return what waits, which then waits no longer."""
+        return [self.waiting.popleft() for _ in range(len(self.waiting))]
+
+    def count(self, taken: list[Entry]) -> int:
+        """Return how many steps were taken."""
+        return sum(len(inputs) for *_, inputs in taken) if self._many else len(taken)
+
+    def encode(self, taken: list[Entry]) -> Iterator[Block]:
+        """Yield steps as blocks, scored all at once."""
+        times, episodes, steps, inputs = map(list, zip(*taken, strict=True))
+        times = [at // 1000 for at in times]
+        if self._many:
+            rows = np.concatenate(inputs)
+            times = np.repeat(times, [len(each) for each in inputs]).tolist()
+            episodes, steps = (np.concatenate(each).tolist() for each in (episodes, steps))
+        else:
+            count, width = len(taken), self._layout.width
+            rows = np.fromiter(chain.from_iterable(inputs), FLOAT, count * width).reshape(count, width)
+        outputs = self._layout.stack_scores(self._score(self._layout.split_columns(rows)), len(rows))
+        return build_step_blocks(self._layout, self._scope, rows, outputs, times=times, episodes=episodes, steps=steps)
 
 
 class StepBuffer:
     """Holds steps until a thread writes them, which is at work as long as steps come.
 
-    `add` an entry, then `attend` where the buffer `needs_attention` or is full. A write that failed is told by the next
-    `attend`, `flush` or `close`; its steps are kept and written with the next ones.
+    Add a step to what waits in a stream, then `attend` where the buffer `needs_attention`. A write that failed is told
+    by the next `attend`, `flush` or `close`; its steps are kept and written with the next ones.
     """
 
-    def __init__(self, open_store: Callable[[], Store], write: Callable[[Sequence[Block]], None]) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        write: Callable[[Sequence[Block]], None],
+        clock: Callable[[], datetime] | None,
+    ) -> None:
         """Begin with nothing; `open_store` raises where the ledger is closed, and `write` writes all or nothing."""
+        self.now: Callable[[], int] = time.time_ns if clock is None else lambda: 1000 * to_microseconds(clock())
+        """The ledger's clock, in nanoseconds."""
         self._open_store = open_store
         self._write_blocks = write
-        self.now = open_store().writer.now
-        """The ledger's clock, in microseconds."""
-        self.waiting: deque[Entry] = deque()
-        self.add = self.waiting.append
-        self._kept: list[Block] = []
-        self._closed = False
+        self._streams: dict[tuple[RecordLayout, Scope, bool], StepStream] = {}
         self._wait = threading.TIMEOUT_MAX
+        self._closed = False
         self.begin_process()
         BUFFERS.add(self)
 
     def begin_process(self) -> None:
         """Begin anew, without a thread: in a process that was forked, what waits is the parent's, which writes it."""
-        self.waiting.clear()
-        self._kept.clear()
+        self._drop_waiting()
+        self._kept: list[Block] = []
         self._failure: BaseException | None = None
         self._lost = 0
         self._thread: threading.Thread | None = None
@@ -73,25 +101,27 @@ class StepBuffer:
         self.needs_attention = True
         """Whether there is no thread, or something went wrong, or the ledger is closed."""
 
-    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, many: bool) -> Stream:
-        """Return what the steps of a reward under a run and an actor are added as; InputError where a name cannot be."""
-        return Stream(self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), many)
+    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, many: bool) -> StepStream:
+        """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
+        kind = self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), many
+        with self._starting:
+            if kind not in self._streams:
+                self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old
+            return self._streams[kind]
 
     def flush_within(self, seconds: float) -> None:
         """Let no step wait longer than this; where several ask, the shortest time holds."""
         self._wait = min(self._wait, seconds / 2)  # the other half is for writing
         self._wake.set()
 
-    def attend(self, most: int) -> None:
-        """See that a thread is at work, raise what went wrong, and write where `most` entries wait."""
+    def attend(self) -> None:
+        """See that a thread is at work, and raise what went wrong; LedgerError where the ledger is closed."""
         if self._closed:
             with self._writing:
-                self.waiting.clear()
-            self._open_store()  # raises: it is closed
+                self._drop_waiting()
+            self._open_store()  # raises
         self._start_thread()
         self._raise_failure()
-        if len(self.waiting) >= most:
-            self.flush()
 
     def flush(self, timeout: float | None = None) -> None:
         """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
@@ -103,13 +133,13 @@ class StepBuffer:
         if self._closed:
             return
         self._closed = self.needs_attention = True  # before the last write: a step that misses it is told
-        self._write_aside(None)
-        self._lost += _count(self._kept)
-        self._kept = []
         self._wake.set()
+        self._write_aside(None)
+        self._lost += _count_steps(self._kept)
+        self._kept = []
         self._raise_failure()
 
-    # -- threads ----------------------------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------------------------
 
     def _start_thread(self) -> None:
         with self._starting:
@@ -128,12 +158,12 @@ class StepBuffer:
         while True:
             self._wake.wait(self._wait)
             self._wake.clear()
-            if self.waiting:
+            if self._has_waiting():
                 self._write()
                 continue
             with self._starting:
-                self.needs_attention = True  # first: a step that comes now starts another thread
-                if not self.waiting:
+                self.needs_attention = True  # before looking again: a step that comes now starts another thread
+                if not self._has_waiting():
                     self._thread = None
                     return
 
@@ -151,8 +181,7 @@ class StepBuffer:
         with self._writing:
             blocks = self._kept
             try:
-                taken = [self.waiting.popleft() for _ in range(len(self.waiting))]
-                blocks = [*blocks, *self._encode(taken)]
+                blocks = [*blocks, *self._encode_waiting()]
                 if blocks:
                     self._write_blocks(blocks)
                 self._kept = []
@@ -161,21 +190,28 @@ class StepBuffer:
                 self._fail(error.__cause__ or error)
             except BaseException as error:
                 self._kept = blocks
-                if _count(blocks) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
-                    self._lost += _count(blocks)
+                if _count_steps(blocks) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
+                    self._lost += _count_steps(blocks)
                     self._kept = []
                 self._fail(error)
 
-    def _encode(self, taken: list[Entry]) -> Iterator[Block]:
-        streams: dict[Stream, list[Entry]] = {}
-        for entry in taken:
-            streams.setdefault(entry[0], []).append(entry)
-        for stream, entries in streams.items():
+    def _encode_waiting(self) -> Iterator[Block]:
+        for stream in self._streams.values():
+            taken = stream.take()
+            if not taken:
+                continue
             try:
-                yield from score_steps(_gather(stream, entries))
+                yield from stream.encode(taken)
             except Exception as error:  # one reward that cannot be scored does not keep the others from being written
-                self._lost += sum(len(rows) for *_, rows in entries) if stream.many else len(entries)
+                self._lost += stream.count(taken)
                 self._fail(error)
+
+    def _has_waiting(self) -> bool:
+        return any(stream.waiting for stream in self._streams.values())
+
+    def _drop_waiting(self) -> None:
+        for stream in self._streams.values():
+            stream.waiting.clear()
 
     # -- what went wrong --------------------------------------------------------------------------------------------
 
@@ -188,24 +224,16 @@ class StepBuffer:
         lost, self._lost = self._lost, 0
         if failure is None:
             return
-        kept = _count(self._kept)
-        told = [str(failure), *([f"{kept:,} steps wait to be recorded."] if kept else [])]
-        told += [f"{lost:,} steps were not recorded."] if lost else []
-        if isinstance(failure, PlauditError):
-            raise type(failure)(" ".join(told)) from failure
-        raise failure
+        if not isinstance(failure, PlauditError):
+            raise failure
+        counts = {"wait to be recorded": _count_steps(self._kept), "were not recorded": lost}
+        told = [f"{count:,} steps {what}." for what, count in counts.items() if count]
+        raise type(failure)(" ".join([str(failure), *told])) from failure
 
 
-def _count(blocks: Sequence[Block]) -> int:
+BUFFERS: weakref.WeakSet[StepBuffer] = weakref.WeakSet()
+"""Every buffer of this process."""
+
+
+def _count_steps(blocks: Sequence[Block]) -> int:
     return sum(block.count for block in blocks)
-
-
-def _gather(stream: Stream, entries: list[Entry]) -> StepRows:
-    """Return the steps of one stream as columns."""
-    _, ats, episodes, steps, rows = zip(*entries, strict=True)
-    if stream.many:
-        times = np.repeat(ats, [len(each) for each in rows]).tolist()
-        columns = (np.concatenate(parts).tolist() for parts in (episodes, steps))
-        return StepRows(stream.layout, stream.scope, np.concatenate(rows), times, *columns)
-    numbers = np.fromiter(chain.from_iterable(rows), np.float64, len(rows) * stream.layout.width)
-    return StepRows(stream.layout, stream.scope, numbers.reshape(len(rows), -1), list(ats), list(episodes), list(steps))
