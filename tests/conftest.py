@@ -20,6 +20,17 @@ settings.load_profile("default")
 NO_SKIPS = "PLAUDIT_NO_SKIPS"
 
 
+@pytest.fixture
+def counted(record_property):
+    """Report how often something was tried and how it ended; the numbers are added up and printed at the end."""
+
+    def count(what, **numbers):
+        told = {name: int(number) for name, number in numbers.items()}
+        record_property("counted", (what, told))
+
+    return count
+
+
 def _skip_reasons(config: pytest.Config) -> Counter[str]:
     """Return how many tests were skipped, by reason; with xdist only the controller knows."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")

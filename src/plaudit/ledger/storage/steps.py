@@ -144,6 +144,7 @@ class StepBuffer:
     def _start_thread(self) -> None:
         with self._starting:
             if self._thread is None:
+                self._wake.clear()
                 thread = threading.Thread(target=self._write_regularly, name="plaudit-steps", daemon=True)
                 try:
                     thread.start()
