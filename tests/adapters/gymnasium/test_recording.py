@@ -309,7 +309,6 @@ NO_STEP_IS_LOST = {
     "handler before": 7,
     "handler after": 7,
     "ignored": 0,
-    "returned": 0,
     "exited": 3,
     "failed": 1,
     "forked": 0,

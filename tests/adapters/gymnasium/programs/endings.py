@@ -40,7 +40,6 @@ ENDINGS = {
     "handler before": ("handler before", signal.SIGTERM, NEVER),
     "handler after": ("handler after", signal.SIGTERM, NEVER),
     "ignored": ("ignore", signal.SIGHUP, NEVER),
-    "returned": ("return", None, NEVER),
     "exited": ("exit", None, NEVER),
     "failed": ("raise", None, NEVER),
     "forked": ("fork", None, NEVER),
@@ -111,7 +110,7 @@ def finish(way, ledger, env):
         wait = time.monotonic() + 0.1
         while time.monotonic() < wait:
             time.sleep(0.01)
-    return way in ("return", "fork", "ignore")
+    return way in ("fork", "ignore")
 
 
 def end(folder, run, name, pause):
