@@ -129,19 +129,48 @@ def test_steps_are_written_though_no_other_step_comes_and_the_thread_rests_when_
             wait_until(lambda: not writers())
 
 
-def test_a_full_buffer_is_written_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_WAITING", 12)
+def test_a_buffer_that_fills_is_written_before_its_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "MOST_WAITING", 24)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        env = wrap(ledger, flush_every=600, run="one")
-        walks.walk(env, 13)
-        assert ledger.history(run="one").count() == 12
-        many = RewardWrapper(
-            SyncVectorEnv([walks.Walk] * 4), REWARD, walks.features, ledger=ledger, run="many", flush_every=600
-        )
-        many.reset()
+        env = wrap(ledger, flush_every=600)
+        walks.walk(env, 12)
+        wait_until(lambda: ledger.history().count() == 12)
+
+
+def test_many_environments_wait_where_the_buffer_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "MOST_WAITING", 12)
+    monkeypatch.setattr(steps, "_LOOK", 600)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        envs = SyncVectorEnv([walks.Walk] * 4)
+        envs = RewardWrapper(envs, REWARD, walks.features, ledger=ledger, flush_every=600)
+        envs.reset()
         for _ in range(4):
-            many.step(np.ones(4, int))
-        assert ledger.history(run="many").count() == 12
+            envs.step(np.ones(4, int))
+        assert ledger.history().count() == 12
+
+
+def test_one_environment_waits_where_the_buffer_is_full_while_a_write_takes_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "MOST_WAITING", 10)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        write, begun, go_on = ledger._write_blocks, threading.Event(), threading.Event()
+
+        def take_long(blocks):
+            begun.set()
+            go_on.wait()
+            write(blocks)
+
+        monkeypatch.setattr(ledger, "_write_blocks", take_long)
+        env = wrap(ledger, flush_every=0.02)
+        walks.walk(env, 1)
+        begun.wait()
+        stepping = threading.Thread(target=walks.walk, args=(env, 50))
+        stepping.start()
+        stepping.join(0.3)
+        assert stepping.is_alive()
+        go_on.set()
+        stepping.join()
+        env.close()
+        assert ledger.history().count() == 51
 
 
 def test_an_environment_may_be_closed_twice_and_after_its_ledger(tmp_path):
@@ -252,22 +281,16 @@ def test_closing_a_ledger_that_refuses_says_what_was_not_recorded_and_closes_it(
 def test_what_is_refused_for_long_does_not_fill_the_memory_and_its_loss_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(steps, "MOST_WAITING", 10)
     with Ledger(tmp_path / "rewards.db") as ledger:
+        monkeypatch.setattr(steps, "_LOOK", 600)
         refusing = Refusing(ledger, monkeypatch)
         env = wrap(ledger, flush_every=600)
-        told = ""
-        env.reset()
-        for _ in range(25):
-            try:
-                *_, terminated, truncated, _ = env.step(1)
-                if terminated or truncated:
-                    env.reset()
-            except FileError as error:
-                told += str(error)
-                env.reset()
-        assert "20 steps were not recorded" in told
+        for told in ("6 steps wait to be recorded", "12 steps were not recorded", "6 steps wait to be recorded"):
+            walks.walk(env, 6)
+            with pytest.raises(FileError, match=told):
+                env.close()
         refusing.failing = False
         env.close()
-        assert ledger.history().count() == 5
+        assert ledger.history().count() == 6
 
 
 def test_steps_that_may_have_been_written_are_not_written_again(tmp_path, monkeypatch):

@@ -308,15 +308,6 @@ def test_texts_and_flags_are_recorded_as_they_were_scored(tmp_path):
         assert [each.total for each in ledger.history()] == paid
 
 
-def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.steps.MOST_WAITING", 3)
-    with Ledger(tmp_path / "rewards.db") as ledger:
-        env = RewardWrapper(walks.Walk(), PLAIN, walks.features, ledger=ledger, flush_every=600)
-        play(env, [1] * 4)
-        assert ledger.history().count() == 3
-        env.close()
-
-
 def test_a_program_that_ends_without_closing_loses_no_step(tmp_path):
     script = f"""
 import sys; sys.path.insert(0, {str(Path(walks.__file__).parents[1])!r})

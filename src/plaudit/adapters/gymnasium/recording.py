@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from plaudit.adapters.gymnasium.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
-from plaudit.ledger.storage import steps
 from plaudit.reward.reward import Reward
 
 
@@ -54,9 +53,8 @@ class Recorder:
         self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
         self._buffer = buffer = self._ledger._buffer_steps(self._place["flush_every"])
         run, actor = self._place["run"], self._place["actor"]
-        stream = buffer.open_stream(self._reward, run=run, actor=actor, many=self._envs is not None)
-        self._now, self._waiting, self._append = buffer.now, stream.waiting, stream.waiting.append
-        self._most = max(1, steps.MOST_WAITING // (self._envs or 1))
+        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
+        self._now, self._append = buffer.now, self._stream.waiting.append
         flush_at_termination()
 
     def begin_episode(self) -> None:
@@ -74,20 +72,15 @@ class Recorder:
         """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
         self._step = step = self._step + 1
         self._append((self._now(), self._episode, step, inputs))
-        if self._buffer.needs_attention or len(self._waiting) >= self._most:
-            self._attend()
+        if self._buffer.needs_attention:
+            self._buffer.attend(self._stream)
 
     def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
         """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
         self._step[which] += 1
         self._append((self._now(), self._episode[which], self._step[which], inputs))
-        if self._buffer.needs_attention or len(self._waiting) >= self._most:
-            self._attend()
-
-    def _attend(self) -> None:
-        self._buffer.attend()
-        if len(self._waiting) >= self._most:
-            self._buffer.flush()
+        if self._buffer.needs_attention or len(self._stream.waiting) >= self._stream.most:
+            self._buffer.attend(self._stream)
 
     def flush(self) -> None:
         """Write what waits in the buffer, and raise what went wrong."""

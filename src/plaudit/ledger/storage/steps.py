@@ -19,7 +19,10 @@ from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 
 MOST_WAITING = 65_536
-"""How many steps of one stream may wait to be written."""
+"""How many steps of one stream may wait to be written: beyond, a step waits for them."""
+
+_LOOK = 0.25
+"""How often, in seconds, the thread looks whether a stream is half full."""
 
 Entry = tuple[int, Any, Any, Any]
 """When, in nanoseconds; episode, step and inputs, or arrays of them where many environments take a step at once."""
@@ -35,9 +38,11 @@ class StepStream:
     While the environment runs, a step is one tuple in `waiting`; all else is done later, for thousands of them at once.
     """
 
-    def __init__(self, layout: RecordLayout, scope: Scope, many: bool) -> None:
-        """Begin with nothing; `many` says whether an entry has the steps of many environments."""
-        self._layout, self._scope, self._many = layout, scope, many
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None) -> None:
+        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone."""
+        self._layout, self._scope, self._many = layout, scope, envs is not None
+        self.most = max(1, MOST_WAITING // (envs or 1))
+        """How many entries may wait."""
         self._score = layout.scored.compile("numpy")
         self.waiting: deque[Entry] = deque()
 
@@ -82,7 +87,7 @@ class StepBuffer:
         """The ledger's clock, in nanoseconds."""
         self._open_store = open_store
         self._write_blocks = write
-        self._streams: dict[tuple[RecordLayout, Scope, bool], StepStream] = {}
+        self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
         self._wait = threading.TIMEOUT_MAX
         self._closed = False
         self.begin_process()
@@ -99,11 +104,11 @@ class StepBuffer:
         self._writing = threading.Lock()
         self._wake = threading.Event()
         self.needs_attention = True
-        """Whether there is no thread, or something went wrong, or the ledger is closed."""
+        """Whether there is no thread, or it is writing, or something went wrong, or the ledger is closed."""
 
-    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, many: bool) -> StepStream:
+    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
-        kind = self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), many
+        kind = self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), envs
         with self._starting:
             if kind not in self._streams:
                 self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old
@@ -114,14 +119,20 @@ class StepBuffer:
         self._wait = min(self._wait, seconds / 2)  # the other half is for writing
         self._wake.set()
 
-    def attend(self) -> None:
-        """See that a thread is at work, and raise what went wrong; LedgerError where the ledger is closed."""
+    def attend(self, stream: StepStream) -> None:
+        """See that a thread is at work, raise what went wrong, and wait where the stream is full.
+
+        Raises:
+            LedgerError: The ledger is closed.
+        """
         if self._closed:
             with self._writing:
                 self._drop_waiting()
             self._open_store()  # raises
         self._start_thread()
         self._raise_failure()
+        if len(stream.waiting) >= stream.most:
+            self.flush()
 
     def flush(self, timeout: float | None = None) -> None:
         """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
@@ -152,13 +163,12 @@ class StepBuffer:
                     self._write()
                     return
                 self._thread = thread
-            self.needs_attention = False
+            self.needs_attention = self._writing.locked()
 
     def _write_regularly(self) -> None:
         """Write what came, until nothing does: a buffer that nobody uses keeps no ledger open."""
         while True:
-            self._wake.wait(self._wait)
-            self._wake.clear()
+            self._wait_for_steps()
             if self._has_waiting():
                 self._write()
                 continue
@@ -167,6 +177,14 @@ class StepBuffer:
                 if not self._has_waiting():
                     self._thread = None
                     return
+
+    def _wait_for_steps(self) -> None:
+        """Wait until it is time to write, or many wait, or somebody calls."""
+        due = time.monotonic() + self._wait
+        while (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
+            if any(len(stream.waiting) >= stream.most // 2 for stream in self._streams.values()):
+                break
+        self._wake.clear()
 
     def _write_aside(self, timeout: float | None) -> None:
         """Write in a thread of its own: Ctrl-C, which strikes in the main one, never does in the middle of a write."""
@@ -180,6 +198,7 @@ class StepBuffer:
 
     def _write(self) -> None:
         with self._writing:
+            self.needs_attention = True  # for as long as this takes, which may be long, a step sees how many wait
             blocks = self._kept
             try:
                 blocks = [*blocks, *self._encode_waiting()]
