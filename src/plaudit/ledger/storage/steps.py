@@ -56,8 +56,8 @@ class StepStream:
 
     def encode(self, taken: list[Entry]) -> Iterator[Block]:
         """Yield steps as blocks, scored all at once."""
-        times, episodes, steps, inputs = map(list, zip(*taken, strict=True))
-        times = [at // 1000 for at in times]
+        times = [entry[0] // 1000 for entry in taken]  # zip would make thousands of iterators, and garbage of them
+        episodes, steps, inputs = ([entry[part] for entry in taken] for part in (1, 2, 3))
         if self._many:
             rows = np.concatenate(inputs)
             times = np.repeat(times, [len(each) for each in inputs]).tolist()
