@@ -164,8 +164,7 @@ class Ledger:
         It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
         says whether it is buffered or durable.
         """
-        self._store.backend.check_open()
-        made = BufferedWriter(self._store, self._write, max_records=max_records, max_delay=max_delay)
+        made = BufferedWriter(self._open_store(), self._write, max_records=max_records, max_delay=max_delay)
         self._writers.add(made)
         return made
 

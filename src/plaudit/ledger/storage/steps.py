@@ -56,11 +56,12 @@ class StepStream:
 
     def encode(self, taken: list[Entry]) -> Iterator[Block]:
         """Yield steps as blocks, scored all at once."""
-        times = [entry[0] // 1000 for entry in taken]  # zip would make thousands of iterators, and garbage of them
-        episodes, steps, inputs = ([entry[part] for entry in taken] for part in (1, 2, 3))
+        times = [entry[0] // 1000 for entry in taken]  # zip would make an iterator of each entry, and garbage of it
+        episodes, steps = [entry[1] for entry in taken], [entry[2] for entry in taken]
+        inputs = [entry[3] for entry in taken]
         if self._many:
             rows = np.concatenate(inputs)
-            times = np.repeat(times, [len(each) for each in inputs]).tolist()
+            times = [at for at, each in zip(times, inputs, strict=True) for _ in each]
             episodes, steps = (np.concatenate(each).tolist() for each in (episodes, steps))
         else:
             count, width = len(taken), self._layout.width
