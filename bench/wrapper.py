@@ -6,18 +6,28 @@ what the reward's author would write: three terms, their sum held below a limit,
 in `info`, sums over each episode, and no pay for the step in which an environment begins anew. It does not check
 ranges, nor for NaN, and it keeps a reference to the last observation where the wrapper keeps a copy. It is NumPy; the
 wrapper has Numba compile the reward where that is installed, and the last line is without.
+
+The second table is what recording costs: a LunarLander step (of Box2D; a Pendulum step, which is cheaper, where that is
+not installed), wrapped, and wrapped with a ledger. A round is half a second of steps or more, and ends when all of them
+are durable. Besides the time on the clock it shows the processor's, which counts the writing thread in full and
+what else runs on the machine not at all.
 """
 
+import tempfile
+import time
 from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
-from timing import compare, size, table
+from timing import QUICK, compare, size, table
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, scoring
 
 LIMIT = 200
@@ -165,6 +175,60 @@ def ratio(name: str, made: Callable[[], VectorEnv], *, calls: int, rounds: int) 
     return name, *times, f"{best['RewardWrapper'] / best['by hand']:.3f}x"
 
 
+@term
+def height(y):
+    return -abs(y)
+
+
+@term(weight=-0.3)
+def speed(vx, vy):
+    return vx * vx + vy * vy
+
+
+@term(weight=-0.1, high=10.0)
+def tilt(angle, turn):
+    return abs(angle) + 0.5 * abs(turn)
+
+
+NAMES = ("y", "vx", "vy", "angle", "turn")
+LANDING = Reward(
+    "landing", version="1", terms=[height, speed, tilt], fields=[Field(name, low=-100, high=100) for name in NAMES]
+)
+
+
+def landing_features(obs, action, next_obs, info):
+    """Five numbers of a LunarLander's observation, or three of a Pendulum's, some of them twice."""
+    return {name: next_obs[at % len(next_obs)] for at, name in enumerate(NAMES, 1)}
+
+
+def cost_of_recording(name: str, ledger: Ledger, *, steps: int, rounds: int) -> list[tuple[str, ...]]:
+    """Return a row for each clock: a step bare, wrapped and recorded, and what recording is of the first two."""
+    recorded = RewardWrapper(gymnasium.make(name), LANDING, landing_features, ledger=ledger)
+    envs = {"bare": gymnasium.make(name), "wrapped": RewardWrapper(gymnasium.make(name), LANDING, landing_features)}
+    clocks = {"clock": time.perf_counter, "processor": time.process_time}
+    spent: dict[str, dict[str, list[float]]] = {clock: {} for clock in clocks}
+    for at in range(rounds):
+        for way, env in {**envs, "recorded": recorded}.items():
+            start = {clock: read() for clock, read in clocks.items()}
+            env.reset(seed=at)
+            env.action_space.seed(at)
+            for _ in range(steps):
+                _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+                if terminated or truncated:
+                    env.reset()
+            if way == "recorded":
+                recorded._record.flush()
+            for clock, read in clocks.items():
+                spent[clock].setdefault(way, []).append((read() - start[clock]) / steps)
+    rows = []
+    for clock, ways in spent.items():
+        bare, wrapped = (median(ways[way]) for way in envs)
+        cost = median(b - a for a, b in zip(ways["wrapped"], ways["recorded"], strict=True))
+        times = (f"{1e6 * each:.1f} µs" for each in (bare, wrapped, cost))
+        rows.append((f"{name}, {clock}", *times, f"{cost / bare:.1%}", f"{cost / wrapped:.1%}"))
+    return rows
+
+
 def main(count: int) -> None:
     print(f"A step of {count:,} environments: 3 terms, a clamp, components and sums of episodes in info")
     rows: list[tuple[str, ...]] = [("environments", "bare", "by hand", "RewardWrapper", "against by hand")]
@@ -173,6 +237,12 @@ def main(count: int) -> None:
     scoring.MANY = count + 1
     rows.append(ratio("one NumPy call for all, without Numba", lambda: Points(count), calls=20, rounds=500))
     table(rows)
+    print("\nRecording every step: 5 inputs, 3 terms, durable within a second")
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "rewards.db") as ledger:
+        name = "LunarLander-v3" if find_spec("Box2D") else "Pendulum-v1"
+        heading = ("environment", "bare", "wrapped", "recording", "of a bare step", "of a wrapped step")
+        few = (100, 2) if QUICK else (10_000, 15)
+        table([heading, *cost_of_recording(name, ledger, steps=few[0], rounds=few[1])])
 
 
 if __name__ == "__main__":

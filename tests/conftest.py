@@ -26,6 +26,17 @@ LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py"
 """What takes longest: it comes first, so that no worker waits for it in the end."""
 
 
+@pytest.fixture
+def counted(record_property):
+    """Report how often something was tried and how it ended; the numbers are added up and printed at the end."""
+
+    def count(what, **numbers):
+        told = {name: int(number) for name, number in numbers.items()}
+        record_property("counted", (what, told))
+
+    return count
+
+
 def _skip_reasons(config: pytest.Config) -> Counter[str]:
     """Return how many tests were skipped, by reason; with xdist only the controller knows."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")

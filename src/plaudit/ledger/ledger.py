@@ -2,10 +2,13 @@
 
 import atexit
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,9 +27,10 @@ from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore
 from plaudit.ledger.stats import Stats, compute_stats
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
-from plaudit.ledger.storage.codec import PackedRecord
+from plaudit.ledger.storage.codec import Block, PackedRecord
 from plaudit.ledger.storage.merge import merge_blocks
 from plaudit.ledger.storage.specs import StoredReward
+from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
 from plaudit.ledger.storage.store import Store, open_store
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.verify import verify
@@ -69,7 +73,7 @@ class Ledger:
         self._clock = clock
         self._lock = threading.RLock()
         self._writers: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
-        self._flushes: list[Callable[[], None]] = []
+        self._steps: StepBuffer | None = None
         self._open()
         _OPEN.add(self)
 
@@ -79,6 +83,7 @@ class Ledger:
         self._process = os.getpid()
         self._closed = False
         weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
+        _close_with_process(self._process)
 
     @property
     def name(self) -> str:
@@ -165,8 +170,7 @@ class Ledger:
         It commits when `max_records` wait or the first has waited `max_delay` seconds. Each record gets a receipt that
         says whether it is buffered or durable.
         """
-        self._store.backend.check_open()
-        made = BufferedWriter(self._store, self._write, max_records=max_records, max_delay=max_delay)
+        made = BufferedWriter(self._open_store(), self._write, max_records=max_records, max_delay=max_delay)
         self._writers.add(made)
         return made
 
@@ -187,9 +191,29 @@ class Ledger:
         with self._lock:
             return self._reopen_if_forked().writer.write(records)
 
-    def _before_close(self, flush: Callable[[], None]) -> None:
-        """Call `flush` before the ledger closes: for those who gather what they record and write it now and then."""
-        self._flushes.append(flush)
+    def _buffer_steps(self, flush_every: float) -> StepBuffer:
+        """Return the one buffer of steps, in which none waits longer than this many seconds."""
+        with self._lock:
+            if self._steps is None:
+                self._steps = StepBuffer(self._open_store, self._write_blocks, self._clock)
+            self._steps.flush_within(flush_every)
+            return self._steps
+
+    def _open_store(self) -> Store:
+        with self._lock:
+            return self._reopen_if_forked()
+
+    def _write_blocks(self, blocks: Sequence[Block]) -> None:
+        """Write blocks in one transaction; MaybeWritten where nobody knows whether they are."""
+        with self._lock:
+            writer = self._reopen_if_forked().writer
+            chain = writer.token
+            try:
+                writer.write_blocks(blocks)
+            except BaseException as error:
+                if writer.token != chain:  # it began another one, for it does not know where the last one ends
+                    raise MaybeWritten from error
+                raise
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -344,15 +368,19 @@ class Ledger:
 
     def close(self) -> None:
         """Make durable what is buffered and close every connection; closing twice is no error."""
-        try:
-            for flush in (*self._flushes, *(writer.close for writer in list(self._writers))):
-                flush()
-        finally:
-            with self._lock:
-                if not self._closed:
-                    self._closed = True
-                    if self._process == os.getpid():
-                        self._store.backend.close()
+        with ExitStack() as stack:  # each of these happens, whatever the others raise
+            stack.callback(self._close_store)
+            for writer in list(self._writers):
+                stack.callback(writer.close)
+            if self._steps is not None:
+                stack.callback(self._steps.close)
+
+    def _close_store(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if self._process == os.getpid():
+                    self._store.backend.close()
 
     def _reopen_if_forked(self) -> Store:
         """Return the open store to write to; a process that was forked gets one of its own."""
@@ -364,6 +392,8 @@ class Ledger:
     def _drop_connections(self) -> None:
         """Let go of what the parent of this process has open; what is needed is opened when it is."""
         self._lock = threading.RLock()
+        if self._steps is not None:
+            self._steps.begin_process()
         if not self._closed:
             self._store.backend.drop_connections()
 
@@ -423,5 +453,16 @@ if hasattr(os, "register_at_fork"):
 @atexit.register
 def _at_exit() -> None:
     """Make durable what is buffered when a program ends without closing its ledgers."""
-    for ledger in list(_OPEN):
-        ledger.close()
+    with ExitStack() as stack:
+        for ledger in list(_OPEN):
+            stack.callback(ledger.close)
+
+
+@cache  # once a process
+def _close_with_process(process: int) -> None:
+    """Do so too at the end of a process that multiprocessing started, which calls no function of atexit."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, _at_exit, exitpriority=0)

@@ -308,15 +308,6 @@ def test_texts_and_flags_are_recorded_as_they_were_scored(tmp_path):
         assert [each.total for each in ledger.history()] == paid
 
 
-def test_many_steps_are_written_before_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.adapters.gymnasium.recording.MOST_WAITING", 3)
-    with Ledger(tmp_path / "rewards.db") as ledger:
-        env = RewardWrapper(walks.Walk(), PLAIN, walks.features, ledger=ledger)
-        play(env, [1] * 4)
-        assert ledger.history().count() == 3
-        env.close()
-
-
 def test_a_program_that_ends_without_closing_loses_no_step(tmp_path):
     script = f"""
 import sys; sys.path.insert(0, {str(Path(walks.__file__).parents[1])!r})
@@ -350,7 +341,7 @@ def test_without_the_library_the_extra_is_named(missing, module, says):
 @pytest.mark.parametrize(("kind", "wrapped"), [(RewardWrapper, "Env"), (VectorRewardWrapper, "VectorEnv")])
 def test_the_signature_shows_every_parameter_and_the_documentation_says_what_it_is_for(kind, wrapped):
     signature = inspect.signature(kind)
-    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor"]
+    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor", "flush_every"]
     assert signature.parameters["reward"].annotation is Reward
     assert wrapped in str(signature.parameters["env"].annotation)
     documentation = inspect.getdoc(kind) + (inspect.getdoc(kind.__init__) or "")

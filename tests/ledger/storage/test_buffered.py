@@ -1,5 +1,7 @@
 """The buffered writer: nothing that it took is dropped in silence."""
 
+import multiprocessing
+import os
 import subprocess
 import sys
 
@@ -36,6 +38,41 @@ def test_a_writer_that_nobody_closed_is_committed_when(tmp_path, opening, ending
     assert done.returncode == code, done.stderr
     with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
         assert ledger.history().count() == 2500
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs fork")
+def test_a_writer_is_committed_when_a_process_of_multiprocessing_ends(tmp_path):
+    def record(ledger):
+        ledger.writer(max_delay=60).record(signal())
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        process = multiprocessing.get_context("fork").Process(target=record, args=(ledger,))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+        assert ledger.history().count() == 1
+
+
+def test_a_ledger_that_cannot_be_closed_does_not_keep_others_from_being(tmp_path):
+    ending = """
+broken = Ledger("broken.db")
+broken._close_store = lambda: 1 / 0
+ledgers = [Ledger(f"{n}.db") for n in range(5)]
+writers = [each.writer(max_delay=60) for each in ledgers]
+for each in writers:
+    each.record(signal)
+"""
+    script = SCRIPT.format(opening=FORGOTTEN, ending=ending)
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "rewards.db", REWARD.to_json()],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert "ZeroDivisionError" in done.stderr
+    for n in range(5):
+        with Ledger(tmp_path / f"{n}.db", read_only=True) as ledger:
+            assert ledger.history().count() == 1
 
 
 def test_closing_a_ledger_closes_its_writers(where):

@@ -1,90 +1,96 @@
-"""The steps of wrapped environments in a ledger, gathered and written many at a time."""
+"""The steps of wrapped environments on their way into a ledger: numbered, dated and added to the ledger's buffer."""
 
-import atexit
-import os
+import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.errors import WrongType
+from plaudit.adapters.gymnasium.termination import flush_at_termination
+from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
-MOST_WAITING = 10_000
-"""How many steps may wait to be written."""
 
+class Place(TypedDict):
+    """Where to record, and how soon."""
 
-def build_recorder(
-    ledger: Ledger | None, reward: Reward, *, run: str | None, actor: str | None, envs: int = 1
-) -> "Recorder | None":
-    """Return what writes steps to a ledger, or None where there is none."""
-    if ledger is None:
-        return None
-    if not isinstance(ledger, Ledger):
-        raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
-    return Recorder(ledger, reward, run=run, actor=actor, envs=envs)
+    run: str | None
+    actor: str | None
+    flush_every: float
 
 
 class Recorder:
-    """Gathers the inputs of steps, numbers them, and writes them when many wait or the ledger or the program ends.
+    """Records the steps of one environment, or of `envs` at once, by the buffer that all wrappers of a ledger share.
 
-    Episodes of the i-th of n environments, from 0, are numbered i + 1, i + 1 + n, i + 1 + 2n …; steps count from 1.
+    Steps count from 1, and so do the episodes of one environment; those of the i-th of n, from 0, are numbered i + 1,
+    i + 1 + n, i + 1 + 2n …
     """
 
-    def __init__(self, ledger: Ledger, reward: Reward, *, run: str | None, actor: str | None, envs: int) -> None:
-        self._ledger, self._reward = ledger, reward
-        self._scope = {"run": run, "actor": actor}
-        self._envs = envs
-        self._episode = 1 + np.arange(envs)
-        self._step = np.zeros(envs, np.int64)
-        self._waiting: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]] = []
-        self._count = 0
-        self._process = os.getpid()
-        ledger._before_close(self.flush)
+    def __init__(self, ledger: Ledger, reward: Reward, place: Place, *, envs: int | None = None) -> None:
+        """Enter the reward in the ledger.
 
-    def begin_episodes(self, which: Any = slice(None)) -> None:
+        Raises:
+            WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
+            DefinitionError: `flush_every` is no time to wait.
+            VersionConflict: The reward's label stands for another formula in the ledger.
+            InputError: No ledger can keep such a `run` or `actor`.
+        """
+        if not isinstance(ledger, Ledger):
+            raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
+        flush_every = place["flush_every"]
+        if isinstance(flush_every, bool) or not isinstance(flush_every, int | float):
+            raise WrongType(f"flush_every={flush_every!r:.60} is not a number of seconds.")
+        if not 0 < flush_every <= threading.TIMEOUT_MAX:
+            raise DefinitionError(f"flush_every={flush_every:g} is no time to wait; give seconds, such as 1.0.")
+        self._ledger, self._reward, self._place, self._envs = ledger, reward, place, envs
+        self._episode: Any = 1 if envs is None else 1 + np.arange(envs)
+        self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
+        self._attach()
+
+    def _attach(self) -> None:
+        self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
+        self._buffer = buffer = self._ledger._buffer_steps(self._place["flush_every"])
+        run, actor = self._place["run"], self._place["actor"]
+        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
+        self._now, self._append = buffer.now, self._stream.waiting.append
+        flush_at_termination()
+
+    def begin_episode(self) -> None:
+        """Begin another episode of the only environment; one without a step is none."""
+        if self._step:
+            self._episode += 1
+            self._step = 0
+
+    def begin_episodes(self, which: NDArray[np.intp]) -> None:
         """Begin another episode in some of the environments; one without a step is none."""
-        self._episode[which] += np.where(self._step[which] > 0, self._envs, 0)
+        self._episode[which] += np.where(self._step[which] > 0, self._envs or 1, 0)
         self._step[which] = 0
 
-    def add_step(self, values: Sequence[float]) -> None:
-        """Add a step of the only environment."""
-        self.add_steps(np.array([values], np.float64), slice(None))
+    def add_step(self, inputs: Sequence[float]) -> None:
+        """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
+        self._step = step = self._step + 1
+        self._append((self._now(), self._episode, step, inputs))
+        if self._buffer.needs_attention:
+            self._buffer.attend(self._stream)
 
-    def add_steps(self, inputs: NDArray[np.float64], which: Any) -> None:
-        """Add a step of some of the environments: a row of inputs for each."""
-        if self._process != os.getpid():  # what waits is the parent's, which writes it
-            self._process, self._waiting, self._count = os.getpid(), [], 0
-        if not self._waiting:
-            atexit.register(self.flush)
+    def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
+        """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
         self._step[which] += 1
-        self._waiting.append((inputs, self._episode[which].copy(), self._step[which].copy()))
-        self._count += len(inputs)
-        if self._count >= MOST_WAITING:
-            self.flush()
+        self._append((self._now(), self._episode[which], self._step[which], inputs))
+        if self._buffer.needs_attention or len(self._stream.waiting) >= self._stream.most:
+            self._buffer.attend(self._stream)
 
     def flush(self) -> None:
-        """Write what waits; what a ledger refuses is not tried again."""
-        atexit.unregister(self.flush)
-        waiting, self._waiting, self._count = self._waiting, [], 0
-        if not waiting or self._process != os.getpid():
-            return
-        inputs, episodes, steps = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
-        columns = {
-            name: inputs[:, at].astype(np.intp) if field.kind == "category" else inputs[:, at]
-            for at, (name, field) in enumerate(self._reward.program.inputs.items())
-        }
-        self._ledger.record_batch(self._reward, columns, episode=episodes, step=steps, **self._scope)
-
-    close = flush
+        """Write what waits in the buffer, and raise what went wrong."""
+        self._buffer.flush()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave what waits to this process: a copy records its own steps."""
-        return {**vars(self), "_waiting": [], "_count": 0}
+        """Leave what waits to this process: a copy opens the ledger for itself, and goes on counting from here."""
+        names = ("_ledger", "_reward", "_place", "_envs", "_episode", "_step")
+        return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the place of another one."""
         vars(self).update(state)
-        self._ledger._before_close(self.flush)
+        self._attach()

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import Autoreset
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, split_total
-from plaudit.adapters.gymnasium.recording import Recorder, build_recorder
+from plaudit.adapters.gymnasium.recording import Place, Recorder
 from plaudit.adapters.gymnasium.scoring import ORIGINAL, OWN, Features, Mode, Scoring, copy_observation, extend_info
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
 from plaudit.errors import NotFinite
@@ -36,14 +36,16 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
+        flush_every: float = 1.0,
     ) -> None:
-        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, "run": run, "actor": actor}
+        place = Place(run=run, actor=actor, flush_every=flush_every)
+        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, **place}
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
         super().__init__(env)
         self.signal: Signal | None = None
         """What the last step was paid for, as `signal.explain()` tells it."""
         self._scoring = Scoring(reward, features, mode)
-        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor)
+        self._record = None if ledger is None else Recorder(ledger, reward, place)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
         self._autoreset = _has_autoreset(env)
         self._begun = self._over = False
@@ -85,13 +87,13 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._begun, self._over = True, False
         self._sums = dict.fromkeys(self._sums, 0.0)
         if self._record is not None:
-            self._record.begin_episodes()
+            self._record.begin_episode()
 
     def close(self) -> None:
         """Write what waits to be recorded and close the environment."""
         try:
             if self._record is not None:
-                self._record.close()
+                self._record.flush()
         finally:
             super().close()
 
@@ -111,13 +113,16 @@ class RewardWrapper(_SingleEnvWrapper):
         ledger: Where to record every step; nowhere unless given.
         run: Under which run to record.
         actor: Under which actor to record.
+        flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
+            shortest time holds.
 
     Returns:
         A `RewardWrapper` around one environment, a `VectorRewardWrapper` around many.
 
     Raises:
-        DefinitionError: `reward`, `features` or `mode` is not what it should be.
-        WrongType: `ledger` is not a Ledger.
+        DefinitionError: `reward`, `features`, `mode` or `flush_every` is not what it should be.
+        WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
+        VersionConflict: In the ledger the reward's label stands for another formula.
     """
 
     @overload
@@ -131,6 +136,7 @@ class RewardWrapper(_SingleEnvWrapper):
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
+        flush_every: float = 1.0,
     ) -> VectorRewardWrapper: ...
 
     @overload
@@ -144,6 +150,7 @@ class RewardWrapper(_SingleEnvWrapper):
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
+        flush_every: float = 1.0,
     ) -> Self: ...
 
     def __new__(cls, env: Any = None, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it

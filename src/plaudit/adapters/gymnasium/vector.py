@@ -12,7 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS
-from plaudit.adapters.gymnasium.recording import Recorder, build_recorder
+from plaudit.adapters.gymnasium.recording import Place, Recorder
 from plaudit.adapters.gymnasium.scoring import (
     OWN,
     BatchScorer,
@@ -56,6 +56,7 @@ class VectorRewardWrapper(Base):
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
+        flush_every: float = 1.0,
     ) -> None:
         """Wrap many environments.
 
@@ -68,15 +69,19 @@ class VectorRewardWrapper(Base):
             ledger: Where to record every step; nowhere unless given.
             run: Under which run to record.
             actor: Under which actor to record.
+            flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
+                shortest time holds.
 
         Raises:
-            DefinitionError: `reward`, `features` or `mode` is not what it should be.
-            WrongType: `ledger` is not a Ledger.
+            DefinitionError: `reward`, `features`, `mode` or `flush_every` is not what it should be.
+            WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
+            VersionConflict: In the ledger the reward's label stands for another formula.
         """
         super().__init__(env)
         self._scoring = Scoring(reward, features, mode)
         self._scorer = BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
-        self._record: Recorder | None = build_recorder(ledger, reward, run=run, actor=actor, envs=self.num_envs)
+        place = Place(run=run, actor=actor, flush_every=flush_every)
+        self._record = None if ledger is None else Recorder(ledger, reward, place, envs=self.num_envs)
         self._autoreset = _find_autoreset_mode(env)
         self._sums = np.zeros((len(self._scoring.components), self.num_envs))
         self._over = _NOBODY
@@ -148,7 +153,7 @@ class VectorRewardWrapper(Base):
         """Write what waits to be recorded and close the environments."""
         try:
             if self._record is not None:
-                self._record.close()
+                self._record.flush()
         finally:
             super().close(**options)
 

@@ -38,6 +38,23 @@ def write_batch(
     return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now)))
 
 
+def build_step_blocks(
+    layout: RecordLayout,
+    scope: Scope,
+    inputs: Rows,
+    outputs: Rows,
+    *,
+    times: list[int],
+    episodes: list[int],
+    steps: list[int],
+) -> Iterator[Block]:
+    """Yield steps that were scored as blocks; `times` are microseconds since 1970."""
+    names = {episode: str(episode) for episode in set(episodes)}
+    place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps}
+    parts = {**dict.fromkeys(VALIDATORS), **scope._asdict(), **place}
+    return _build_blocks(layout, inputs, outputs, parts, times[0])
+
+
 def score_batch(layout: RecordLayout, columns: Mapping[str, Any]) -> tuple[Rows, Rows]:
     """Return a batch and its scores as rows; the first bad row raises."""
     reward = layout.scored

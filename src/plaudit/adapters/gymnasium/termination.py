@@ -1,0 +1,64 @@
+"""SIGTERM and SIGHUP: what waits to be recorded is written before they end the program, as they would have anyway.
+
+Only the default of a signal, which is to end the program at once, is replaced. A handler that is there stays as it is:
+it ends the program by `sys.exit` or an exception, after which ledgers are closed, or lets it go on.
+"""
+
+import _thread
+import os
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+from plaudit.ledger.storage.steps import BUFFERS, StepBuffer
+
+_SIGNALS = ("SIGTERM", "SIGHUP")
+_LONGEST = 5.0
+"""How many seconds the end of the program waits at most; those who send signals lose patience after ten or more."""
+_HELD = 1.0
+"""How many of them the main thread stands still."""
+_ends_by: dict[tuple[int, int], float] = {}
+"""By process and signal, the moment at which the program ends whether everything is written or not."""
+
+
+def flush_at_termination() -> None:
+    """Write what waits in every buffer when a signal ends the program; only the main thread can arrange for it."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_kill"):
+        return
+    for number in (getattr(signal, name) for name in _SIGNALS):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _flush_and_end)
+
+
+def _flush_and_end(number: int, frame: FrameType | None) -> None:
+    """Let a thread flush, and end when it has.
+
+    The main thread waits here, so that no step comes after. It may hold a lock that the thread needs, though, since a
+    signal can strike anywhere: then it goes on, and the thread sends the signal again when it is done.
+    """
+    now = time.monotonic()
+    end = _ends_by.setdefault((os.getpid(), number), now + _LONGEST)
+    flushed, gone = threading.Event(), threading.Event()
+    _thread.start_new_thread(
+        _flush_buffers, (list(BUFFERS), end, number, flushed, gone)
+    )  # takes no lock, unlike Thread
+    flushed.wait(min(_HELD, max(0.0, end - now)))
+    gone.set()
+    if flushed.is_set() or time.monotonic() >= end:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def _flush_buffers(
+    buffers: list[StepBuffer], end: float, number: int, flushed: threading.Event, gone: threading.Event
+) -> None:
+    for buffer in buffers:
+        try:
+            buffer.flush(timeout=max(0.0, end - time.monotonic()))
+        except Exception as error:  # nobody is left to raise it to
+            print(f"plaudit: ended by {signal.Signals(number).name}: {error}", file=sys.stderr, flush=True)
+    flushed.set()
+    if gone.is_set():
+        signal.pthread_kill(threading.main_thread().ident or 0, number)

@@ -1,0 +1,260 @@
+"""One buffer a ledger for the steps of running environments: gathered for a moment, written together by a thread."""
+
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from plaudit.errors import PlauditError
+from plaudit.ledger.context import Scope, to_microseconds, validate_scope
+from plaudit.ledger.storage.batch import build_step_blocks
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
+from plaudit.ledger.storage.store import Store
+from plaudit.reward.reward import Reward
+
+MOST_WAITING = 65_536
+"""How many steps of one stream may wait to be written: beyond, a step waits for them."""
+
+_LOOK = 0.25
+"""How often, in seconds, the thread looks whether a stream is half full."""
+
+Entry = tuple[int, Any, Any, Any]
+"""When, in nanoseconds; episode, step and inputs, or arrays of them where many environments take a step at once."""
+
+
+class MaybeWritten(Exception):
+    """Whether the steps are in the ledger is not known; the cause says why."""
+
+
+class StepStream:
+    """Steps of one reward, run and actor that wait to be written, in order.
+
+    While the environment runs, a step is one tuple in `waiting`; all else is done later, for thousands of them at once.
+    """
+
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None) -> None:
+        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone."""
+        self._layout, self._scope, self._many = layout, scope, envs is not None
+        self.most = max(1, MOST_WAITING // (envs or 1))
+        """How many entries may wait."""
+        self._score = layout.scored.compile("numpy")
+        self.waiting: deque[Entry] = deque()
+
+    def take(self) -> list[Entry]:
+        """Return what waits, which then waits no longer."""
+        return [self.waiting.popleft() for _ in range(len(self.waiting))]
+
+    def count(self, taken: list[Entry]) -> int:
+        """Return how many steps were taken."""
+        return sum(len(inputs) for *_, inputs in taken) if self._many else len(taken)
+
+    def encode(self, taken: list[Entry]) -> Iterator[Block]:
+        """Yield steps as blocks, scored all at once."""
+        times = [entry[0] // 1000 for entry in taken]  # zip would make an iterator of each entry, and garbage of it
+        episodes, steps = [entry[1] for entry in taken], [entry[2] for entry in taken]
+        inputs = [entry[3] for entry in taken]
+        if self._many:
+            rows = np.concatenate(inputs)
+            times = [at for at, each in zip(times, inputs, strict=True) for _ in each]
+            episodes, steps = (np.concatenate(each).tolist() for each in (episodes, steps))
+        else:
+            count, width = len(taken), self._layout.width
+            rows = np.fromiter(chain.from_iterable(inputs), FLOAT, count * width).reshape(count, width)
+        outputs = self._layout.stack_scores(self._score(self._layout.split_columns(rows)), len(rows))
+        return build_step_blocks(self._layout, self._scope, rows, outputs, times=times, episodes=episodes, steps=steps)
+
+
+class StepBuffer:
+    """Holds steps until a thread writes them, which is at work as long as steps come.
+
+    Add a step to what waits in a stream, then `attend` where the buffer `needs_attention`. A write that failed is told
+    by the next `attend`, `flush` or `close`; its steps are kept and written with the next ones.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        write: Callable[[Sequence[Block]], None],
+        clock: Callable[[], datetime] | None,
+    ) -> None:
+        """Begin with nothing; `open_store` raises where the ledger is closed, and `write` writes all or nothing."""
+        self.now: Callable[[], int] = time.time_ns if clock is None else lambda: 1000 * to_microseconds(clock())
+        """The ledger's clock, in nanoseconds."""
+        self._open_store = open_store
+        self._write_blocks = write
+        self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
+        self._wait = threading.TIMEOUT_MAX
+        self._closed = False
+        self.begin_process()
+        BUFFERS.add(self)
+
+    def begin_process(self) -> None:
+        """Begin anew, without a thread: in a process that was forked, what waits is the parent's, which writes it."""
+        self._drop_waiting()
+        self._kept: list[Block] = []
+        self._failure: BaseException | None = None
+        self._lost = 0
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._writing = threading.Lock()
+        self._wake = threading.Event()
+        self.needs_attention = True
+        """Whether there is no thread, or it is writing, or something went wrong, or the ledger is closed."""
+
+    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
+        """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
+        kind = self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), envs
+        with self._starting:
+            if kind not in self._streams:
+                self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old
+            return self._streams[kind]
+
+    def flush_within(self, seconds: float) -> None:
+        """Let no step wait longer than this; where several ask, the shortest time holds."""
+        self._wait = min(self._wait, seconds / 2)  # the other half is for writing
+        self._wake.set()
+
+    def attend(self, stream: StepStream) -> None:
+        """See that a thread is at work, raise what went wrong, and wait where the stream is full.
+
+        Raises:
+            LedgerError: The ledger is closed.
+        """
+        if self._closed:
+            with self._writing:
+                self._drop_waiting()
+            self._open_store()  # raises
+        self._start_thread()
+        self._raise_failure()
+        if len(stream.waiting) >= stream.most:
+            self.flush()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Write what waits, for no longer than `timeout` seconds, and raise what went wrong since the last time."""
+        self._write_aside(timeout)
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Write what waits for the last time; closing twice is no error."""
+        if self._closed:
+            return
+        self._closed = self.needs_attention = True  # before the last write: a step that misses it is told
+        self._wake.set()
+        self._write_aside(None)
+        self._lost += _count_steps(self._kept)
+        self._kept = []
+        self._raise_failure()
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def _start_thread(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._wake.clear()
+                thread = threading.Thread(target=self._write_regularly, name="plaudit-steps", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # there are too many threads, or Python is ending
+                    self._write()
+                    return
+                self._thread = thread
+            self.needs_attention = self._writing.locked()
+
+    def _write_regularly(self) -> None:
+        """Write what came, until nothing does: a buffer that nobody uses keeps no ledger open."""
+        while True:
+            self._wait_for_steps()
+            if self._has_waiting():
+                self._write()
+                continue
+            with self._starting:
+                self.needs_attention = True  # before looking again: a step that comes now starts another thread
+                if not self._has_waiting():
+                    self._thread = None
+                    return
+
+    def _wait_for_steps(self) -> None:
+        """Wait until it is time to write, or many wait, or somebody calls."""
+        due = time.monotonic() + self._wait
+        while (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
+            if any(len(stream.waiting) >= stream.most // 2 for stream in self._streams.values()):
+                break
+        self._wake.clear()
+
+    def _write_aside(self, timeout: float | None) -> None:
+        """Write in a thread of its own: Ctrl-C, which strikes in the main one, never does in the middle of a write."""
+        thread = threading.Thread(target=self._write, name="plaudit-steps-flush", daemon=False)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._write()
+        else:
+            thread.join(timeout)
+
+    def _write(self) -> None:
+        with self._writing:
+            self.needs_attention = True  # for as long as this takes, which may be long, a step sees how many wait
+            blocks = self._kept
+            try:
+                blocks = [*blocks, *self._encode_waiting()]
+                if blocks:
+                    self._write_blocks(blocks)
+                self._kept = []
+            except MaybeWritten as error:  # to write them again might write them twice
+                self._kept = []
+                self._fail(error.__cause__ or error)
+            except BaseException as error:
+                self._kept = blocks
+                if _count_steps(blocks) > MOST_WAITING:  # whoever goes on in spite of errors does not fill the memory
+                    self._lost += _count_steps(blocks)
+                    self._kept = []
+                self._fail(error)
+
+    def _encode_waiting(self) -> Iterator[Block]:
+        for stream in self._streams.values():
+            taken = stream.take()
+            if not taken:
+                continue
+            try:
+                yield from stream.encode(taken)
+            except Exception as error:  # one reward that cannot be scored does not keep the others from being written
+                self._lost += stream.count(taken)
+                self._fail(error)
+
+    def _has_waiting(self) -> bool:
+        return any(stream.waiting for stream in self._streams.values())
+
+    def _drop_waiting(self) -> None:
+        for stream in self._streams.values():
+            stream.waiting.clear()
+
+    # -- what went wrong --------------------------------------------------------------------------------------------
+
+    def _fail(self, error: BaseException) -> None:
+        self._failure = error
+        self.needs_attention = True
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        lost, self._lost = self._lost, 0
+        if failure is None:
+            return
+        if not isinstance(failure, PlauditError):
+            raise failure
+        counts = {"wait to be recorded": _count_steps(self._kept), "were not recorded": lost}
+        told = [f"{count:,} steps {what}." for what, count in counts.items() if count]
+        raise type(failure)(" ".join([str(failure), *told])) from failure
+
+
+BUFFERS: weakref.WeakSet[StepBuffer] = weakref.WeakSet()
+"""Every buffer of this process."""
+
+
+def _count_steps(blocks: Sequence[Block]) -> int:
+    return sum(block.count for block in blocks)
