@@ -73,6 +73,9 @@ def _find_episodes(column: str | None) -> tuple[int | None, int | None, int | No
     """Return fork, lowest and highest of the numbers of a block's episodes."""
     if column is None:
         return None, None, None
+    if column.count('"') == 2 and column[1] == column[-2] == '"' and "\\" not in column:
+        only = number_episode(column[2:-2])
+        return only, only, only
     names = set(json.loads(column))
     names.discard(None)
     found = [number_episode(name) for name in names]

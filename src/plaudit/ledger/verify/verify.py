@@ -26,6 +26,7 @@ from plaudit.ledger.storage.schema import blocks, jobs, keys, labels, powers, sc
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.recompute import Recomputer
+from plaudit.ledger.verify.summaries import UNREADABLE, check_summaries
 from plaudit.terminal import format_count
 
 _KEPT = 1000
@@ -35,9 +36,6 @@ _ROWS = 32_768
 _BLOCKS = 4096
 """Blocks to read at a time, at most."""
 _BYTES = 16 << 20
-_UNREADABLE = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError)
-"""What reading a row raises that no ledger has written."""
-
 _PAGE = (
     select(blocks)
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
@@ -124,7 +122,7 @@ def verify(
             walk.run()
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         if walk.reporting:  # the caller's own
             raise
         result.add("damaged", None, f"a row cannot be read: {type(error).__name__}: {error}")
@@ -186,7 +184,7 @@ class _Walk:
         for block in self._read_blocks(last or 0):
             try:
                 self._check_block(block)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 self.result.add("damaged", block[0], f"it cannot be read: {type(error).__name__}: {error}")
             if self.result.blocks % 4096 == 0:
                 self._report(self.result.records, total)
@@ -203,7 +201,15 @@ class _Walk:
             self.result.add("removed", None, text)
         for kind, text in find_problems(self.connection, self.layouts, self.keyed):
             self.result.add(kind, None, text)
+        self._check_summaries()
         self._report(total or 0, total or 0)
+
+    def _check_summaries(self) -> None:
+        """Check the summaries of blocks; of one that was changed itself, that is said already."""
+        changed = {problem.id for problem in self.result.problems} - {None}
+        for record, text in check_summaries(self.connection):
+            if record not in changed:
+                self.result.add("edited", record, text)
 
     def _report(self, done: int, total: int) -> None:
         if self.progress is not None and total:
