@@ -1,4 +1,4 @@
-"""The ledger against a bare sqlite3 loop and against an append-only JSONL store that is read and filtered.
+"""The ledger against a bare sqlite3 loop, an append-only JSONL store that is read and filtered, and DuckDB on Parquet.
 
 `python bench/ledger.py [records]`. Everything is written to a temporary folder on the disk that holds this checkout.
 """
@@ -8,13 +8,15 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from timing import compare, size, table
+from timing import QUICK, compare, size, table
 
-from plaudit import Ledger, Signal
+from plaudit import Ledger, Reward, Signal
 from plaudit.systems import roadsense
 
 CLASSES = 1000
@@ -25,6 +27,8 @@ def main(records: int) -> None:
         singles(Path(folder))
         rates(Path(folder), records)
         one_class(Path(folder), records)
+        questions(Path(folder), records)
+        versions(Path(folder))
 
 
 def signal() -> Signal:
@@ -173,7 +177,102 @@ def one_class(folder: Path, records: int) -> None:
     start = time.perf_counter()
     assert ledger.verify().ok
     print(f"verify, records of {CLASSES:,} scopes in turn: {records / (time.perf_counter() - start):,.0f} records/s")
+    print()
+    ask(ledger, folder / "classes.parquet", {"mean of one class of 1,000, in turn": {"decision_class": "class-7"}})
     ledger.close()
+
+
+# -- questions about many records, against DuckDB on the same records as Parquet --------------------------------------
+
+
+def questions(folder: Path, records: int) -> None:
+    """Ask for means and for single records of a ledger that was written in bulk, a class a batch."""
+    rng = np.random.default_rng(1)
+    ledger = Ledger(folder / "questions.db")
+    batch = min(65_536, records // 20)
+    for start in range(0, records, batch):
+        count = min(batch, records - start)
+        columns = {
+            "distance": rng.uniform(0, 60, count),
+            "deceleration": rng.uniform(-6, 6, count),
+            "action": rng.integers(0, 4, count).astype(np.float64),
+        }
+        numbers = np.arange(start, start + count)
+        label = f"class-{start // batch % 10}"
+        about = {"run": f"run-{start // batch // 10}", "episode": numbers // 200, "step": numbers % 200}
+        ledger.record_batch(roadsense.reward, columns, decision_class=label, **about)
+    episode = records // 400
+    asked: dict[str, dict[str, object]] = {
+        "mean of one class of ten": {"decision_class": "class-3"},
+        "mean of one episode": {"episode": str(episode)},
+        "one episode and step": {"episode": str(episode), "step": 7},
+        "mean of one step of all episodes": {"step": 7},
+    }
+    ask(ledger, folder / "questions.parquet", asked)
+    ledger.close()
+
+
+def ask(ledger: Ledger, path: Path, asked: dict[str, dict[str, object]]) -> None:
+    """Print how long answers take, here and with DuckDB on an export of the ledger."""
+    if not find_spec("duckdb"):
+        print("DuckDB is not installed: nothing to compare with.")
+        return
+    import duckdb
+
+    count = ledger.export(path)
+
+    def by_duckdb(choice: dict[str, object]) -> tuple[int, float]:
+        where = " AND ".join(f'"record.{name}" = ?' for name in choice)
+        query = f"SELECT count(*), avg(\"reward.total\") FROM '{path}' WHERE {where}"
+        found = duckdb.execute(query, list(choice.values())).fetchone()
+        assert found is not None
+        return found
+
+    print(f"Questions about {count:,} records")
+    rows: list[tuple[str, ...]] = [("what", "DuckDB on Parquet, ms", "ledger, ms", "ledger / DuckDB")]
+    for name, choice in asked.items():
+        theirs, ours = by_duckdb(choice), ledger.history(**choice).totals()
+        assert theirs[0] == ours.records > 0
+        assert abs(theirs[1] - ours.mean) < 1e-9 * (ours.high - ours.low + 1)
+        contenders: dict[str, Callable[[], object]] = {
+            "duckdb": partial(by_duckdb, choice),
+            "ledger": lambda choice=choice: ledger.history(**choice).totals(),
+        }
+        result = compare(contenders, calls=1, rounds=20)
+        times = [f"{result.best[each] * 1e3:,.1f}" for each in ("duckdb", "ledger")]
+        rows.append((name, *times, f"{result.best['ledger'] / result.best['duckdb']:.2f}x"))
+    table(rows)
+    print()
+
+
+# -- many versions of a reward ----------------------------------------------------------------------------------------
+
+
+def versions(folder: Path) -> None:
+    """Look up one record of a ledger that knows many rewards, against making one reward of its text."""
+    count = 50 if QUICK else 2000
+    with Ledger(folder / "versions.db") as ledger:
+        rewards = (roadsense.reward.with_version(f"v{at}") for at in range(count))
+        ledger.record_many(reward.score(distance=30.0, deceleration=1.0, action=0) for reward in rewards)
+    text = roadsense.reward.to_json()
+
+    def look_up() -> None:
+        with Ledger(folder / "versions.db", read_only=True) as ledger:
+            assert ledger[count // 2].total
+
+    result = compare({"one reward": lambda: Reward.from_json(text), "lookup": look_up}, calls=1, rounds=10)
+    print(f"The first lookup in a ledger of {count:,} versions")
+    table(
+        [
+            ("what", "ms", "against the first"),
+            ("Reward.from_json", f"{result.best['one reward'] * 1e3:,.1f}", "1x"),
+            (
+                "open the ledger, read one record",
+                f"{result.best['lookup'] * 1e3:,.1f}",
+                f"{result.best['lookup'] / result.best['one reward']:.1f}x",
+            ),
+        ]
+    )
 
 
 if __name__ == "__main__":

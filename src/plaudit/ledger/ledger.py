@@ -220,8 +220,8 @@ class Ledger:
     def rewards(self) -> list[StoredReward]:
         """Return every reward that was recorded or registered, oldest first."""
         with self._store.backend.snapshot() as connection:
-            layouts = self._store.specs.read(connection)
-        seen = {layout.identity[:2] + layout.identity[3:]: layout.reward for layout in layouts.values()}
+            layouts = self._store.specs.read_all(connection)
+        seen = {layout.identity[:2] + layout.identity[3:]: layout.reward for layout in layouts}
         return [StoredReward(*identity, reward) for identity, reward in seen.items()]
 
     def history(self, **query: Any) -> History:

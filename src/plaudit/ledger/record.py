@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -133,12 +133,6 @@ class Page:
     def outputs(self) -> Rows:
         """The outputs of all its records."""
         return self.layout.decode_outputs(self.row.outputs, self.row.records)
-
-    def between(self, low: int, high: int) -> "Page | None":
-        """Return the page with those of its records whose numbers are at least `low` and below `high`, if any."""
-        numbers = self.row.first + self.positions()
-        chosen = self.positions()[(numbers >= low) & (numbers < high)]
-        return replace(self, chosen=chosen) if len(chosen) else None
 
     def report_damage(self) -> AbstractContextManager[None]:
         """Raise LedgerBroken where reading the block fails as only damaged ones do."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from sqlalchemy import func, select
 
 from plaudit.ledger.backends.backend import report_damage
@@ -14,33 +13,14 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
-from plaudit.ledger.storage.schema import blocks, jobs, quarantine
+from plaudit.ledger.storage.schema import blocks, jobs, quarantine, scopes, specs
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.totals import Tally, Totals
 from plaudit.terminal import escape_controls, format_count, format_table
 
+_LABEL = (specs.c.id, specs.c.name, specs.c.version)
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
-
-
-@dataclass(slots=True)
-class Totals:
-    """How many records there are of a kind, and what their totals are like."""
-
-    records: int = 0
-    mean: float = 0.0
-    low: float = float("inf")
-    high: float = float("-inf")
-
-    def add(self, totals: "np.ndarray[Any, np.dtype[np.float64]]") -> None:
-        """Take in more totals."""
-        self.records += len(totals)
-        self.mean += float(np.sum(totals - self.mean)) / self.records
-        self.low = min(self.low, float(totals.min()))
-        self.high = max(self.high, float(totals.max()))
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the numbers as plain data."""
-        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,35 +97,37 @@ def _format_time(at: datetime | None) -> str | None:
 
 
 def compute_stats(store: Store) -> Stats:
-    """Return how much of what is in a ledger; every total is read."""
+    """Return how much of what is in a ledger."""
     with report_damage(store.backend.name, "a row"):
         return _compute_stats(store)
 
 
 def _compute_stats(store: Store) -> Stats:
-    rewards: defaultdict[str, Totals] = defaultdict(Totals)
-    classes: defaultdict[str, Totals] = defaultdict(Totals)
-    for page in History(store, Query()).pages():
-        totals = page.outputs[:, 0]
-        rewards[f"{page.layout.reward.name}@{page.layout.reward.version}"].add(totals)
-        if page.row.decision_class is not None:
-            classes[page.row.decision_class].add(totals)
+    rewards: defaultdict[str, Tally] = defaultdict(Tally)
+    classes: defaultdict[str, Tally] = defaultdict(Tally)
+    tallies = History(store, Query()).tally_totals(blocks.c.spec, blocks.c.scope)
     with store.backend.snapshot() as connection:
         earliest, latest = connection.execute(select(func.min(blocks.c.earliest), func.max(blocks.c.latest))).one()
         rescored = connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job.is_not(None))).scalar()
         count = connection.execute(select(func.count()).select_from(jobs)).scalar_one()
         apart = connection.execute(select(func.count()).select_from(quarantine)).scalar_one()
         head = read_head(connection)
+        names = {row.id: f"{row.name}@{row.version}" for row in connection.execute(select(*_LABEL))}
+        found = {row.id: row.decision_class for row in connection.execute(select(scopes.c.id, scopes.c.decision_class))}
+    for (spec, scope), tally in tallies.items():
+        rewards[names[spec]].join(tally)
+        if found[scope] is not None:
+            classes[found[scope]].join(tally)
     return Stats(
         store.backend.name,
         store.backend.size(),
-        sum(totals.records for totals in rewards.values()),
+        sum(tally.records for tally in rewards.values()),
         int(rescored or 0),
         int(count),
         None if earliest is None else to_datetime(earliest),
         None if latest is None else to_datetime(latest),
-        dict(rewards),
-        dict(classes),
+        {name: tally.finish() for name, tally in rewards.items()},
+        {name: tally.finish() for name, tally in classes.items()},
         head,
         int(apart),
     )

@@ -10,7 +10,7 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, LedgerTooNew, PlauditError
-from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.schema import REVISION, upgrade_tables
 from support.ledgers import run, signal, verified
 from support.mounts import mounted, need_root
 
@@ -122,14 +122,14 @@ def test_a_ledger_of_a_newer_plaudit_is_refused_and_left_alone(path, read_only):
     assert path.read_bytes() == before
 
 
-THIRD = '''
-"""A third revision, which only tests have."""
+NEXT = '''
+"""One more revision, which only tests have."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "0099"
+down_revision = "{newest}"
 
 
 def upgrade() -> None:
@@ -144,14 +144,14 @@ def scripts(folder, more="pass"):
     import plaudit.ledger.storage.migrations
 
     shutil.copytree(Path(plaudit.ledger.storage.migrations.__file__).parent, folder)
-    (folder / "versions" / "third_0003.py").write_text(THIRD.replace("{more}", more))
+    (folder / "versions" / "next_0099.py").write_text(NEXT.replace("{more}", more).replace("{newest}", REVISION))
     return folder
 
 
 def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):
     with Ledger(path) as ledger:
         before = [record.to_dict() for record in ledger.history()]
-        backup = upgrade_tables(ledger._store.backend, newest="0003", scripts=scripts(tmp_path / "scripts"))
+        backup = upgrade_tables(ledger._store.backend, newest="0099", scripts=scripts(tmp_path / "scripts"))
         assert [record.to_dict() for record in ledger.history()] == before
     assert backup.parent == path.parent
     with Ledger(backup, read_only=True) as copy:
@@ -159,7 +159,7 @@ def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):
         verified(copy)
     other = sqlite3.connect(path)
     assert other.execute("SELECT DISTINCT note FROM blocks").fetchall() == [("kept",)]
-    assert other.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
+    assert other.execute("SELECT version_num FROM alembic_version").fetchall() == [("0099",)]
     other.close()
 
 
@@ -168,7 +168,7 @@ def test_an_upgrade_that_fails_leaves_the_ledger_as_it_was(path, tmp_path):
         with pytest.raises(RuntimeError, match="halfway"):
             upgrade_tables(
                 ledger._store.backend,
-                newest="0003",
+                newest="0099",
                 scripts=scripts(tmp_path / "scripts", "raise RuntimeError('halfway')"),
             )
         ledger.record(signal(3), run="run", step=3)

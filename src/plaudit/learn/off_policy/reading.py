@@ -307,19 +307,19 @@ class DecisionColumns:
                 self.unpaid += 1
             else:
                 self.credits.append(Credit(extra.name, float(totals.rewards[extra.at]), self.decisions + extra.before))
-        if not found.actions:
+        if not len(found.kept):
             return
-        numbering = self.episodes
+        numbering, (codes, episodes) = self.episodes, found.episodes
         self.names.append(found.names)
         self.blocked += found.blocked
         self.decisions += len(found.kept)
         self.widths.setdefault(found.features.shape[1], int(found.numbers[0]))
         self.batches.append(
             Batch(
-                np.array([self.actions[name] for name in found.actions], np.intp),
+                np.array([self.actions[name] for name in found.actions.values], np.intp)[found.actions.codes],
                 found.probabilities,
                 found.features,
-                np.array([-1 if episode[1] is None else numbering[episode] for episode in found.episodes], np.intp),
+                np.array([-1 if each[1] is None else numbering[each] for each in episodes], np.intp)[codes],
                 totals.rewards[found.kept],
                 (totals.lacking | totals.unpaid)[found.kept],
             )

@@ -1,14 +1,9 @@
-"""Recorded decisions as columns: whole JSON texts at a time, with an error that names a record that cannot be read.
-
-Records that one program writes differ in their numbers and names, and in nothing else. A regular expression made from
-the first context takes such a text apart several times as fast as JSON is parsed, and makes no object of each record.
-Where one record looks different, or a name has a character that JSON escapes, the text is parsed.
+"""Recorded decisions as columns: whole pages at a time, with an error that names a record that cannot be read.
 
 An extra credit is a reward that came later for a decision made earlier, such as the bonus at the end of an episode.
 """
 
 import json
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +12,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from plaudit.errors import InputError, NotEvaluable, OutOfRange, ShapeMismatch
+from plaudit.errors import NotEvaluable, OutOfRange, ShapeMismatch
 from plaudit.learn.decision import Decision
+from plaudit.learn.off_policy.columns import KEYS, Encoded, Table, encode, parse_table
 from plaudit.learn.off_policy.log import Codes
 from plaudit.learn.ridge import Numbers
 from plaudit.ledger.record import Page
@@ -28,11 +24,6 @@ DecisionName = tuple[object, ...]
 Episode = tuple[str | None, Any]
 """A run and an episode of it."""
 _PROBABILITY = {float, int, type(None)}
-_KEYS = ("id", "number", "step")
-"""What tells a decision from the others of its episode; the first that it has."""
-_NUMBER = r"-?[0-9][-+.0-9eE]*"
-_STRING = r'[^"\\]*'
-_WANTED = ("action", "probability", "x", "id", "number", "step")
 
 
 class Extra(NamedTuple):
@@ -57,35 +48,33 @@ class Credit(NamedTuple):
 class DecisionNames(NamedTuple):
     """What decisions that were read together are known by; their names are only made where there are credits."""
 
-    episodes: Sequence[Episode]
+    episodes: Encoded
     key: str = ""
-    values: Sequence[Any] = ()
-    """One key that all of them have, perhaps as strings; none where `key` is empty."""
+    values: Iterable[object] = ()
+    """One key that all of them have, or what `str` makes it of; none where `key` is empty."""
     different: Sequence[DecisionName] = ()
     """Their names, where they have different keys."""
 
     @classmethod
-    def from_columns(cls, episodes: Sequence[Episode], columns: Mapping[str, Sequence[Any]]) -> "DecisionNames":
+    def from_columns(cls, episodes: Encoded, columns: Mapping[str, Sequence[Any]]) -> "DecisionNames":
         """Return what decisions are known by of which there are columns, None standing for what is not said."""
-        for key in _KEYS:
-            values = columns.get(key, (None,))
+        for key in KEYS:
+            values = columns[key]
             if None not in values:
                 return cls(episodes, key, values)
             if any(value is not None for value in values):
-                lists = (columns.get(name, (None,) * len(episodes)) for name in _KEYS)
-                rows = (dict(zip(_KEYS, row, strict=True)) for row in zip(*lists, strict=True))
-                return cls(
-                    episodes, different=[identify(row, episode) for row, episode in zip(rows, episodes, strict=True)]
-                )
+                rows = (dict(zip(KEYS, row, strict=True)) for row in zip(*(columns[k] for k in KEYS), strict=True))
+                return cls(episodes, different=list(map(identify, rows, episodes.expand())))
         return cls(episodes)
 
     def build(self) -> Iterator[DecisionName]:
         """Yield the name of each decision."""
         if self.different:
             return iter(self.different)
+        episodes = self.episodes.expand()
         if not self.key:
-            return iter(self.episodes)
-        return (identify({self.key: value}, episode) for value, episode in zip(self.values, self.episodes, strict=True))
+            return iter(episodes)
+        return (identify({self.key: value}, episode) for value, episode in zip(self.values, episodes, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +86,17 @@ class Records:
     kept: Codes
     """Which of them are decisions; the columns are of those."""
     numbers: Codes
-    actions: list[str]
+    actions: Encoded
     probabilities: Numbers
     """NaN where a decision has none."""
     features: Numbers
     """No columns where decisions were made without any."""
-    episodes: list[Episode]
+    episodes: Encoded
+    """Of each, its run and its name."""
     names: DecisionNames
     extras: Sequence[Extra] = ()
     blocked: int = 0
     """How many decisions no learner was to learn from."""
-
-
-class Table(NamedTuple):
-    """Columns of a text: what each decision says, as it is written."""
-
-    columns: Mapping[str, list[str]]
-    features: int
-
-    def strings(self, name: str) -> list[str] | None:
-        """Return a column as it is written; None where decisions do not say it."""
-        return self.columns.get(name)
-
-    def numbers(self, name: str) -> Numbers | None:
-        """Return a column of numbers, or of lists of them, one after the other."""
-        found = self.columns.get(name)
-        return None if found is None else np.fromstring(",".join(found), sep=",")
 
 
 def read_records(pages: Sequence[Page]) -> Iterator[Records]:
@@ -142,21 +116,22 @@ def read_records(pages: Sequence[Page]) -> Iterator[Records]:
 
 def _build_records(pages: list[Page], text: str | None) -> Records:
     numbers = np.concatenate([page.positions() + page.row.first for page in pages])
-    episodes = [episode for page in pages for episode in _list_episodes(page)]
+    episodes = _encode_episodes(pages)
     whole = all(page.chosen is None for page in pages)
-    special = text is not None and ('"again"' in text or '"blocked"' in text)  # what only some records say
-    found = parse_table(text, len(numbers)) if text is not None and whole and not special else None
+    found = parse_table(text, len(numbers)) if text is not None and whole else None
     if found is not None:
-        return _parse_table_columns(found, numbers, episodes)
+        return _build_columns(found, numbers, episodes)
     contexts = json.loads(text) if text and len(pages) > 1 else _select_entries(pages[0], text)
     return _parse_contexts(contexts, numbers, episodes)
 
 
-def _list_episodes(page: Page) -> list[Episode]:
-    """Return the run and the episode of the chosen records of a page, each pair made once."""
-    names = _select_entries(page, page.row.episodes)
-    pairs = {name: (page.row.run, name) for name in set(names)}
-    return [pairs[name] for name in names]
+def _encode_episodes(pages: list[Page]) -> Encoded:
+    """Return the run and the episode of the chosen records of some pages."""
+    names = [_select_entries(page, page.row.episodes) for page in pages]
+    if len(pages) > 1:
+        return encode([(page.row.run, name) for page, own in zip(pages, names, strict=True) for name in own])
+    codes, values = encode(names[0])
+    return Encoded(codes, [(pages[0].row.run, name) for name in values])
 
 
 def _select_entries(page: Page, column: str | None) -> list[Any]:
@@ -165,18 +140,18 @@ def _select_entries(page: Page, column: str | None) -> list[Any]:
     return found if page.chosen is None else [found[at] for at in page.chosen.tolist()]
 
 
-def _parse_table_columns(found: Table, numbers: Codes, episodes: list[Episode]) -> Records:
+def _build_columns(found: Table, numbers: Codes, episodes: Encoded) -> Records:
     count = len(numbers)
-    probabilities, features = found.numbers("probability"), found.numbers("x")
+    probabilities = found.numbers.get("probability")
     return Records(
         count,
         np.arange(count),
         numbers,
-        found.strings("action") or [],
-        np.full(count, np.nan) if probabilities is None else _validate_probabilities(probabilities, numbers),
-        np.empty((count, 0)) if features is None else features.reshape(count, found.features),
+        found.actions,
+        np.full(count, np.nan) if probabilities is None else _validate_probabilities(probabilities[:, 0], numbers),
+        found.numbers.get("x", np.empty((count, 0))),
         episodes,
-        DecisionNames.from_columns(episodes, found.columns),
+        DecisionNames(episodes, found.key, found.names),
     )
 
 
@@ -189,22 +164,23 @@ def _validate_probabilities(probabilities: Numbers, numbers: Codes) -> Numbers:
     return probabilities
 
 
-def _parse_contexts(contexts: list[Any], numbers: Codes, episodes: list[Episode]) -> Records:
+def _parse_contexts(contexts: list[Any], numbers: Codes, episodes: Encoded) -> Records:
     decisions = _extract_decisions(contexts, numbers)
     again = [at for at, context in enumerate(contexts) if context.get("again")]
-    extras = [Extra(identify(decisions[at], episodes[at]), at, at - earlier) for earlier, at in enumerate(again)]
+    pairs = episodes.expand()
+    extras = [Extra(identify(decisions[at], pairs[at]), at, at - earlier) for earlier, at in enumerate(again)]
     kept = np.delete(np.arange(len(contexts)), again)
     contexts, decisions = [contexts[at] for at in kept], [decisions[at] for at in kept]
-    episodes = [episodes[at] for at in kept]
+    episodes = episodes._replace(codes=episodes.codes[kept])
     return Records(
         len(numbers),
         kept,
         numbers[kept],
-        [decision["action"] for decision in decisions],
+        encode([decision["action"] for decision in decisions]),
         _extract_probabilities(decisions, numbers[kept]),
         _extract_features(decisions, numbers[kept]),
         episodes,
-        DecisionNames.from_columns(episodes, {key: [decision.get(key) for decision in decisions] for key in _KEYS}),
+        DecisionNames.from_columns(episodes, {key: [decision.get(key) for decision in decisions] for key in KEYS}),
         extras,
         sum(context.get("blocked") is not None for context in contexts),
     )
@@ -261,71 +237,6 @@ def _raise_unreadable(contexts: list[Any], numbers: Codes) -> NoReturn:
     raise NotEvaluable(f"the decisions of record {numbers[0]} and those after it cannot be read.")
 
 
-def parse_table(text: str, count: int) -> Table | None:
-    """Return the decisions in a list of `count` contexts; None if they are not all laid out like the first.
-
-    >>> found = parse_table('[{"decision":{"action":"a","x":[1,2]}},{"decision":{"action":"b","x":[3,4.5]}}]', 2)
-    >>> found.strings("action"), found.numbers("x").tolist()
-    (['a', 'b'], [1.0, 2.0, 3.0, 4.5])
-    """
-    builder = _PatternBuilder()
-    try:
-        first, _ = json.JSONDecoder().raw_decode(text, 1)
-        Decision.from_dict(first["decision"])
-        pattern = builder.build(first, top=True)
-    except (InputError, KeyError, TypeError, ValueError):  # whoever parses it says what is wrong
-        return None
-    if pattern is None:
-        return None
-    parts = re.split(pattern + r"(?:,|\]\Z)", text)
-    width = len(builder.names) + 1
-    if len(parts) != count * width + 1 or parts[0] != "[" or any(parts[width::width]):
-        return None  # something between the records, or at the ends, is none of them
-    columns = {name: parts[1 + at :: width] for at, name in enumerate(builder.names)}
-    return Table(columns, len(first["decision"].get("x") or ()))
-
-
-class _PatternBuilder:
-    """Makes a regular expression of a value; the groups in it are what is wanted of a decision."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def build(self, value: Any, *, top: bool = False, group: str = "") -> str | None:
-        """Return the pattern of values that are written like this one; None if that is not worth the trouble."""
-        if isinstance(value, dict):
-            return self._build_object(value, top, group == "decision")
-        if value is None or isinstance(value, bool):
-            return json.dumps(value)
-        if isinstance(value, str):
-            return f'"{self._capture(_STRING, group)}"'
-        if isinstance(value, list):
-            return self._build_list(value, group)
-        return self._capture(_NUMBER, group)
-
-    def _build_object(self, value: dict[str, Any], top: bool, decision: bool) -> str | None:
-        parts = []
-        for key, each in value.items():
-            group = key if (top and key == "decision") or (decision and key in _WANTED) else ""
-            pattern = self.build(each, group=group)
-            if pattern is None:
-                return None
-            parts.append(f"{re.escape(json.dumps(key))}:{pattern}")
-        return r"\{" + ",".join(parts) + r"\}"
-
-    def _build_list(self, value: list[Any], group: str) -> str | None:
-        if not all(type(each) in (int, float) for each in value):
-            return None
-        numbers = "" if not value else f"{_NUMBER}(?:,{_NUMBER}){{{len(value) - 1}}}"
-        return rf"\[{self._capture(numbers, group)}\]"
-
-    def _capture(self, pattern: str, group: str) -> str:
-        if not group:
-            return pattern
-        self.names.append(group)
-        return f"({pattern})"
-
-
 def identify(decision: Mapping[str, Any], episode: Episode) -> DecisionName:
     """Return what a decision is known by: its id within the run, or its number, or its step, within the episode.
 
@@ -334,7 +245,7 @@ def identify(decision: Mapping[str, Any], episode: Episode) -> DecisionName:
     >>> identify({"action": "star", "id": "d-7", "number": 3}, ("night-3", "12"))
     ('night-3', 'id', 'd-7')
     """
-    for key in _KEYS:
+    for key in KEYS:
         value = decision.get(key)
         if value is not None:
             return (episode[0], key, str(value)) if key == "id" else (*episode, key, str(value))

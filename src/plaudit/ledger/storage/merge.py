@@ -14,8 +14,9 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
-from plaudit.ledger.storage.schema import blocks, jobs, writers
+from plaudit.ledger.storage.schema import blocks, jobs, summaries, writers
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.summary import summarize
 
 _TOGETHER = 32_768
 """Records to rewrite in one transaction, about; writers wait no longer than that takes."""
@@ -26,8 +27,10 @@ _READ = select(blocks).where(blocks.c.first.between(*_between)).order_by(blocks.
 _RESCORED = select(blocks.c.origin).where(
     blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
 )  # by the index of jobs and origins
-_REMOVE = delete(blocks).where(blocks.c.first.between(*_between))
+_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (summaries, blocks)]
 _ADD = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
+_SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for column in summaries.columns})
+_SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
 
 Span = tuple[int, int]
 """The first numbers of the first and of the last of some blocks."""
@@ -101,8 +104,10 @@ def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
                 made = _merge_rows(part)
             except (ValueError, TypeError):  # what cannot be read is left as it is, for `verify` to tell
                 continue
-            cursor.execute(render(_REMOVE), (part[0]["first"], part[-1]["first"]))
+            for statement in _REMOVE:
+                cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
             cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
+            cursor.execute(render(_SUMMARIZE), (made["first"], *summarize(*(made[name] for name in _SUMMARIZED))))
             merged += len(part) - 1
     return merged
 

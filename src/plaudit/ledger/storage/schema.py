@@ -30,7 +30,7 @@ from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration: what this version of plaudit reads and writes."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -68,9 +68,9 @@ scopes = Table(
     Column("id", NUMBER, primary_key=True),
     Column("digest", Text, nullable=False, unique=True),
     Column("run", Text, index=True),
-    Column("phase", Text),
+    Column("phase", Text, index=True),
     Column("decision_class", Text, index=True),
-    Column("actor", Text),
+    Column("actor", Text, index=True),
 )
 """What whole blocks share of a record's context."""
 
@@ -119,6 +119,7 @@ blocks = Table(
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
 Index("blocks_by_writer", blocks.c.writer, blocks.c.seq, unique=True)
+Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
 Index(
     "blocks_by_job",
     blocks.c.job,
@@ -127,6 +128,24 @@ Index(
     sqlite_where=blocks.c.job.is_not(None),
     postgresql_where=blocks.c.job.is_not(None),
 )
+
+summaries = Table(
+    "summaries",
+    metadata,
+    Column("first", NUMBER, ForeignKey("blocks.first"), primary_key=True, autoincrement=False),
+    # Where its times, its steps and the numbers of its episodes lie: see summary.py. NULL where it has none.
+    Column("time_fork", NUMBER, nullable=False, index=True),
+    Column("step_fork", NUMBER, index=True),
+    Column("step_low", NUMBER),
+    Column("step_high", NUMBER),
+    Column("episode_fork", NUMBER, index=True),
+    Column("episode_low", NUMBER),
+    Column("episode_high", NUMBER),
+    Column("total", Double),  # the sum of its totals; NULL where it has to be added up
+    Column("low", Double),
+    Column("high", Double),
+)
+"""What is known of each block without opening it; all of it follows from the block."""
 
 keys = Table(
     "keys",
@@ -172,8 +191,9 @@ appended = Table(
     *(Column(column.name, column.type) for column in blocks.columns),
     Column("closing", LargeBinary),
     Column("signature", LargeBinary),
+    *(Column(column.name, column.type) for column in summaries.columns if column.name != "first"),
 )
-"""A view: what is inserted into it is added to `blocks`, and moves its writer's head, in one statement."""
+"""A view: one insert into it adds a row to `blocks` and to `summaries`, and moves the writer's head."""
 
 quarantine = Table(
     "quarantine",

@@ -1,6 +1,6 @@
 """Rewards in a ledger: each stored once, a version label tied to one formula for good, and all of them kept at hand."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from plaudit.reward.signal import Frame, Signal
 
 IDENTITY = ("name", "version", "part", "fingerprint", "domain")
 """The columns that tell one stored reward from another."""
+_TOGETHER = 500
+"""Rewards to read at a time."""
 _ADD = insert(specs).values({name: bindparam(name) for name in (*IDENTITY, "spec", "inputs", "outputs")})
 _FIND = select(specs.c.id).where(*(specs.c[name] == bindparam(name) for name in IDENTITY))
 _TIED = select(labels.c.fingerprint).where(labels.c.name == bindparam("name"), labels.c.version == bindparam("version"))
@@ -73,7 +75,7 @@ class SpecCache:
         return self._from_data[same]
 
     def _search(self, frame: Frame) -> RecordLayout:
-        for layout in self._list_layouts():
+        for layout in self._list_layouts(frame):
             found = (frame.reward, frame.version, layout.part, frame.fingerprint, frame.domain_fingerprint)
             if layout.identity == found and tuple(term.name for term in layout.scored.terms) == frame.terms:
                 return layout
@@ -82,10 +84,12 @@ class SpecCache:
             "of a signal that was read from data. Register it first: ledger.register(reward)."
         )
 
-    def _list_layouts(self) -> list[RecordLayout]:
-        """Return every layout that is known or stored, those of terminal terms alone too."""
+    def _list_layouts(self, frame: Frame) -> list[RecordLayout]:
+        """Return the layouts that are known or stored with a signal's label, those of terminal terms alone too."""
         with self._backend.snapshot() as connection:
-            stored = list(self.read(connection).values())
+            chosen = specs.c.name == frame.reward, specs.c.version == frame.version
+            numbers = connection.execute(select(specs.c.id).where(*chosen).order_by(specs.c.id)).scalars().all()
+            stored = self.read(connection, numbers).values()
         rewards = {layout.identity: layout for layout in [*self._layouts.values(), *stored]}
         finals = [
             self.get_layout(layout.reward, "final")
@@ -94,12 +98,24 @@ class SpecCache:
         ]
         return [*rewards.values(), *finals]
 
-    def read(self, connection: Connection) -> dict[int, RecordLayout]:
-        """Return the layout of every reward in the ledger, by number."""
-        rows = connection.execute(select(specs).where(specs.c.id.not_in(list(self._stored))).order_by(specs.c.id))
-        for row in rows.all():  # to the end: a damaged one would leave the view of the ledger open
-            self._stored[row.id] = load_spec(self._backend, row)
-        return self._stored
+    def read(self, connection: Connection, numbers: Iterable[int]) -> dict[int, RecordLayout]:
+        """Return the layouts of the rewards with these numbers; those not read before are read."""
+        wanted = dict.fromkeys(numbers)
+        new = [number for number in wanted if number not in self._stored]
+        for start in range(0, len(new), _TOGETHER):
+            part = specs.c.id.in_(new[start : start + _TOGETHER])
+            rows = connection.execute(select(specs).where(part)).all()
+            for row in rows:  # all are read: a damaged one would leave the view of the ledger open
+                self._stored[row.id] = load_spec(self._backend, row)
+        for number in wanted:
+            if number not in self._stored:
+                raise LedgerBroken(f"{self._backend.name}: a reward (number {number}) is missing; verify the ledger.")
+        return {number: self._stored[number] for number in wanted}
+
+    def read_all(self, connection: Connection) -> list[RecordLayout]:
+        """Return the layout of every reward in the ledger, oldest first."""
+        numbers = connection.execute(select(specs.c.id).order_by(specs.c.id)).scalars()
+        return list(self.read(connection, numbers).values())
 
 
 def store_spec(backend: Backend, cursor: Any, layout: RecordLayout, chain_rows: ChainRows) -> int:

@@ -34,6 +34,7 @@ from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_
 from plaudit.ledger.storage.schema import appended, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
+from plaudit.ledger.storage.summary import Summary, summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
@@ -204,6 +205,7 @@ class BlockWriter:
                 head,
                 close_chain(self.token, chain.records, head),
                 None,
+                *_summarize_block(block),
             )
             cursor.execute(self._block_text, values)
             written.append((first, block.count))
@@ -291,6 +293,11 @@ class BlockWriter:
             cursor.execute(self._backend.render(_ADD_SCOPE), (digest, *scope))
             found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         return int(found[0])
+
+
+def _summarize_block(block: Block) -> Summary:
+    job = block.job[0] if block.job else None
+    return summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs)
 
 
 def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:

@@ -7,15 +7,15 @@ from typing import Any
 from sqlalchemy import Connection, Inspector, Table, UniqueConstraint, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from plaudit.ledger.storage.migrations.versions import first_0001, second_0002
+from plaudit.ledger.storage.migrations.versions import first_0001, third_0003
 from plaudit.ledger.storage.schema import metadata
 
 _SQLITE = {
     "readable": first_0001._SQLITE,
-    "appended": second_0002._VIEW,
-    "append": second_0002._SQLITE_APPEND,
+    "appended": third_0003.VIEW,
+    "append": third_0003.SQLITE_APPEND,
 }
-_POSTGRESQL = {"readable": first_0001._POSTGRESQL, "appended": second_0002._VIEW}
+_POSTGRESQL = {"readable": first_0001._POSTGRESQL, "appended": third_0003.VIEW}
 
 
 def find_changed_objects(connection: Connection) -> list[str]:
@@ -91,7 +91,7 @@ def _read_indexes(found: Inspector, name: str) -> set[tuple[tuple[str, ...], boo
 
 def _check_postgresql(connection: Connection) -> Iterator[str]:
     source = connection.execute(text("SELECT prosrc FROM pg_proc WHERE proname = 'append_block'")).scalars().all()
-    if source != [second_0002.APPEND_SOURCE]:
+    if source != [third_0003.APPEND_SOURCE]:
         yield "the function 'append_block' was removed or is not what it was"
     names = [*(table.name for table in metadata.sorted_tables), *_POSTGRESQL]
     triggers = text(

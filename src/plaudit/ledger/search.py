@@ -1,0 +1,293 @@
+"""Finds the blocks that hold the records of a query, by an index for every choice, and reads a few at a time."""
+
+import json
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+
+from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.context import Scope
+from plaudit.ledger.query import Query
+from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, decode_column
+from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
+from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.summary import list_forks, number_episode
+
+_FEWEST, _MOST = 16, 2048
+"""Blocks to read at a time: more as long as they are small."""
+_BYTES = 4 << 20
+"""About how many bytes to read at a time."""
+_PROBED = {"yield_per": 1000}
+"""How blocks are streamed that are looked at one by one."""
+
+Positions = NDArray[np.intp]
+
+
+class Found(NamedTuple):
+    """A block that was read, and which of its records were chosen."""
+
+    row: Any
+    chosen: Positions | None
+    """Their positions; None for all."""
+
+    def __len__(self) -> int:
+        """Return how many records were chosen."""
+        return int(self.row.records) if self.chosen is None else len(self.chosen)
+
+
+class Window(NamedTuple):
+    """The records that are still to be read: those after one number and before another."""
+
+    after: int | None
+    before: int | None = None
+
+
+class BlockSearch:
+    """The blocks of a query."""
+
+    def __init__(self, store: Store, query: Query) -> None:
+        """Keep the query; nothing is read yet."""
+        self._backend = store.backend
+        self.query = query
+
+    @cached_property
+    def by_block(self) -> bool:
+        """Whether the query takes or leaves whole blocks."""
+        names = ("episode", "step", "key", "since", "until", "after", "job", "id")
+        return all(getattr(self.query, name) is None for name in names)
+
+    def read(self, columns: Sequence[ColumnElement[Any]], *, newest_first: bool = False) -> Iterator[Found]:
+        """Yield columns of the blocks that hold chosen records, in order, from one short transaction after another."""
+        wanted = [*dict.fromkeys((*self._deciding, *columns))]
+        go_through = self._scan if self._is_ordered() else self._look_up
+        for row, window in go_through(wanted, newest_first=newest_first):
+            with report_damage(self._backend.name, f"the block of record {row.first}"):
+                chosen = None if self.by_block and _lies_in(row, window) else self._find_chosen(row, window)
+            if chosen is None or len(chosen):
+                yield Found(row, chosen)
+
+    def read_blocks(self, firsts: Sequence[int], columns: Sequence[ColumnElement[Any]]) -> Iterator[Any]:
+        """Yield columns of the blocks with these numbers that are still there, in order."""
+        statement = _join(select(*columns)).where(blocks.c.first.in_(firsts)).order_by(blocks.c.first)
+        with self._backend.snapshot() as connection:
+            yield from connection.execute(statement).all()
+
+    # -- two ways to go through blocks ---------------------------------------------------------------------------------
+
+    def _scan(self, columns: Sequence[Any], *, newest_first: bool) -> Iterator[tuple[Any, Window]]:
+        """Yield blocks in the order of their numbers, and what was to be read when they were."""
+        order = blocks.c.first.desc() if newest_first else blocks.c.first
+        window, limit = Window(self.query.after), _FEWEST
+        while True:
+            statement = select(*columns).where(*_limit_to(window)).order_by(order).limit(limit)
+            with self._backend.snapshot() as connection:
+                found = connection.execute(self.where(statement, connection)).all()
+            for row in found:
+                yield row, window
+            if len(found) < limit:
+                return
+            window = _move(window, found, newest_first=newest_first)
+            limit = _choose_limit(limit, found)
+
+    def _look_up(self, columns: Sequence[Any], *, newest_first: bool) -> Iterator[tuple[Any, Window]]:
+        """Yield blocks that an index finds anywhere in the ledger; of each, eight bytes are kept until it is read."""
+        window, limit = Window(self.query.after), _FEWEST
+        while True:
+            firsts = self._find(window)
+            if newest_first:
+                firsts.reverse()
+            start = 0
+            while start < len(firsts):
+                part = sorted(firsts[start : start + limit])
+                found = list(self.read_blocks(part, columns))
+                for row in reversed(found) if newest_first else found:
+                    yield row, window
+                start += limit
+                if found:
+                    window = _move(window, found[::-1] if newest_first else found, newest_first=newest_first)
+                    limit = _choose_limit(limit, found)
+                if len(found) < len(part):  # some were merged meanwhile
+                    break
+            else:
+                return
+
+    def _find(self, window: Window) -> "array[int]":
+        """Return the numbers of the blocks that may hold chosen records, in order."""
+        texts = [blocks.c[f"{name}s"] for name in ("episode", "step") if getattr(self.query, name) is not None]
+        patterns = self._list_patterns()
+        with self._backend.snapshot() as connection:
+            chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
+            statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
+            rows = connection.execute(statement, execution_options=_PROBED)
+            return array(
+                "q", (row[0] for row in rows if all(p.search(t) for p, t in zip(patterns, row[1:], strict=True)))
+            )
+
+    def _list_patterns(self) -> list[re.Pattern[str]]:
+        """Return what the JSON of a block's episodes and steps holds if one of them is the wanted one."""
+        query = self.query
+        found = [] if query.episode is None else [re.escape(json.dumps(query.episode))]
+        found += [] if query.step is None else [rf"(?<![-0-9]){query.step}(?![0-9])"]
+        return [re.compile(pattern) for pattern in found]
+
+    # -- what is chosen ---------------------------------------------------------------------------------------------
+
+    def _is_ordered(self) -> bool:
+        """Return whether one index finds the blocks, and in the order of their numbers."""
+        if self._list_intervals() or self.query.job is not None:
+            return False
+        with self._backend.snapshot() as connection:
+            several = [len(connection.execute(part.limit(2)).all()) > 1 for part in self._list_shared().values()]
+        return not any(several)
+
+    def _list_shared(self) -> dict[Any, Select[Any]]:
+        """Return the columns of blocks that name a scope or a reward, and what finds those chosen."""
+        query = self.query
+        found: dict[Any, Select[Any]] = {}
+        parts = [scopes.c[name] == getattr(query, name) for name in Scope._fields if getattr(query, name) is not None]
+        if parts:
+            found[blocks.c.scope] = select(scopes.c.id).where(*parts)
+        named = {specs.c.name: query.reward, specs.c.version: query.version}
+        chosen = [column == value for column, value in named.items() if value is not None]
+        if chosen:
+            found[blocks.c.spec] = select(specs.c.id).where(*chosen)
+        return found
+
+    def where(self, statement: Select[Any], connection: Connection) -> Select[Any]:
+        """Return a statement on blocks with the conditions of the query; what they need is joined."""
+        query = self.query
+        scattered = self._list_intervals()
+        wanted = [*scattered]
+        for column, numbers in self._list_shared().items():
+            found = connection.execute(numbers.limit(2)).scalars().all()
+            # A sum has no index: where an episode or a step is asked for, theirs finds fewer blocks.
+            own = column if query.episode is None and query.step is None else column + 0
+            wanted.append(own == found[0] if len(found) == 1 else own.in_(numbers))  # one keeps an index in order
+        one: Any = query.id
+        if query.key is not None:
+            one = select(keys.c.record).where(keys.c.key == query.key).scalar_subquery()
+        if one is not None:
+            wanted += [
+                blocks.c.first <= one,
+                blocks.c.first > one - MAX_RECORDS,
+                blocks.c.first + blocks.c.records > one,
+            ]
+        elif query.job is None:
+            wanted.append(blocks.c.job.is_(None))
+        if query.job is not None:
+            wanted.append(blocks.c.job == query.job)
+        return _join(statement, summarized=bool(scattered)).where(*wanted)
+
+    def _list_intervals(self) -> list[ColumnElement[bool]]:
+        """Return conditions that leave out blocks whose steps, episodes or times lie elsewhere."""
+        query, own = self.query, summaries.c
+        found: list[ColumnElement[bool]] = []
+        if query.episode is not None:
+            number = number_episode(query.episode)
+            found.append(_meets(own.episode_fork, own.episode_low, own.episode_high, number, number))
+        if query.step is not None:
+            fork = own.step_fork if query.episode is None else own.step_fork + 0  # episodes find fewer blocks
+            found.append(_meets(fork, own.step_low, own.step_high, query.step, query.step))
+        if query.since is not None or query.until is not None:
+            until = None if query.until is None else query.until - 1
+            found.append(_meets(own.time_fork, blocks.c.earliest, blocks.c.latest, query.since, until))
+        return found
+
+    @cached_property
+    def _deciding(self) -> list[ColumnElement[Any]]:
+        """The columns that say which records of a block are chosen."""
+        query = self.query
+        found: list[ColumnElement[Any]] = [blocks.c.first, blocks.c.records]
+        if query.since is not None or query.until is not None:
+            found += [blocks.c.earliest, blocks.c.times]
+        needed = {"episode": "episodes", "step": "steps", "key": "keys", "job": "outputs"}
+        return found + [blocks.c[column] for name, column in needed.items() if getattr(query, name) is not None]
+
+    def _find_chosen(self, row: Any, window: Window) -> Positions:
+        """Return the positions of the records wanted."""
+        query = self.query
+        numbers = np.arange(row.first, row.first + row.records)
+        keep = np.ones(row.records, np.bool_)
+        if window.after is not None:
+            keep &= numbers > window.after
+        if window.before is not None:
+            keep &= numbers < window.before
+        if query.job is not None:
+            keep &= ~np.isnan(read_totals(row))  # what the new reward refused has no score
+        if query.id is not None:
+            keep &= numbers == query.id
+        if query.since is not None or query.until is not None:
+            times = row.earliest + np.asarray([0 if at is None else at for at in decode_column(row.times, row.records)])
+            keep &= times >= (query.since if query.since is not None else times.min())
+            keep &= times < (query.until if query.until is not None else times.max() + 1)
+        for column, wanted in (("episodes", query.episode), ("steps", query.step), ("keys", query.key)):
+            if wanted is not None:
+                entries = decode_column(getattr(row, column), row.records)
+                keep &= np.fromiter((entry == wanted for entry in entries), np.bool_, row.records)
+        return np.flatnonzero(keep)
+
+
+def read_totals(row: Any) -> NDArray[np.float64]:
+    """Return the totals of the records of a block."""
+    return np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
+
+
+def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -> ColumnElement[bool]:
+    """Return the condition that an interval has a number from `start` to `end`, either None for any; see summary.py."""
+    within = [fork >= start] if start is not None else []
+    around = [high >= start] if start is not None else []
+    if end is not None:
+        within.append(fork <= end)
+        around.append(low <= end)
+    forks = {each for point in (start, end) if point is not None for each in list_forks(point)}
+    return or_(and_(*within), and_(fork.in_(sorted(forks)), *around))
+
+
+def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
+    """Return a statement on blocks with the tables joined whose columns it has."""
+    asked = statement.get_final_froms()
+    source: Any = blocks
+    if scopes in asked:
+        source = source.join(scopes, scopes.c.id == blocks.c.scope)
+    if summarized or summaries in asked:
+        source = source.join(summaries, summaries.c.first == blocks.c.first)
+    return statement.select_from(source)
+
+
+def _limit_to(window: Window) -> list[ColumnElement[bool]]:
+    """Return conditions that leave out blocks that hold no record in the window.
+
+    Blocks may be merged while they are read; the one that holds the next record may begin before it.
+    """
+    found: list[ColumnElement[bool]] = []
+    if window.after is not None:
+        other = blocks.alias()
+        holder = select(func.max(other.c.first)).where(other.c.first <= window.after + 1).scalar_subquery()
+        found += [blocks.c.first >= func.coalesce(holder, 0), blocks.c.first + blocks.c.records > window.after + 1]
+    if window.before is not None:
+        found.append(blocks.c.first < window.before)
+    return found
+
+
+def _lies_in(row: Any, window: Window) -> bool:
+    """Return whether all records of a block are in the window."""
+    end = row.first + row.records
+    return (window.after is None or row.first > window.after) and (window.before is None or end <= window.before)
+
+
+def _move(window: Window, found: Sequence[Any], *, newest_first: bool) -> Window:
+    """Return the window without the blocks that were read."""
+    last = found[-1]
+    return window._replace(before=last.first) if newest_first else window._replace(after=last.first + last.records - 1)
+
+
+def _choose_limit(limit: int, found: Sequence[Any]) -> int:
+    """Return how many blocks to read next: about as many bytes as are worth a statement, and not suddenly more."""
+    size = sum(len(value) for row in found for value in row if isinstance(value, str | bytes))
+    return max(_FEWEST, min(_MOST, limit * _BYTES // max(size, 1), 2 * limit))

@@ -1,0 +1,65 @@
+"""What the totals of many records are like: how many there are, their mean, the lowest and the highest."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many records there are of a kind, and what their totals are like."""
+
+    records: int = 0
+    mean: float = 0.0
+    low: float = float("inf")
+    high: float = float("-inf")
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers as plain data."""
+        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high}
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up totals, block by block; no rounding error grows with their number."""
+
+    records: int = 0
+    low: float = float("inf")
+    high: float = float("-inf")
+    sums: list[float] = field(default_factory=list)
+
+    def add_sum(self, records: int, total: float, low: float, high: float) -> None:
+        """Take in a block that was summed when it was written."""
+        self.records += records
+        self.sums.append(total)
+        if low < self.low:
+            self.low = low
+        if high > self.high:
+            self.high = high
+
+    def add(self, totals: NDArray[np.float64]) -> None:
+        """Take in totals one by one."""
+        if len(totals):
+            self.records += len(totals)
+            self.sums += totals.tolist()
+            self.low = min(self.low, float(totals.min()))
+            self.high = max(self.high, float(totals.max()))
+
+    def join(self, other: "Tally") -> None:
+        """Take in what another has added up."""
+        self.records += other.records
+        self.sums += other.sums
+        self.low = min(self.low, other.low)
+        self.high = max(self.high, other.high)
+
+    def finish(self) -> Totals:
+        """Return what the totals are like."""
+        if not self.records:
+            return Totals()
+        try:
+            mean = math.fsum(self.sums) / self.records
+        except OverflowError:  # the mean is a number although the sum is none
+            mean = math.fsum(total / self.records for total in self.sums)
+        return Totals(self.records, mean, self.low, self.high)
