@@ -10,6 +10,7 @@ from plaudit.errors import FileError, LedgerError, WrongType
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
 
@@ -24,7 +25,12 @@ class Store:
 
 
 def open_store(
-    where: str | os.PathLike[str], *, read_only: bool, timeout: float, clock: Callable[[], datetime] | None
+    where: str | os.PathLike[str],
+    *,
+    read_only: bool,
+    timeout: float,
+    clock: Callable[[], datetime] | None,
+    signer: Signer | None = None,
 ) -> Store:
     """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
     backend = _open_backend(where, read_only=read_only, timeout=timeout)
@@ -33,7 +39,7 @@ def open_store(
     except BaseException:
         backend.close()
         raise
-    return Store(backend, SpecCache(backend), BlockWriter(backend, clock))
+    return Store(backend, SpecCache(backend), BlockWriter(backend, clock, signer))
 
 
 def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: float) -> Backend:
