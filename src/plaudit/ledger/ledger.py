@@ -11,15 +11,16 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from plaudit.errors import WrongType, shorten
+from plaudit.errors import CommitUnknown, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Context
 from plaudit.ledger.exchange import backup, export
-from plaudit.ledger.heads import Head, LedgerHead
+from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
 from plaudit.ledger.imports import import_file
+from plaudit.ledger.publish import Destination, Publisher, build_head_reward, build_sender
 from plaudit.ledger.quarantine import Quarantined, list_quarantined
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
@@ -29,6 +30,7 @@ from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
 from plaudit.ledger.storage.codec import Block, PackedRecord
 from plaudit.ledger.storage.merge import merge_blocks
+from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
 from plaudit.ledger.storage.store import Store, open_store
@@ -36,6 +38,9 @@ from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.verify import verify
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 Progress = Callable[[int, int], None]
 """Called now and then with how much is done, and of how much."""
@@ -55,6 +60,9 @@ class Ledger:
         read_only: bool = False,
         timeout: float = 30.0,
         clock: Callable[[], datetime] | None = None,
+        sign_with: "str | os.PathLike[str] | Ed25519PrivateKey | None" = None,
+        publish: "Destination | Ledger | None" = None,
+        publish_every: int = 10_000,
     ) -> None:
         """Open a ledger, making it if it is not there; one with older tables is backed up and upgraded.
 
@@ -63,6 +71,10 @@ class Ledger:
             read_only: Whether nothing is to be written; the ledger must be there then.
             timeout: How many seconds to wait for another writer or for the server.
             clock: What dates records; the system's clock if None.
+            sign_with: An Ed25519 key, or a PEM file with one, that signs every head; `verify(public_key=)` checks.
+            publish: Where the head of the ledger goes now and then, and when it is closed: a file, which gets a line
+                each time, a command as a list, which reads it, a function, or another ledger.
+            publish_every: After how many records of this process the head is published again.
 
         Raises:
             FileError: The file cannot be opened or made.
@@ -71,6 +83,8 @@ class Ledger:
         self._where = where
         self._options = (read_only, timeout)
         self._clock = clock
+        self._sign_with = sign_with
+        self._publishing = publish._record_head if isinstance(publish, Ledger) else publish, publish_every
         self._lock = threading.RLock()
         self._writers: weakref.WeakSet[BufferedWriter] = weakref.WeakSet()
         self._steps: StepBuffer | None = None
@@ -79,7 +93,13 @@ class Ledger:
 
     def _open(self) -> None:
         read_only, timeout = self._options
-        self._store = open_store(self._where, read_only=read_only, timeout=timeout, clock=self._clock)
+        signer = None if self._sign_with is None else Signer(self._sign_with)
+        destination, every = self._publishing
+        send = None if destination is None else build_sender(destination)
+        self._store = open_store(self._where, read_only=read_only, timeout=timeout, clock=self._clock, signer=signer)
+        self._publisher = None if send is None else Publisher(self._store, send, every)
+        if self._publisher is not None:
+            self._store.writer.after_write = self._publisher.publish_if_due
         self._process = os.getpid()
         self._closed = False
         weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
@@ -207,13 +227,15 @@ class Ledger:
         """Write blocks in one transaction; MaybeWritten where nobody knows whether they are."""
         with self._lock:
             writer = self._reopen_if_forked().writer
-            chain = writer.token
             try:
                 writer.write_blocks(blocks)
-            except BaseException as error:
-                if writer.token != chain:  # it began another one, for it does not know where the last one ends
-                    raise MaybeWritten from error
-                raise
+            except (CommitUnknown, KeyboardInterrupt) as error:
+                raise MaybeWritten from error
+
+    def _record_head(self, head: Mapping[str, Any]) -> None:
+        """Record the head of another ledger."""
+        signal = build_head_reward().score(records=float(head["records"]))
+        self.record(signal, run=head["ledger"], context=head)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -250,14 +272,25 @@ class Ledger:
         return explain_record(self._store, self[record])
 
     def verify(
-        self, *, heads: LedgerHead | Iterable[Head | LedgerHead] = (), progress: Progress | None = None
+        self,
+        *,
+        heads: LedgerHead | Iterable[Head | LedgerHead] = (),
+        public_key: "str | os.PathLike[str] | Ed25519PublicKey | None" = None,
+        progress: Progress | None = None,
     ) -> Verification:
         """Recompute every record from its stored reward and inputs, and check sums and checksums.
 
         `heads` are what `stats().head` gave earlier and was kept elsewhere, or several of them: a ledger in which one
-        of them no longer occurs was rewritten, checksums and all.
+        of them no longer occurs was rewritten, checksums and all. With `public_key`, every head in the ledger must have
+        been signed with its private key.
         """
-        return verify(self._store.backend, heads, progress)
+        checker = None if public_key is None else SignatureChecker(public_key)
+        return verify(self._store.backend, heads, checker, progress)
+
+    def head(self) -> LedgerHead:
+        """Return where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
+        with self._store.backend.snapshot() as connection:
+            return read_head(connection)
 
     def stats(self) -> Stats:
         """Return how much of what is in the ledger."""
@@ -377,10 +410,16 @@ class Ledger:
 
     def _close_store(self) -> None:
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                if self._process == os.getpid():
-                    self._store.backend.close()
+            if self._closed:
+                return
+            self._closed = True
+            if self._process != os.getpid():
+                return
+            try:
+                if self._publisher is not None:
+                    self._publisher.close()
+            finally:
+                self._store.backend.close()
 
     def _reopen_if_forked(self) -> Store:
         """Return the open store to write to; a process that was forked gets one of its own."""
@@ -399,7 +438,7 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where it is kept: another process opens it for itself."""
-        return _reopen, (os.fspath(self._where), *self._options, self._clock)
+        return _reopen, (os.fspath(self._where), *self._options, self._clock, self._sign_with, *self._publishing)
 
     def __enter__(self) -> Self:
         return self
@@ -413,9 +452,18 @@ class Ledger:
         return f"Ledger({self.name!r})"
 
 
-def _reopen(where: str, read_only: bool, timeout: float, clock: Callable[[], datetime] | None) -> Ledger:
+def _reopen(
+    where: str,
+    read_only: bool,
+    timeout: float,
+    clock: Callable[[], datetime] | None,
+    sign_with: Any,
+    publish: Destination | None,
+    publish_every: int,
+) -> Ledger:
     """Return a ledger that was opened in another process, opened in this one."""
-    return Ledger(where, read_only=read_only, timeout=timeout, clock=clock)
+    more: dict[str, Any] = {"sign_with": sign_with, "publish": publish, "publish_every": publish_every}
+    return Ledger(where, read_only=read_only, timeout=timeout, clock=clock, **more)
 
 
 def _close_abandoned(backend: Backend, process: int) -> None:

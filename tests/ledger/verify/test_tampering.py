@@ -157,7 +157,8 @@ def test_an_import_that_was_forgotten_or_forged_is_seen(ledger, execute, tmp_pat
 
 def test_a_head_that_was_kept_still_holds_when_more_was_added(ledger):
     kept = LedgerHead.from_dict(ledger.stats().to_dict())
-    assert kept == ledger.stats().head
+    assert kept == ledger.stats().head == ledger.head()
+    assert ledger.verify().to_dict()["head"] == kept.digest
     ledger.record(signal(10), run="three", step=10)
     ledger.register(PAY.with_version("2"))
     ledger.rescore(REWARD.with_params(comfort={"harsh": 6.0}).with_version("3"), run="one")

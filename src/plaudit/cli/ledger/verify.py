@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from plaudit.errors import FileError, explain_unreadable
-from plaudit.ledger.heads import Head
+from plaudit.errors import FileError, SpecError, explain_unreadable
+from plaudit.ledger.heads import LedgerHead
 from plaudit.systems.arguments import open_ledger
 from plaudit.terminal import show_progress
 
@@ -16,9 +16,14 @@ PROBLEMS = 1
 
 @click.command(epilog="Example: plaudit ledger verify rewards.db")
 @click.argument("ledger")
-@click.option("--heads", "kept", metavar="FILE", help="Heads kept from an earlier `plaudit ledger stats --json`.")
+@click.option(
+    "--heads", "kept", metavar="FILE", help="Heads that were published, or kept from `plaudit ledger stats --json`."
+)
+@click.option(
+    "--public-key", metavar="FILE", help="An Ed25519 key in PEM; every head must be signed with its other half."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
-def verify(ledger: str, kept: str | None, as_json: bool) -> None:
+def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool) -> None:
     """Recompute every record of a LEDGER, and check its checksums.
 
     Each record is computed again from the reward and the inputs that are stored, and has to come out the same in
@@ -29,17 +34,23 @@ def verify(ledger: str, kept: str | None, as_json: bool) -> None:
     """
     heads = () if kept is None else _read_heads(Path(kept))
     with open_ledger(ledger) as found, show_progress("verifying") as progress:
-        result = found.verify(heads=heads, progress=progress)
+        result = found.verify(heads=heads, public_key=public_key, progress=progress)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _read_heads(path: Path) -> list[Head]:
-    """Return the heads that `plaudit ledger stats --json` printed into a file."""
+def _read_heads(path: Path) -> list[LedgerHead]:
+    """Return the heads that `plaudit ledger stats --json` printed into a file, or that were published there."""
     try:
-        return [Head.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["heads"]]
+        text = path.read_text(encoding="utf-8")
+        try:
+            return [LedgerHead.from_dict(json.loads(text))]
+        except json.JSONDecodeError:
+            return [LedgerHead.from_dict(json.loads(line)) for line in text.splitlines()]
     except OSError as error:
         raise explain_unreadable(path, error) from None
-    except (ValueError, KeyError, TypeError):  # a SpecError is a ValueError
+    except SpecError as error:
+        raise FileError(f"{path}: {error}. `plaudit ledger stats LEDGER --json` prints heads.") from None
+    except (ValueError, KeyError, TypeError):
         raise FileError(f"{path} holds no heads; `plaudit ledger stats LEDGER --json` prints them.") from None

@@ -14,6 +14,7 @@ from plaudit.ledger.context import Context
 from plaudit.ledger.storage.codec import PackedRecord
 from plaudit.ledger.storage.recompute import check_recomputes
 from plaudit.ledger.storage.schema import upgrade_tables
+from plaudit.ledger.storage.signing import Signer
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.writer import BlockWriter
 from plaudit.reward.signal import Signal
@@ -35,7 +36,12 @@ class Store:
 
 
 def open_store(
-    where: str | os.PathLike[str], *, read_only: bool, timeout: float, clock: Callable[[], datetime] | None
+    where: str | os.PathLike[str],
+    *,
+    read_only: bool,
+    timeout: float,
+    clock: Callable[[], datetime] | None,
+    signer: Signer | None = None,
 ) -> Store:
     """Open the database at a path or an address, with tables that fit; it is made if it is not there."""
     try:
@@ -50,7 +56,7 @@ def open_store(
     except BaseException:
         backend.close()
         raise
-    return Store(backend, SpecCache(backend), BlockWriter(backend, clock))
+    return Store(backend, SpecCache(backend), BlockWriter(backend, clock, signer))
 
 
 def _open_backend(where: str | os.PathLike[str], *, read_only: bool, timeout: float) -> Backend:

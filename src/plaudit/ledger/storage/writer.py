@@ -32,6 +32,7 @@ from plaudit.ledger.storage.codec import (
 )
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
 from plaudit.ledger.storage.schema import appended, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
 from plaudit.ledger.storage.summary import Summary, summarize
@@ -48,7 +49,7 @@ _ADD_WRITER = insert(writers).values(
 _READ_HEAD = select(table_heads.c.rows, table_heads.c.head).where(table_heads.c.name == bindparam("wanted"))
 _MOVE_HEAD = (
     update(table_heads)
-    .values(rows=bindparam("count"), head=bindparam("end"))
+    .values(rows=bindparam("count"), head=bindparam("end"), signature=bindparam("signed"))
     .where(table_heads.c.name == bindparam("wanted"))
 )
 
@@ -62,7 +63,14 @@ _KNOWN = 50_000
 class BlockWriter:
     """One writer of a ledger: its place in the chain of its own blocks."""
 
-    def __init__(self, backend: Backend, clock: Callable[[], datetime] | None, *, made_with: str | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        clock: Callable[[], datetime] | None,
+        signer: Signer | None = None,
+        *,
+        made_with: str | None = None,
+    ) -> None:
         """Begin a chain; it is entered in the ledger with its first block.
 
         `made_with` is what computed the numbers of its records, where that is not this process.
@@ -70,6 +78,9 @@ class BlockWriter:
         self._backend = backend
         self._clock = clock
         self._made_with = made_with
+        self.signer = signer
+        self.after_write: Callable[[], None] | None = None
+        """Called when a transaction is durable."""
         self.recorded = 0
         """Records written so far, those of transactions that failed included."""
         self._block_text = backend.render(_WRITE)
@@ -85,7 +96,7 @@ class BlockWriter:
 
     def open_sibling(self, made_with: str) -> "BlockWriter":
         """Return another writer of the same ledger, for records whose numbers were computed elsewhere."""
-        return BlockWriter(self._backend, self._clock, made_with=made_with)
+        return BlockWriter(self._backend, self._clock, self.signer, made_with=made_with)
 
     def now(self) -> int:
         """Return the time by this writer's clock, in microseconds."""
@@ -124,10 +135,10 @@ class BlockWriter:
                 self._busy = True
                 with self._backend.transaction(single=single) as cursor:
                     done.append(work(cursor))
-                return done[0]
+                break
             except (WriteConflict, ConnectionLost) as error:
                 if isinstance(error, ConnectionLost) and done and self._moved and self._has_landed():
-                    return done[0]
+                    break
                 self._restore(before)
             except Exception:
                 self._restore(before)
@@ -138,7 +149,12 @@ class BlockWriter:
                 raise
             finally:
                 self._busy = False
-        raise LedgerBusy(f"{self._backend.name}: other writers were quicker {_ATTEMPTS} times. Nothing was recorded.")
+        else:
+            name = self._backend.name
+            raise LedgerBusy(f"{name}: other writers were quicker {_ATTEMPTS} times. Nothing was recorded.")
+        if self.after_write is not None:
+            self.after_write()
+        return done[0]
 
     def _has_landed(self) -> bool:
         """Return whether the transaction whose acknowledgement was lost is in the ledger after all."""
@@ -182,6 +198,7 @@ class BlockWriter:
                 times = block.earliest, block.latest, block.times
                 common, moments = common + format_job(block.job[1], block.origin, block.picked, times), b""
             head = chain.extend(common, first, block.count, block, moments)
+            closing = close_chain(self.token, chain.records, head)
             values = (
                 first,
                 block.count,
@@ -203,8 +220,8 @@ class BlockWriter:
                 block.inputs,
                 block.outputs,
                 head,
-                close_chain(self.token, chain.records, head),
-                None,
+                closing,
+                None if self.signer is None else self.signer.sign(format_writer_end(closing)),
                 *_summarize_block(block),
             )
             cursor.execute(self._block_text, values)
@@ -272,7 +289,8 @@ class BlockWriter:
         if rows:
             count, head = cursor.execute(self._backend.render(_READ_HEAD), (table,)).fetchone()
             moved = count + len(rows), extend_rows(bytes(head), rows)
-            cursor.execute(self._backend.render(_MOVE_HEAD), (*moved, table))
+            signature = None if self.signer is None else self.signer.sign(format_table_end(table, *moved))
+            cursor.execute(self._backend.render(_MOVE_HEAD), (*moved, signature, table))
 
     def _introduce(self, cursor: Any, layout: RecordLayout, target: str, scope: Scope) -> tuple[int, int, bytes]:
         """Return the numbers of a reward and a scope, adding what is new, and what checksums say of both."""

@@ -14,7 +14,7 @@ class Problem:
     """Something that is not as it was written."""
 
     kind: str
-    """`edited`, `removed`, `differs`, `sum`, `reward`, `key` or `damaged`."""
+    """`edited`, `removed`, `differs`, `sum`, `reward`, `key`, `unsigned` or `damaged`."""
     id: int | None
     """The record, or the first of the block, where that is known."""
     text: str
@@ -28,6 +28,8 @@ class Verification:
     records: int = 0
     blocks: int = 0
     writers: int = 0
+    head: str | None = None
+    """The head of the ledger: a digest of where all its chains end."""
     compared_bits: int = 0
     """Records that had to be equal in every bit."""
     compared_ulp: int = 0
@@ -68,4 +70,10 @@ class Verification:
         """Return the result as plain data for JSON."""
         counts = ("records", "blocks", "writers", "compared_bits", "compared_ulp", "found")
         listed = [{"kind": p.kind, "id": p.id, "text": p.text} for p in self.problems]
-        return {"ledger": self.ledger, "ok": self.ok, **{n: getattr(self, n) for n in counts}, "problems": listed}
+        return {
+            "ledger": self.ledger,
+            "ok": self.ok,
+            "head": self.head,
+            **{n: getattr(self, n) for n in counts},
+            "problems": listed,
+        }

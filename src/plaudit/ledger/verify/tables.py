@@ -6,9 +6,10 @@ from sqlalchemy import Connection, func, select
 
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import TableHead
-from plaudit.ledger.storage.chain import CHAINED, EMPTY, extend_rows, seal_row
+from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
-from plaudit.ledger.storage.schema import jobs, keys, labels, metadata, powers, scopes, table_heads
+from plaudit.ledger.storage.schema import jobs, keys, labels, metadata, powers, scopes, table_heads, writers
+from plaudit.ledger.storage.signing import SignatureChecker, format_table_end, format_writer_end
 
 Kept = Sequence[tuple[str, TableHead]]
 
@@ -77,3 +78,23 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
         yield "reward" if name == "specs" else "edited", f"a row of {name!r} is not what it was"
     if any(wanted.values()):
         yield "removed", f"what {name!r} held when the head of the ledger was kept is not there as it was"
+
+
+def find_unsigned(connection: Connection, checker: SignatureChecker) -> Iterator[str]:
+    """Yield which heads are not signed with the key that they should be signed with."""
+    for row in connection.execute(select(writers)):
+        end = format_writer_end(close_chain(row.token, row.records, bytes(row.head)))
+        if row.records and not _is_signed(checker, row.signature, end):
+            yield f"writer {row.token[:8]}: its head {_describe_signature(row.signature)}"
+    for row in connection.execute(select(table_heads)):
+        end = format_table_end(row.name, row.rows, bytes(row.head))
+        if row.rows and not _is_signed(checker, row.signature, end):
+            yield f"the head of {row.name!r} {_describe_signature(row.signature)}"
+
+
+def _is_signed(checker: SignatureChecker, signature: object, end: bytes) -> bool:
+    return isinstance(signature, bytes | memoryview) and checker.accepts(bytes(signature), end)
+
+
+def _describe_signature(signature: object) -> str:
+    return "is not signed" if signature is None else "has a signature that is not of this key, or of another head"

@@ -10,17 +10,18 @@ from sqlalchemy import Connection, bindparam, func, select
 from plaudit.errors import LedgerBroken
 from plaudit.ledger.backends.backend import UNREADABLE, Backend
 from plaudit.ledger.context import Scope
-from plaudit.ledger.heads import Head, TableHead, collect_heads
+from plaudit.ledger.heads import Head, TableHead, collect_heads, read_head
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
 from plaudit.ledger.storage.recompute import Recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
+from plaudit.ledger.storage.signing import SignatureChecker
 from plaudit.ledger.storage.specs import list_specs, load_spec
 from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.objects import find_changed_objects
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.summaries import check_summaries
-from plaudit.ledger.verify.tables import find_problems
+from plaudit.ledger.verify.tables import find_problems, find_unsigned
 
 _ROWS = 32_768
 """Records to recompute at a time."""
@@ -35,10 +36,16 @@ _PAGE = (
 _FIND_SCOPE = select(*(scopes.c[name] for name in Scope._fields)).where(scopes.c.id == bindparam("wanted"))
 
 
-def verify(backend: Backend, heads: Any = (), progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(
+    backend: Backend,
+    heads: Any = (),
+    checker: SignatureChecker | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
     """Recompute every record of a ledger and check every checksum, in one view that later writes do not change.
 
-    `heads` are ends of chains that were kept elsewhere; each must still occur.
+    `heads` are ends of chains that were kept elsewhere; each must still occur. With `checker`, those that are stored
+    must be signed.
     """
     result = Verification(backend.name)
     kept = collect_heads(heads)
@@ -48,6 +55,10 @@ def verify(backend: Backend, heads: Any = (), progress: Callable[[int, int], Non
         with backend.snapshot() as connection:
             walk = _Walk(backend, connection, result, *kept, progress)
             walk.run()
+            result.head = read_head(connection).digest
+            if checker is not None:
+                for text in find_unsigned(connection, checker):
+                    result.add("unsigned", None, text)
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
     except UNREADABLE as error:
