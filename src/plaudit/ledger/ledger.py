@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import WrongType
 from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.context import Context
 from plaudit.ledger.exchange import backup, export, import_file
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
@@ -142,9 +141,10 @@ class Ledger:
             KeyConflict: The key names a record with another content.
             VersionConflict: The reward's label stands for another formula.
         """
-        about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
+        scope = run, phase, decision_class, actor
         with self._lock:
-            packed = self._store.specs.find_layout(signal).pack(signal, about, self._store.writer.now)
+            layout, now = self._store.specs.find_layout(signal), self._store.writer.now
+            packed = layout.pack_parts(signal, now, key, scope, episode, step, context, at)
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
