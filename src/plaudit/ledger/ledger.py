@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import CommitUnknown, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.context import Context
 from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
@@ -150,9 +149,9 @@ class Ledger:
             VersionConflict: The reward's label stands for another formula.
             LedgerError: The signal was read from data, and its numbers are not what its reward computes.
         """
-        about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
+        scope = run, phase, decision_class, actor
         with self._lock:
-            packed = self._store.pack(signal, about)
+            packed = self._store.pack_parts(signal, key, scope, episode, step, context, at)
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:

@@ -9,7 +9,6 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from plaudit.errors import KeyConflict, LedgerError, VersionConflict
-from plaudit.ledger.context import Context
 from plaudit.ledger.storage.codec import PackedRecord
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.signal import Signal
@@ -98,7 +97,7 @@ class BufferedWriter:
         if wrong:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
-        self._pack = store.pack
+        self._pack = store.pack_parts
         self._write = write
         self._max_records = max_records
         self._max_delay = max_delay
@@ -129,8 +128,8 @@ class BufferedWriter:
         """Buffer a record, as `Ledger.record` takes it, and return its receipt at once."""
         if self._process != os.getpid():
             self._refuse_process()
-        about = Context(key, run, episode, step, phase, decision_class, actor, context, at)
-        record = self._pack(signal, about)
+        scope = run, phase, decision_class, actor
+        record = self._pack(signal, key, scope, episode, step, context, at)
         with self._changed:
             while len(self._group.records) >= self._max_records and not self._closing:
                 self._changed.wait()  # the disk is slower than the caller: do not grow without bounds

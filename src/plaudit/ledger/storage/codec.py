@@ -5,6 +5,7 @@ import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import groupby
 from json.encoder import encode_basestring_ascii as quote_string
@@ -86,21 +87,37 @@ class RecordLayout:
 
         `clock` gives the moment, in microseconds, of a record whose context names none.
         """
+        about = context
+        scope = about.run, about.phase, about.decision_class, about.actor
+        return self.pack_parts(signal, clock, about.key, scope, about.episode, about.step, about.context, about.at)
+
+    def pack_parts(
+        self,
+        signal: Signal,
+        clock: Callable[[], int],
+        key: str | None,
+        scope: tuple[Any, Any, Any, Any],
+        episode: str | int | None,
+        step: int | None,
+        context: Any,
+        at: datetime | None,
+    ) -> "PackedRecord":
+        """Return what `pack` returns, without a context being made first, which takes a tenth of the time of both."""
         frame = signal.frame
         inputs, outputs = (self._packers.get(frame) or self._find_packer(frame))(signal)
         try:
-            scope = validate_scope(context.run, context.phase, context.decision_class, context.actor)
+            shared = validate_scope(*scope)
         except TypeError:  # a part that cannot be looked up is no string, which is said here
-            scope = validate_scope.__wrapped__(context.run, context.phase, context.decision_class, context.actor)
+            shared = validate_scope.__wrapped__(*scope)
         return PackedRecord(
             self,
             "python",
-            scope,
-            clock() if context.at is None else to_microseconds(context.at),
-            None if context.key is None else validate_string("key", context.key),
-            validate_episode(context.episode),
-            validate_integer("step", context.step),
-            None if context.context is None else encode_compact(context.context, "context"),
+            shared,
+            clock() if at is None else to_microseconds(at),
+            None if key is None else validate_string("key", key),
+            None if episode is None else validate_episode(episode),
+            None if step is None else validate_integer("step", step),
+            None if context is None else encode_compact(context, "context"),
             inputs,
             outputs,
         )

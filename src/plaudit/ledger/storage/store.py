@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from plaudit.errors import FileError, InputError, LedgerError, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
@@ -30,8 +31,23 @@ class Store:
 
     def pack(self, signal: Signal, context: Context) -> PackedRecord:
         """Return a signal and its context ready to be written; LedgerError where its numbers are not its reward's."""
+        about = context
+        scope = about.run, about.phase, about.decision_class, about.actor
+        return self.pack_parts(signal, about.key, scope, about.episode, about.step, about.context, about.at)
+
+    def pack_parts(
+        self,
+        signal: Signal,
+        key: str | None,
+        scope: tuple[Any, Any, Any, Any],
+        episode: str | int | None,
+        step: int | None,
+        context: Any,
+        at: datetime | None,
+    ) -> PackedRecord:
+        """Return what `pack` returns, without a context being made first, which takes a tenth of the time of both."""
         layout = self.specs.find_layout(signal)
-        packed = layout.pack(signal, context, self.writer.now)
+        packed = layout.pack_parts(signal, self.writer.now, key, scope, episode, step, context, at)
         return packed if layout.is_own_frame(signal.frame) else check_recomputes(packed)
 
 
