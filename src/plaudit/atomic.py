@@ -57,8 +57,8 @@ class AtomicPath:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Make an empty hidden file beside the one that it will become."""
-        self.target = Path(os.path.realpath(parse_path(path)))
-        self.name = os.fspath(path)  # a link keeps pointing where it did
+        self.target = Path(os.path.realpath(parse_path(path)))  # a link keeps pointing where it did
+        self.name = os.fspath(path)
         if self.target.is_dir():
             raise FileError(f"{self.name} is a directory; name a file in it.")
         if not self.target.parent.is_dir():
@@ -190,7 +190,11 @@ class _Claim:
 def _remove_abandoned(target: Path) -> None:
     """Remove hidden files and folders of processes that died before they put them under the name of `target`."""
     name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
-    for found in list(target.parent.iterdir()):
+    try:
+        beside = list(target.parent.iterdir())
+    except OSError:  # a folder to write to, and not to read
+        return
+    for found in beside:
         path = found.with_suffix("")
         if found != _owner_path(path) or not name.fullmatch(path.name) or found.is_symlink():
             continue

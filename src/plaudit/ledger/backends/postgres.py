@@ -76,12 +76,14 @@ class PostgresBackend(Backend):
 
     def start_budget(self) -> None:
         """Begin to count how long the server keeps a write waiting."""
-        self._budget.start()
+        self._budget.lost = False
 
     @contextmanager
     def transaction(self, *, single: bool = False) -> Iterator[Any]:
         """Open a transaction to write; what it wrote is durable when the block ends."""
         self.check_writable()
+        if not self._budget.lost:
+            self._budget.start()
         try:
             with self.translate_errors():
                 if self._writer is None or self._writer.closed:
@@ -96,6 +98,7 @@ class PostgresBackend(Backend):
         except BaseException as error:
             if isinstance(error, ConnectionLost) or not isinstance(error, Exception):  # lost, or interrupted by Ctrl-C
                 self._hang_up()
+            self._budget.lost = isinstance(error, ConnectionLost)
             raise
 
     def _hang_up(self) -> None:

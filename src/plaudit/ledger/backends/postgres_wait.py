@@ -39,6 +39,8 @@ class Budget(threading.local):
         """Start; a server on a network needs a second at least."""
         self.seconds = max(1.0, seconds)
         self._renewed = False
+        self.lost = False
+        """Whether a write was lost: asking for it, and writing it again, have what is left and no more."""
         self.start()
 
     def start(self) -> None:
