@@ -149,28 +149,44 @@ def test_many_environments_wait_where_the_buffer_is_full(tmp_path, monkeypatch):
         assert ledger.history().count() == 12
 
 
-def test_one_environment_waits_where_the_buffer_is_full_while_a_write_takes_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "MOST_WAITING", 10)
+@pytest.mark.parametrize(
+    ("most", "flush_every"),
+    [(10, 600), (steps.MOST_WAITING, 0.1)],
+    ids=["the buffer is full", "a step would wait too long"],
+)
+def test_an_environment_waits_while_a_write_takes_long_where(tmp_path, monkeypatch, most, flush_every):
+    monkeypatch.setattr(steps, "MOST_WAITING", most)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        write, begun, go_on = ledger._write_blocks, threading.Event(), threading.Event()
+        write, begun, go_on, done = ledger._write_blocks, threading.Event(), threading.Event(), []
 
         def take_long(blocks):
             begun.set()
             go_on.wait()
             write(blocks)
 
+        def go_on_walking():
+            while not done:
+                walks.walk(env, 50)
+
         monkeypatch.setattr(ledger, "_write_blocks", take_long)
-        env = wrap(ledger, flush_every=0.02)
+        env = wrap(ledger, flush_every=flush_every)
         walks.walk(env, 1)
+        threading.Thread(target=ledger._steps.flush).start()
         begun.wait()
-        stepping = threading.Thread(target=walks.walk, args=(env, 50))
-        stepping.start()
-        stepping.join(0.3)
-        assert stepping.is_alive()
+        walking = threading.Thread(target=go_on_walking)
+        walking.start()
+        wait_until(lambda: sum(each.name == "plaudit-steps-flush" for each in threading.enumerate()) == 2)
+        done.append(True)
+        waiting = env._record._stream.waiting
+        before = len(waiting)
+        time.sleep(0.05)
+        assert walking.is_alive()
+        assert len(waiting) == before  # no step is taken
         go_on.set()
-        stepping.join()
+        walking.join()
         env.close()
-        assert ledger.history().count() == 51
+        assert ledger.history().count() % 50 == 1
+        assert ledger.verify().ok
 
 
 def test_an_environment_may_be_closed_twice_and_after_its_ledger(tmp_path):
@@ -243,7 +259,7 @@ def test_a_write_that_failed_is_raised_by_the_next_step_and_nothing_is_lost(tmp_
         env.reset()
         env.step(1)
         wait_until(lambda: ledger._steps._failure is not None)
-        with pytest.raises(FileError, match=r"the disk is full.* 1 steps wait to be recorded"):
+        with pytest.raises(FileError, match=r"the disk is full.* waiting to be recorded: 1"):
             env.step(1)
         refusing.failing = False
         env.step(1)
@@ -258,7 +274,7 @@ def test_a_write_that_failed_is_raised_by_close_and_tried_again_by_the_next(tmp_
         env = wrap(ledger, flush_every=600)
         walks.walk(env, 3)
         for _ in range(2):
-            with pytest.raises(FileError, match="3 steps wait to be recorded"):
+            with pytest.raises(FileError, match="waiting to be recorded: 3"):
                 env.close()
         refusing.failing = False
         env.close()
@@ -271,7 +287,7 @@ def test_closing_a_ledger_that_refuses_says_what_was_not_recorded_and_closes_it(
     writer = ledger.writer(max_delay=600)
     receipt = writer.record(REWARD.score(before=0, after=1, moved=1, terminal=False))
     walks.walk(wrap(ledger, flush_every=600), 3)
-    with pytest.raises(FileError, match="3 steps were not recorded"):
+    with pytest.raises(FileError, match="not recorded: 3"):
         ledger.close()
     assert receipt.durable  # one that fails does not keep the others from being written
     with pytest.raises(LedgerError, match="closed"):
@@ -284,7 +300,7 @@ def test_what_is_refused_for_long_does_not_fill_the_memory_and_its_loss_is_told(
         monkeypatch.setattr(steps, "_LOOK", 600)
         refusing = Refusing(ledger, monkeypatch)
         env = wrap(ledger, flush_every=600)
-        for told in ("6 steps wait to be recorded", "12 steps were not recorded", "6 steps wait to be recorded"):
+        for told in ("waiting to be recorded: 6", "not recorded: 12", "waiting to be recorded: 6"):
             walks.walk(env, 6)
             with pytest.raises(FileError, match=told):
                 env.close()

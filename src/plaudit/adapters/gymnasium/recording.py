@@ -13,7 +13,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
 
-class Place(TypedDict):
+class RecordingOptions(TypedDict):
     """Where to record, and how soon."""
 
     run: str | None
@@ -28,7 +28,7 @@ class Recorder:
     i + 1 + n, i + 1 + 2n …
     """
 
-    def __init__(self, ledger: Ledger, reward: Reward, place: Place, *, envs: int | None = None) -> None:
+    def __init__(self, ledger: Ledger, reward: Reward, options: RecordingOptions, *, envs: int | None = None) -> None:
         """Enter the reward in the ledger.
 
         Raises:
@@ -39,20 +39,20 @@ class Recorder:
         """
         if not isinstance(ledger, Ledger):
             raise WrongType(f"ledger={ledger!r:.60} is not a Ledger; give Ledger('rewards.db').")
-        flush_every = place["flush_every"]
+        flush_every = options["flush_every"]
         if isinstance(flush_every, bool) or not isinstance(flush_every, int | float):
             raise WrongType(f"flush_every={flush_every!r:.60} is not a number of seconds.")
         if not 0 < flush_every <= threading.TIMEOUT_MAX:
             raise DefinitionError(f"flush_every={flush_every:g} is no time to wait; give seconds, such as 1.0.")
-        self._ledger, self._reward, self._place, self._envs = ledger, reward, place, envs
+        self._ledger, self._reward, self._options, self._envs = ledger, reward, options, envs
         self._episode: Any = 1 if envs is None else 1 + np.arange(envs)
         self._step: Any = 0 if envs is None else np.zeros(envs, np.int64)
         self._attach()
 
     def _attach(self) -> None:
         self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
-        self._buffer = buffer = self._ledger._buffer_steps(self._place["flush_every"])
-        run, actor = self._place["run"], self._place["actor"]
+        self._buffer = buffer = self._ledger._buffer_steps(self._options["flush_every"])
+        run, actor = self._options["run"], self._options["actor"]
         self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
         self._now, self._append = buffer.now, self._stream.waiting.append
         flush_at_termination()
@@ -71,15 +71,17 @@ class Recorder:
     def add_step(self, inputs: Sequence[float]) -> None:
         """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
         self._step = step = self._step + 1
-        self._append((self._now(), self._episode, step, inputs))
-        if self._buffer.needs_attention:
+        now = self._now()
+        self._append((now, self._episode, step, inputs))
+        if now >= self._buffer.attend_at:
             self._buffer.attend(self._stream)
 
     def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
         """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
         self._step[which] += 1
-        self._append((self._now(), self._episode[which], self._step[which], inputs))
-        if self._buffer.needs_attention or len(self._stream.waiting) >= self._stream.most:
+        now = self._now()
+        self._append((now, self._episode[which], self._step[which], inputs))
+        if now >= self._buffer.attend_at or len(self._stream.waiting) >= self._stream.most:
             self._buffer.attend(self._stream)
 
     def flush(self) -> None:
@@ -88,7 +90,7 @@ class Recorder:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave what waits to this process: a copy opens the ledger for itself, and goes on counting from here."""
-        names = ("_ledger", "_reward", "_place", "_envs", "_episode", "_step")
+        names = ("_ledger", "_reward", "_options", "_envs", "_episode", "_step")
         return {name: getattr(self, name) for name in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

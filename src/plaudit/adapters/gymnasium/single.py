@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import Autoreset
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, split_total
-from plaudit.adapters.gymnasium.recording import Place, Recorder
+from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import ORIGINAL, OWN, Features, Mode, Scoring, copy_observation, extend_info
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
 from plaudit.errors import NotFinite
@@ -38,14 +38,14 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         actor: str | None = None,
         flush_every: float = 1.0,
     ) -> None:
-        place = Place(run=run, actor=actor, flush_every=flush_every)
-        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, **place}
+        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
+        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, **recording}
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
         super().__init__(env)
         self.signal: Signal | None = None
         """What the last step was paid for, as `signal.explain()` tells it."""
         self._scoring = Scoring(reward, features, mode)
-        self._record = None if ledger is None else Recorder(ledger, reward, place)
+        self._record = None if ledger is None else Recorder(ledger, reward, recording)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
         self._autoreset = _has_autoreset(env)
         self._begun = self._over = False

@@ -12,7 +12,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS
-from plaudit.adapters.gymnasium.recording import Place, Recorder
+from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
     OWN,
     BatchScorer,
@@ -80,8 +80,8 @@ class VectorRewardWrapper(Base):
         super().__init__(env)
         self._scoring = Scoring(reward, features, mode)
         self._scorer = BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
-        place = Place(run=run, actor=actor, flush_every=flush_every)
-        self._record = None if ledger is None else Recorder(ledger, reward, place, envs=self.num_envs)
+        recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
+        self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
         self._autoreset = _find_autoreset_mode(env)
         self._sums = np.zeros((len(self._scoring.components), self.num_envs))
         self._over = _NOBODY

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.errors import PlauditError
+from plaudit.errors import LedgerError, PlauditError
 from plaudit.ledger.context import Scope, to_microseconds, validate_scope
 from plaudit.ledger.storage.batch import build_step_blocks
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
@@ -20,6 +20,9 @@ from plaudit.reward.reward import Reward
 
 MOST_WAITING = 65_536
 """How many steps of one stream may wait to be written: beyond, a step waits for them."""
+
+_EARLY, _LATE = 0.5, 0.75
+"""When, as a part of the time that a step may wait, the thread begins to write, and when a step waits for it."""
 
 _LOOK = 0.25
 """How often, in seconds, the thread looks whether a stream is half full."""
@@ -73,7 +76,7 @@ class StepStream:
 class StepBuffer:
     """Holds steps until a thread writes them, which is at work as long as steps come.
 
-    Add a step to what waits in a stream, then `attend` where the buffer `needs_attention`. A write that failed is told
+    Add a step to what waits in a stream, then `attend` if the moment `attend_at` has come. A write that failed is told
     by the next `attend`, `flush` or `close`; its steps are kept and written with the next ones.
     """
 
@@ -89,7 +92,7 @@ class StepBuffer:
         self._open_store = open_store
         self._write_blocks = write
         self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
-        self._wait = threading.TIMEOUT_MAX
+        self._longest = threading.TIMEOUT_MAX
         self._closed = False
         self.begin_process()
         BUFFERS.add(self)
@@ -104,8 +107,10 @@ class StepBuffer:
         self._starting = threading.Lock()
         self._writing = threading.Lock()
         self._wake = threading.Event()
-        self.needs_attention = True
-        """Whether there is no thread, or it is writing, or something went wrong, or the ledger is closed."""
+        self._safe_until = time.monotonic()
+        """The moment before which every step is durable."""
+        self.attend_at = 0
+        """The next moment, in nanoseconds, at which a step has to `attend`: 0 is the very next step."""
 
     def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
@@ -117,11 +122,11 @@ class StepBuffer:
 
     def flush_within(self, seconds: float) -> None:
         """Let no step wait longer than this; where several ask, the shortest time holds."""
-        self._wait = min(self._wait, seconds / 2)  # the other half is for writing
+        self._longest = min(self._longest, seconds)
         self._wake.set()
 
     def attend(self, stream: StepStream) -> None:
-        """See that a thread is at work, raise what went wrong, and wait where the stream is full.
+        """See that a thread is at work, raise what went wrong, and wait where the thread is slower than the steps.
 
         Raises:
             LedgerError: The ledger is closed.
@@ -129,10 +134,10 @@ class StepBuffer:
         if self._closed:
             with self._writing:
                 self._drop_waiting()
-            self._open_store()  # raises
+            raise LedgerError(f"{self._open_store().backend.name} is being closed; this step is not recorded.")
         self._start_thread()
         self._raise_failure()
-        if len(stream.waiting) >= stream.most:
+        if len(stream.waiting) >= stream.most or time.monotonic() >= self._safe_until + _LATE * self._longest:
             self.flush()
 
     def flush(self, timeout: float | None = None) -> None:
@@ -144,7 +149,7 @@ class StepBuffer:
         """Write what waits for the last time; closing twice is no error."""
         if self._closed:
             return
-        self._closed = self.needs_attention = True  # before the last write: a step that misses it is told
+        self._closed, self.attend_at = True, 0  # before the last write: a step that misses it is told
         self._wake.set()
         self._write_aside(None)
         self._lost += _count_steps(self._kept)
@@ -157,6 +162,7 @@ class StepBuffer:
         with self._starting:
             if self._thread is None:
                 self._wake.clear()
+                self._safe_until = time.monotonic()
                 thread = threading.Thread(target=self._write_regularly, name="plaudit-steps", daemon=True)
                 try:
                     thread.start()
@@ -164,7 +170,9 @@ class StepBuffer:
                     self._write()
                     return
                 self._thread = thread
-            self.needs_attention = self._writing.locked()
+            if not (self._closed or self._writing.locked()):
+                left = self._safe_until + _LATE * self._longest - time.monotonic()
+                self.attend_at = time.time_ns() + int(1e9 * left)
 
     def _write_regularly(self) -> None:
         """Write what came, until nothing does: a buffer that nobody uses keeps no ledger open."""
@@ -174,14 +182,14 @@ class StepBuffer:
                 self._write()
                 continue
             with self._starting:
-                self.needs_attention = True  # before looking again: a step that comes now starts another thread
+                self.attend_at = 0  # before looking again: a step that comes now starts another thread
                 if not self._has_waiting():
                     self._thread = None
                     return
 
     def _wait_for_steps(self) -> None:
         """Wait until it is time to write, or many wait, or somebody calls."""
-        due = time.monotonic() + self._wait
+        due = time.monotonic() + _EARLY * self._longest
         while (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
             if any(len(stream.waiting) >= stream.most // 2 for stream in self._streams.values()):
                 break
@@ -199,15 +207,15 @@ class StepBuffer:
 
     def _write(self) -> None:
         with self._writing:
-            self.needs_attention = True  # for as long as this takes, which may be long, a step sees how many wait
-            blocks = self._kept
+            self.attend_at = 0  # as long as this takes, every step looks how many wait, and for how long
+            begun, blocks = time.monotonic(), self._kept
             try:
                 blocks = [*blocks, *self._encode_waiting()]
                 if blocks:
                     self._write_blocks(blocks)
-                self._kept = []
+                self._kept, self._safe_until = [], begun
             except MaybeWritten as error:  # to write them again might write them twice
-                self._kept = []
+                self._kept, self._safe_until = [], begun
                 self._fail(error.__cause__ or error)
             except BaseException as error:
                 self._kept = blocks
@@ -237,19 +245,18 @@ class StepBuffer:
     # -- what went wrong --------------------------------------------------------------------------------------------
 
     def _fail(self, error: BaseException) -> None:
-        self._failure = error
-        self.needs_attention = True
+        self._failure, self.attend_at = error, 0
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         lost, self._lost = self._lost, 0
         if failure is None:
             return
-        if not isinstance(failure, PlauditError):
+        if not isinstance(failure, Exception):
             raise failure
-        counts = {"wait to be recorded": _count_steps(self._kept), "were not recorded": lost}
-        told = [f"{count:,} steps {what}." for what, count in counts.items() if count]
-        raise type(failure)(" ".join([str(failure), *told])) from failure
+        counts = {"Steps waiting to be recorded": _count_steps(self._kept), "Steps not recorded": lost}
+        told = " ".join([str(failure), *(f"{what}: {count:,}." for what, count in counts.items() if count)])
+        raise (type(failure) if isinstance(failure, PlauditError) else LedgerError)(told) from failure
 
 
 BUFFERS: weakref.WeakSet[StepBuffer] = weakref.WeakSet()

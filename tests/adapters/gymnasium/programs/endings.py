@@ -59,6 +59,8 @@ def record(folder, run, way, flush_every, say):
         say("handled")
         sys.exit(7)
 
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)  # whatever this process was started with
     if way == "handler before":
         signal.signal(signal.SIGTERM, handle)
     elif way == "ignore":
