@@ -69,6 +69,8 @@ def fill(ledger):
         parts = {name: [each[name] for each in many] for name in ("episode", "step", "at")}
         ledger.record_batch(reward, columns(0, 120), run="a", phase="p", decision_class="c1", **parts)
     ledger.rescore(REWARD.with_weights(comfort=2.0).with_version("3"), step=12)
+    for at in range(12):
+        ledger.record(signal(at), **{**about(at), "phase": "p", "actor": "me", "decision_class": "c1"})
 
 
 def is_chosen(record, choice):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _WHOLE = (*blocks.c, *(scopes.c[name] for name in Scope._fields))
 _SUMS = (blocks.c.first, blocks.c.records, summaries.c.total, summaries.c.low, summaries.c.high)
 _STREAMED = {"yield_per": 10_000}
+_TOGETHER = 256
+"""Blocks to add up at a time, where that was not done when they were written."""
 
 
 class History:
@@ -103,8 +105,9 @@ class History:
                     unsummed.append(first)
                 else:
                     found[tuple(group)].add_sum(count, total, low, high)
-        for first in unsummed:
-            for row in search.read_blocks([first], (blocks.c.records, blocks.c.outputs, *groups)):
+        for start in range(0, len(unsummed), _TOGETHER):
+            part = unsummed[start : start + _TOGETHER]
+            for row in search.read_blocks(part, (blocks.c.records, blocks.c.outputs, *groups)):
                 found[tuple(row[2:])].add(read_totals(row))
         return found
 

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, func, or_, select
 
 from plaudit.ledger.context import Scope
 from plaudit.ledger.query import Query
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, decode_column
 from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.storage.summaries import is_unsummarized
 from plaudit.ledger.storage.summary import list_forks, number_episode
 
 _FEWEST, _MOST = 16, 2048
@@ -120,7 +121,11 @@ class BlockSearch:
         texts = [blocks.c[f"{name}s"] for name in ("episode", "step") if getattr(self.query, name) is not None]
         patterns = self._list_patterns()
         with self._backend.snapshot() as connection:
-            chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
+            numbers = select(blocks.c.first).where(*_limit_to(window))
+            intervals = self._list_intervals()
+            chosen: Any = self.where(numbers, connection, *intervals)
+            if intervals:  # the last few blocks are in no index of intervals
+                chosen = chosen.union_all(self.where(numbers, connection, is_unsummarized()))
             statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
             rows = connection.execute(statement, execution_options=_PROBED)
             return array(
@@ -157,11 +162,10 @@ class BlockSearch:
             found[blocks.c.spec] = select(specs.c.id).where(*chosen)
         return found
 
-    def where(self, statement: Select[Any], connection: Connection) -> Select[Any]:
-        """Return a statement on blocks with the conditions of the query; what they need is joined."""
+    def where(self, statement: Select[Any], connection: Connection, *more: ColumnElement[bool]) -> Select[Any]:
+        """Return a statement on blocks with the conditions that whole blocks meet or do not, and some more."""
         query = self.query
-        scattered = self._list_intervals()
-        wanted = [*scattered]
+        wanted = [*more]
         for column, numbers in self._list_shared().items():
             found = connection.execute(numbers.limit(2)).scalars().all()
             # A sum has no index: where an episode or a step is asked for, theirs finds fewer blocks.
@@ -180,7 +184,7 @@ class BlockSearch:
             wanted.append(blocks.c.job.is_(None))
         if query.job is not None:
             wanted.append(blocks.c.job == query.job)
-        return _join(statement, summarized=bool(scattered)).where(*wanted)
+        return _join(statement.where(*wanted))
 
     def _list_intervals(self) -> list[ColumnElement[bool]]:
         """Return conditions that leave out blocks whose steps, episodes or times lie elsewhere."""
@@ -236,6 +240,11 @@ def read_totals(row: Any) -> NDArray[np.float64]:
     return np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
 
 
+def _match(patterns: Sequence[re.Pattern[str]], texts: Sequence[str | None]) -> bool:
+    """Return whether each text has what its pattern says."""
+    return all(text is not None and pattern.search(text) for pattern, text in zip(patterns, texts, strict=True))
+
+
 def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -> ColumnElement[bool]:
     """Return the condition that an interval has a number from `start` to `end`, either None for any; see summary.py."""
     within = [fork >= start] if start is not None else []
@@ -247,14 +256,15 @@ def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -
     return or_(and_(*within), and_(fork.in_(sorted(forks)), *around))
 
 
-def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
-    """Return a statement on blocks with the tables joined whose columns it has."""
+def _join(statement: Select[Any]) -> Select[Any]:
+    """Return a statement on blocks with the tables joined that it speaks of; not every block has a summary."""
     asked = statement.get_final_froms()
+    shown = {column.table for column in statement.selected_columns if isinstance(column, Column)}
     source: Any = blocks
     if scopes in asked:
         source = source.join(scopes, scopes.c.id == blocks.c.scope)
-    if summarized or summaries in asked:
-        source = source.join(summaries, summaries.c.first == blocks.c.first)
+    if summaries in asked:
+        source = source.join(summaries, summaries.c.first == blocks.c.first, isouter=summaries in shown)
     return statement.select_from(source)
 
 

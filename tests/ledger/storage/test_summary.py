@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import golden
 from plaudit import Entry, Ledger
+from plaudit.ledger.storage import writer
 from plaudit.ledger.storage.summary import find_fork, list_forks, number_episode
 from support.ledgers import REWARD, columns, signal
 
@@ -90,6 +91,27 @@ def test_verify_finds_a_summary_that_does_not_follow_from_its_block(tmp_path, ch
         found = ledger.verify()
     assert {problem.kind for problem in found.problems} == {"edited"}
     assert what in str(found)
+
+
+def test_single_records_are_found_before_they_are_summed_up_and_after(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "TAIL", 5)
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        left = []
+        for at in range(20):
+            ledger.record(signal(at), step=at, episode=at // 2)
+            left.append(
+                read_rows(path, "SELECT (SELECT count(*) FROM blocks) - (SELECT count(*) FROM summaries)")[0][0]
+            )
+            assert [record.step for record in ledger.history(step=at)] == [at]
+            assert ledger.history(episode=0).count() == min(at + 1, 2)
+            assert ledger.history().totals().records == at + 1
+            assert ledger.stats().records == at + 1
+        assert left == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 0, 1]
+        assert ledger.verify().ok
+    with Ledger(path) as ledger:  # another writer sums up what the last one left
+        ledger.record_batch(REWARD, columns(0, 3))
+        assert read_rows(path, "SELECT (SELECT count(*) FROM blocks) - (SELECT count(*) FROM summaries)") == [(0,)]
 
 
 def test_a_block_that_was_edited_is_one_problem(tmp_path):

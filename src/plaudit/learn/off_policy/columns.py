@@ -30,8 +30,6 @@ _NUMBERS = ("probability", "x")
 _QUOTE, _COMMA = b'",'
 
 Characters = NDArray[np.uint8]
-Edges = NDArray[np.int32]
-"""Where texts begin and end: start, end, start, end, …"""
 
 
 class Encoded(NamedTuple):
@@ -97,7 +95,8 @@ def parse_table(text: str, count: int) -> Table | None:
     except (InputError, LookupError, TypeError, ValueError):  # whoever parses it says what is wrong
         return None
     slots, before, after = layout.finish()
-    return _cut_columns(before + text[1:-1] + after, slots, count)
+    body = b"".join((before.encode(), memoryview(text.encode())[1:-1], after.encode()))
+    return _cut_columns(body, slots, count)
 
 
 class _Layout:
@@ -143,10 +142,12 @@ class _Layout:
         return [first._replace(text=end + first.text), *self._slots[1:]], end, f",{first.text}"
 
 
-def _cut_columns(body: str, slots: Sequence[Slot], count: int) -> Table | None:
+def _cut_columns(body: bytes, slots: Sequence[Slot], count: int) -> Table | None:
     """Return the columns of `count` records, after the last of which the text of the first slot stands once more."""
-    characters = np.frombuffer(body.encode(), np.uint8)
-    quotes = np.flatnonzero(characters == _QUOTE)
+    characters = np.frombuffer(body, np.uint8)
+    marks = np.flatnonzero(characters <= _COMMA)  # quotes and commas and little else, in one go
+    kinds = characters[marks]
+    quotes = marks[kinds == _QUOTE]
     quoted = [slot.text.count('"') for slot in slots]
     each = sum(quoted)
     if len(quotes) != count * each + quoted[0]:
@@ -157,7 +158,7 @@ def _cut_columns(body: str, slots: Sequence[Slot], count: int) -> Table | None:
         following = slots[(at + 1) % len(slots)].text
         starts.append(quotes[edges[at + 1] - 1 : count * each : each] + len(slot.text) - slot.text.rindex('"'))
         ends.append(quotes[edges[at + 1] :: each][:count] - following.index('"'))
-    if body[ends[-1][-1] :] != slots[0].text:
+    if body[ends[-1][-1] :] != slots[0].text.encode():
         return None
     previous = np.append(0, ends[-1][:-1])
     for slot, start, end in zip(slots, starts, ends, strict=True):
@@ -165,17 +166,18 @@ def _cut_columns(body: str, slots: Sequence[Slot], count: int) -> Table | None:
             return None
         previous = end
     places = zip(slots, starts, ends, strict=True)
-    return _build_table(characters, {slot.name: (slot.width, start, end) for slot, start, end in places})
+    found = {slot.name: (slot.width, start, end) for slot, start, end in places}
+    return _build_table(characters, marks[kinds == _COMMA], found)
 
 
-def _build_table(characters: Characters, places: Mapping[str, tuple[int, Codes, Codes]]) -> Table | None:
+def _build_table(characters: Characters, commas: Codes, places: Mapping[str, tuple[int, Codes, Codes]]) -> Table | None:
     """Return what stands at those places: of each column how many numbers a row has, where it begins and ends."""
-    numbers = {name: _parse_rows(characters, *places[name]) for name in _NUMBERS if name in places}
+    numbers = {name: _parse_rows(characters, commas, *places[name]) for name in _NUMBERS if name in places}
     if any(found is None for found in numbers.values()):
         return None
     key = next((key for key in KEYS if key in places), "")
-    names = _cut(characters, _pair(*places[key][1:])) if key else ()
-    actions = _cut(characters, _pair(*places["action"][1:]))
+    names = _cut(characters, np.column_stack(places[key][1:])) if key else ()
+    actions = _cut(characters, np.column_stack(places["action"][1:]))
     encoded = encode(actions) if isinstance(actions, list) else _encode(actions)
     return Table(encoded, {name: found for name, found in numbers.items() if found is not None}, key, names)
 
@@ -183,10 +185,6 @@ def _build_table(characters: Characters, places: Mapping[str, tuple[int, Codes, 
 def _encode(texts: "pyarrow.StringArray") -> Encoded:
     found = texts.dictionary_encode()
     return Encoded(found.indices.to_numpy().astype(np.intp), found.dictionary.to_pylist())
-
-
-def _pair(starts: Codes, ends: Codes) -> Edges:
-    return np.column_stack([starts, ends]).astype(np.int32).ravel()
 
 
 def _stands_between(characters: Characters, text: str, starts: Codes, ends: Codes) -> bool:
@@ -197,47 +195,59 @@ def _stands_between(characters: Characters, text: str, starts: Codes, ends: Code
     return bool((sliding_window_view(characters, len(wanted))[starts] == wanted).all())
 
 
-def _parse_rows(characters: Characters, width: int, starts: Codes, ends: Codes) -> Numbers | None:
+def _parse_rows(characters: Characters, commas: Codes, width: int, starts: Codes, ends: Codes) -> Numbers | None:
     """Return a row of numbers for each of those places; None where one has more or fewer, or something else."""
-    edges = np.empty((len(starts), 2 * width), np.int32)  # of each number, where it begins and ends
+    edges = np.empty((len(starts), 2 * width), np.intp)  # of each number, where it begins and ends
     edges[:, 0], edges[:, -1] = starts, ends
     if width > 1:
-        commas = np.flatnonzero(characters == _COMMA)
         first, last = np.searchsorted(commas, starts), np.searchsorted(commas, ends)
         if (last - first != width - 1).any():
             return None
         inner = commas[first[:, None] + np.arange(width - 1)]
         edges[:, 1:-1:2], edges[:, 2::2] = inner, inner + 1
-    found = _parse_numbers(_cut(characters, edges.ravel()))
+    found = _parse_numbers(characters, edges)
     return None if found is None else found.reshape(-1, width)
 
 
-def _cut(characters: Characters, edges: Edges) -> "list[str] | pyarrow.StringArray":
-    """Return the texts from each edge to the next, but for those in between."""
-    try:
-        import pyarrow
-    except ImportError:
-        body = characters.tobytes().decode()
-        return [body[start:end] for start, end in edges.reshape(-1, 2).tolist()]
-    every = pyarrow.StringArray.from_buffers(len(edges) - 1, pyarrow.py_buffer(edges), pyarrow.py_buffer(characters))
-    return every.take(pyarrow.array(np.arange(0, len(edges), 2)))
+def _cut(characters: Characters, edges: Codes) -> "list[str] | pyarrow.StringArray":
+    """Return the texts between each two edges."""
+    every = _share(characters, edges)
+    if every is not None:
+        return every.drop_null()
+    body = characters.tobytes().decode()
+    return [body[start:end] for start, end in edges.reshape(-1, 2).tolist()]
 
 
-def _parse_numbers(texts: "list[str] | pyarrow.StringArray") -> Numbers | None:
-    """Return numbers, each the nearest to what is written; None where one is no number.
+def _parse_numbers(characters: Characters, edges: Codes) -> Numbers | None:
+    """Return the numbers between each two edges, the nearest to what is written; None where one is no number.
 
     PyArrow does it in a fraction of the time, where it is installed.
     """
-    if isinstance(texts, list):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # what NumPy says of a text that is no number
-            try:
-                found = np.fromstring(",".join(texts), sep=",")
-            except (DeprecationWarning, ValueError):
-                return None
-        return found if len(found) == len(texts) else None
+    every = _share(characters, edges)
+    if every is None:
+        return _parse_slowly(_cut(characters, edges))
     try:
-        numbers: Numbers = texts.cast("double").to_numpy()
+        found = every.cast("double")
     except ValueError:  # ArrowInvalid is one
         return None
-    return numbers
+    return np.frombuffer(found.buffers()[1], np.float64)[: edges.size : 2]
+
+
+def _share(characters: Characters, edges: Codes) -> "pyarrow.StringArray | None":
+    """Return the texts between each two edges, with nulls for what stands between those; None without PyArrow."""
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    parts = (edges.astype(np.int32), characters, np.full(edges.size // 8 + 1, 0b01010101, np.uint8))
+    return pyarrow.StringArray.from_buffers(edges.size - 1, *map(pyarrow.py_buffer, parts))
+
+
+def _parse_slowly(texts: Sequence[str]) -> Numbers | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what NumPy says of a text that is no number
+        try:
+            found = np.fromstring(",".join(texts), sep=",")
+        except (DeprecationWarning, ValueError):
+            return None
+    return found if len(found) == len(texts) else None

@@ -140,7 +140,7 @@ summaries = Table(
     Column("low", Double),
     Column("high", Double),
 )
-"""What is known of each block without opening it; all of it follows from the block."""
+"""What is known of each block, but for the last few, without opening it: see summaries.py. It follows from the block."""
 
 keys = Table(
     "keys",

@@ -31,12 +31,11 @@ from plaudit.ledger.storage.codec import (
     format_origin,
     start_chain,
 )
-from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries, writers
+from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, writers
 from plaudit.ledger.storage.specs import IDENTITY, store_spec
-from plaudit.ledger.storage.summary import Summary, summarize
+from plaudit.ledger.storage.summaries import TAIL, add_summaries
 
 _WRITE = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
-_SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for column in summaries.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEY = select(keys.c.record).where(keys.c.key == bindparam("wanted"))
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
@@ -78,7 +77,7 @@ class BlockWriter:
         self.recorded = 0
         """Records written so far, those of transactions that failed included."""
         self._block_text = backend.render(_WRITE)
-        self._summary_text = backend.render(_SUMMARIZE)
+        self._unsummarized = 0
         self._busy = False
         self._begin_chain()
 
@@ -97,9 +96,11 @@ class BlockWriter:
 
     def write(self, records: Sequence[PackedRecord]) -> list[int]:
         """Write records and return their numbers; a key that is there keeps its record."""
-        if len(records) == 1 and records[0].key is None and records[0][:3] in self._known:
+        few = self._unsummarized < TAIL
+        if few and len(records) == 1 and records[0].key is None and records[0][:3] in self._known:
             block = build_block(records[0])
-            return [self.transact(lambda cursor: self.insert_blocks(cursor, (block,)))[0][0]]
+            self._unsummarized += 1
+            return [self.transact(lambda cursor: self.insert_blocks(cursor, (block,), single=True), single=True)[0][0]]
         return self.transact(lambda cursor: self.insert(cursor, records)) if records else []
 
     def write_blocks(self, new: Sequence[Block]) -> list[int]:
@@ -169,8 +170,11 @@ class BlockWriter:
             return _list_numbers(self.insert_blocks(cursor, build_blocks(records))) if records else []
         return self._insert_keyed(cursor, records)
 
-    def insert_blocks(self, cursor: Any, new: Iterable[Block]) -> list[tuple[int, int]]:
-        """Write blocks; return for each its first number and how many there are."""
+    def insert_blocks(self, cursor: Any, new: Iterable[Block], *, single: bool = False) -> list[tuple[int, int]]:
+        """Write blocks; return for each its first number and how many there are.
+
+        With `single`, that is one statement, and the summary of the block is left to a later write.
+        """
         written: list[tuple[int, int]] = []
         writer = self._number or self._find_writer(cursor)
         head, seq, total = self._head, self._seq, 0
@@ -203,9 +207,11 @@ class BlockWriter:
                 head,
             )
             cursor.execute(self._block_text, values)
-            cursor.execute(self._summary_text, (first, *_summarize_block(block)))
             written.append((first, block.count))
             total += block.count
+        if not single:
+            add_summaries(self._backend, cursor)
+            self._unsummarized = 0
         self._seq, self._head = seq, head
         self.recorded += total
         return written
@@ -304,11 +310,6 @@ def read_content(backend: Backend, cursor: Any, number: int) -> tuple[Any, ...]:
     rows = tuple(side[at * len(side) // count : (at + 1) * len(side) // count] for side in sides)
     text = None if context is None else json.dumps(context, sort_keys=True)
     return (*row[2 : -len(_COLUMNS)], episode, step, text, *rows)
-
-
-def _summarize_block(block: Block) -> Summary:
-    job = block.job[0] if block.job else None
-    return summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs)
 
 
 def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:
