@@ -140,7 +140,7 @@ summaries = Table(
     Column("low", Double),
     Column("high", Double),
 )
-"""What is known of each block, but for the last few, without opening it: see summaries.py. It follows from the block."""
+"""What is known of blocks, but for the last few, without opening them: see summaries.py. It follows from the blocks."""
 
 keys = Table(
     "keys",
