@@ -195,7 +195,7 @@ class Ledger:
         return [StoredReward(*identity, reward) for identity, reward in seen.items()]
 
     def history(self, **query: Any) -> History:
-        """Return the records chosen, oldest first: iterate over it, or take `.arrow()`, `.count()`, `.totals()`, `.first()`.
+        """Return the records chosen, oldest first: iterate, or take `.arrow()`, `.count()`, `.totals()`, `.first()`.
 
         Choose by `reward`, `version`, `run`, `episode`, `step`, `phase`, `decision_class`, `actor`, `key`, `since`
         (inclusive), `until` (exclusive; datetimes without a zone are local), `id`, `after` (a record's number) and
