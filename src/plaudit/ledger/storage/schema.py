@@ -145,11 +145,7 @@ summaries = Table(
     Column("low", Double),
     Column("high", Double),
 )
-<<<<<<< HEAD
 """What is known of each block without opening it; all of it follows from the block."""
-=======
-"""What is known of blocks, but for the last few, without opening them: see summaries.py. It follows from the blocks."""
->>>>>>> 08b080d (Docs and changelog say how records are found and added up)
 
 keys = Table(
     "keys",
