@@ -98,7 +98,7 @@ def test_a_record_that_is_there_with_another_content_is_named_and_nothing_comes_
         other.import_file(tmp_path / "all.jsonl")
         line = edit(tmp_path / "all.jsonl", change, at=1)
         ledger = source if known == "recorded here" else other
-        with pytest.raises(LedgerError, match=r"line \d+: the record from \w+/\d+/\d+ is here as record 2, ") as caught:
+        with pytest.raises(LedgerError, match=r"line \d+: the record from \w+/\d+ is here as record 2, ") as caught:
             ledger.import_file(tmp_path / "all.jsonl")
         assert f"line {line}: " in str(caught.value)
         assert f"which differs: {told}" in str(caught.value)

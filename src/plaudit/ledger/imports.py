@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import bindparam, func, insert, select
 
+from plaudit.atomic import parse_path
 from plaudit.errors import FileError, InputError, LedgerError, PlauditError, SpecError
 from plaudit.ledger.context import CONTEXT_FIELDS, Context, validate_string
 from plaudit.ledger.jsonl.encoding import LONGEST_LINE, decode, describe_problem
@@ -63,8 +64,9 @@ def import_file(
 
     One that its reward does not compute is an error, or with `quarantine` kept apart.
     """
-    total = _check_file(Path(path))
-    return store.writer.transact(lambda cursor: _Import(store, Path(path), cursor, quarantine).run(total, progress))
+    file = parse_path(path)
+    total = _check_file(file)
+    return store.writer.transact(lambda cursor: _Import(store, file, cursor, quarantine).run(total, progress))
 
 
 class _Import:
