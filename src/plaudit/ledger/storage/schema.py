@@ -114,7 +114,7 @@ blocks = Table(
     Column("checksum", LargeBinary, nullable=False),
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
-Index("blocks_by_writer", blocks.c.writer, blocks.c.seq, unique=True)
+Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
 Index(
     "blocks_by_job",
     blocks.c.job,
