@@ -150,7 +150,7 @@ class _Import:
             rows = layout.decode_inputs(b"".join(records[at].packed.inputs for at in places), len(places))
             stored = layout.decode_outputs(b"".join(records[at].packed.outputs for at in places), len(places))
             bad = again.find_different(rows, stored, target=target, here=here) | again.find_wrong_sums(stored)
-            for at in np.flatnonzero(bad):
+            for at in np.flatnonzero(bad).tolist():
                 wrong[places[at]] = again.describe_difference(rows[at], stored[at], target=target)
         if wrong and not self.quarantine:
             at = min(wrong)

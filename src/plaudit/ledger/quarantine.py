@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy import bindparam, insert, select
 
 from plaudit.ledger.context import to_datetime
+from plaudit.ledger.storage.chain import CHAINED
 from plaudit.ledger.storage.schema import quarantine
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.store import Store
 
 _COLUMNS = ("digest", "source", "at", "file", "line", "reason", "record")
 _ADD = insert(quarantine).values({name: bindparam(name) for name in _COLUMNS})
-_FIND = build_lookup(select(quarantine.c.digest), quarantine.c.digest)
+_FIND = build_lookup(select(*(quarantine.c[name] for name in CHAINED["quarantine"])), quarantine.c.digest)
 _PAGE = 500
 
 
@@ -64,11 +65,12 @@ class Refused:
 def add_quarantined(store: Store, cursor: Any, file: str, refused: Sequence[Refused]) -> int:
     """Keep records apart, inside a transaction; return how many of them were not kept already."""
     new = {each.digest: each for each in refused}
-    for (digest,) in look_up(store.backend, cursor, _FIND, list(new)):
+    for _, digest, *_ in look_up(store.backend, cursor, _FIND, list(new)):
         del new[digest]
     now, statement = store.writer.now(), store.backend.render(_ADD)
     for digest, each in new.items():
         cursor.execute(statement, (digest, each.source, now, file, each.line, each.reason, each.content))
+    store.writer.chain_rows(cursor, "quarantine", sorted(look_up(store.backend, cursor, _FIND, list(new))))
     return len(new)
 
 

@@ -70,6 +70,7 @@ def test_a_writer_deleted_with_all_that_it_wrote_is_missed(ledger, execute):
 
 
 def test_the_last_writer_deleted_with_all_that_it_wrote_is_missed(ledger, execute):
+    execute("DELETE FROM summaries WHERE first IN (SELECT first FROM blocks WHERE writer = 3)")
     execute("DELETE FROM blocks WHERE writer = 3")
     execute("DELETE FROM writers WHERE id = 3")
     execute("DELETE FROM scopes WHERE run = 'three'")

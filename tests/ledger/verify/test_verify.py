@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from plaudit import Ledger
+from plaudit.ledger.quarantine import Refused, add_quarantined
 from plaudit.ledger.verify import verify
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
@@ -42,6 +43,9 @@ def original(tmp_path_factory):
             other.record_many(signal(n) for n in range(20, 23))
             other.export(path.with_name("other.jsonl"))
         ledger.import_file(path.with_name("other.jsonl"))
+        apart = [Refused("elsewhere/1", line, "its total is another", {"total": line}) for line in (3, 4)]
+        store = ledger._store
+        store.writer.transact(lambda cursor: add_quarantined(store, cursor, "forged.jsonl", apart))
         verified(ledger)
     return path
 
@@ -117,7 +121,20 @@ def restore(other, table, rows):
     other.execute("COMMIT")
 
 
-TABLES = ["labels", "specs", "scopes", "writers", "blocks", "keys", "jobs", "imported", "table_heads", "powers"]
+TABLES = [
+    "labels",
+    "specs",
+    "scopes",
+    "writers",
+    "blocks",
+    "summaries",
+    "keys",
+    "jobs",
+    "imported",
+    "quarantine",
+    "table_heads",
+    "powers",
+]
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -27,6 +27,7 @@ CHAINED = {
     "specs": ("id", "name", "version", "part", "fingerprint", "domain", "spec", "inputs", "outputs"),
     "jobs": ("id", "digest", "spec", "filters", "started"),
     "imported": ("record", "source"),
+    "quarantine": ("id", "digest", "source", "at", "file", "line", "reason", "record"),
     "writers": ("id", "token", "opened", "host", "process", "made_with", "scheme"),
 }
 """The tables whose rows are chained, and what of a row; the first column is the order in which rows were added."""

@@ -63,8 +63,8 @@ KEYED = Content._fields[:14]
 def build_content(record: PackedRecord) -> Content:
     """Return the content of a record that is to be written."""
     context = None if record.context is None else json.dumps(json.loads(record.context), sort_keys=True)
-    place = record.episode, record.step, context, record.inputs, record.outputs
-    return Content(*record.layout.identity, *record.scope, *place, record.target, record.at, record.key)
+    place = record.episode, record.step, context, record.inputs, record.outputs, record.target, record.at, record.key
+    return Content._make((*record.layout.identity, *record.scope, *place))
 
 
 def list_differences(there: Content, here: Content, names: Sequence[str] = Content._fields) -> list[str]:
@@ -110,8 +110,8 @@ def _read_block(row: Sequence[Any], wanted: Sequence[int]) -> Iterator[tuple[int
         at = number - first
         context = None if contexts[at] is None else json.dumps(contexts[at], sort_keys=True)
         rows = (side[at * width : (at + 1) * width] for side, width in sides)
-        place = episodes[at], steps[at], context, *rows
-        yield number, Content(*shared, *place, target, earliest + (times[at] or 0), keys[at])
+        found = (*shared, episodes[at], steps[at], context, *rows, target, earliest + (times[at] or 0), keys[at])
+        yield number, Content._make(found)
 
 
 def split_runs(numbers: Iterable[int]) -> Iterator[list[int]]:

@@ -118,7 +118,7 @@ blocks = Table(
     Column("head", LargeBinary, nullable=False),  # of its writer's chain, after its last record
 )
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
-Index("blocks_by_writer", blocks.c.writer, blocks.c.seq, unique=True)
+Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
 Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
 Index(
     "blocks_by_job",

@@ -49,7 +49,7 @@ class Lookup(NamedTuple):
 
 def build_lookup(statement: Select[Any], column: ColumnElement[Any]) -> Lookup:
     """Return what finds the rows in which a column is one of the names asked for."""
-    names = [bindparam(f"name_{at}") for at in range(TOGETHER)]
+    names: list[Any] = [bindparam(f"name_{at}") for at in range(TOGETHER)]
     return Lookup(statement.where(column == bindparam("name")), statement.where(column.in_(names)))
 
 

@@ -107,7 +107,7 @@ def _chain_rows() -> None:
 
 
 def _index_writers() -> None:
-    op.create_index("blocks_by_writer", "blocks", ["writer", "seq"], unique=True)
+    op.create_index("blocks_by_writer", "blocks", ["writer", "seq"])
 
 
 # -- records kept apart ------------------------------------------------------------------------------------------------
