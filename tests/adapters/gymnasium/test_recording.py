@@ -221,6 +221,7 @@ def test_a_step_after_the_ledger_was_closed_is_an_error(tmp_path):
         ({"flush_every": float("nan")}, DefinitionError, "flush_every=nan is no time to wait"),
         ({"flush_every": "1"}, WrongType, "flush_every='1' is not a number of seconds"),
         ({"run": ""}, InputError, "run='' is empty"),
+        ({"run": ["r"]}, WrongType, "must be a string"),
         ({"actor": 3}, WrongType, "actor=3 must be a string"),
     ],
 )

@@ -41,9 +41,8 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
     now = time.monotonic()
     end = _ends_by.setdefault((os.getpid(), number), now + _LONGEST)
     flushed, gone = threading.Event(), threading.Event()
-    _thread.start_new_thread(
-        _flush_buffers, (list(BUFFERS), end, number, flushed, gone)
-    )  # takes no lock, unlike Thread
+    arguments = list(BUFFERS), end, number, flushed, gone
+    _thread.start_new_thread(_flush_buffers, arguments)  # unlike `Thread`, it needs no lock that may be held here
     flushed.wait(min(_HELD, max(0.0, end - now)))
     gone.set()
     if flushed.is_set() or time.monotonic() >= end:

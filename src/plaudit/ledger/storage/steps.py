@@ -110,11 +110,15 @@ class StepBuffer:
         self._safe_until = time.monotonic()
         """The moment before which every step is durable."""
         self.attend_at = 0
-        """The next moment, in nanoseconds, at which a step has to `attend`: 0 is the very next step."""
+        """The next moment, in nanoseconds, at which a step has to `attend`: 0 is the very next step.
+
+        By the system's clock: where a ledger has another one, or this one is set, a step attends at another moment.
+        """
 
     def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
-        kind = self._open_store().specs.get_layout(reward), validate_scope(run, None, None, actor), envs
+        scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
+        kind = self._open_store().specs.get_layout(reward), scope, envs
         with self._starting:
             if kind not in self._streams:
                 self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old
@@ -123,6 +127,7 @@ class StepBuffer:
     def flush_within(self, seconds: float) -> None:
         """Let no step wait longer than this; where several ask, the shortest time holds."""
         self._longest = min(self._longest, seconds)
+        self.attend_at = 0
         self._wake.set()
 
     def attend(self, stream: StepStream) -> None:
