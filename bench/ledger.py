@@ -26,6 +26,7 @@ def main(records: int) -> None:
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
         singles(Path(folder))
         rates(Path(folder), records)
+        one_by_one(Path(folder), min(records, 50_000))
         one_class(Path(folder), records)
         questions(Path(folder), records)
         versions(Path(folder))
@@ -135,6 +136,27 @@ def rates(folder: Path, records: int) -> None:
     assert result.ok
     assert result.records == records
     rows.append(("verify what came in bulk", f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+    ledger.close()
+    table(rows)
+    print()
+
+
+# -- verifying what was written one by one -----------------------------------------------------------------------------
+
+
+def one_by_one(folder: Path, records: int) -> None:
+    ledger = Ledger(folder / "keyed.db")
+    ledger._store.backend.writer.execute("PRAGMA synchronous = OFF")  # how fast they are written is measured above
+    one = signal()
+    for step in range(records):
+        ledger.record(one, run="m1", step=step, key=f"m1/{step}")
+    print("Verifying records that were written one by one, with keys")
+    rows: list[tuple[str, ...]] = [("what", "records", "records/s")]
+    for what in ("as they were written", "after compact"):
+        start = time.perf_counter()
+        assert ledger.verify().ok
+        rows.append((what, f"{records:,}", f"{records / (time.perf_counter() - start):,.0f}"))
+        ledger.compact()
     ledger.close()
     table(rows)
     print()

@@ -180,3 +180,23 @@ def test_what_nothing_can_be_published_to_is_refused(tmp_path, wrong):
     with pytest.raises(WrongType, match="publish="):
         Ledger(tmp_path / "ledger.db", publish=wrong)
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_ledger_is_not_published_into_itself(tmp_path):
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        fill(ledger, 0, 2)
+    with pytest.raises(LedgerError, match="part of the ledger itself"):
+        Ledger(tmp_path / "ledger.db", publish=tmp_path / "ledger.db")
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        verified(ledger)
+
+
+def test_whatever_a_function_raises_loses_no_record(tmp_path):
+    def broken(head):
+        raise ZeroDivisionError("oops")
+
+    ledger = Ledger(tmp_path / "ledger.db", publish=broken, publish_every=1)
+    with pytest.warns(RuntimeWarning, match="oops"):
+        assert ledger.record(signal(0)) == 1
+    with pytest.raises(LedgerError, match="oops"):
+        ledger.close()

@@ -96,8 +96,15 @@ class Ledger:
         destination, every = self._publishing
         send = None if destination is None else build_sender(destination)
         self._store = open_store(self._where, read_only=read_only, timeout=timeout, clock=self._clock, signer=signer)
-        self._publisher = None if send is None else Publisher(self._store, send, every)
-        if self._publisher is not None:
+        self._publisher: Publisher | None = None
+        if send is not None:
+            try:
+                if isinstance(destination, str | os.PathLike):
+                    self._store.backend.check_not_own(destination)
+                self._publisher = Publisher(self._store, send, every)
+            except BaseException:
+                self._store.backend.close()
+                raise
             self._store.writer.after_write = self._publisher.publish_if_due
         self._process = os.getpid()
         self._closed = False

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from plaudit.errors import LedgerError, PlauditError, WrongType
+from plaudit.errors import LedgerError, WrongType
 from plaudit.language.field import Field
 from plaudit.ledger.heads import read_head
 from plaudit.ledger.jsonl import JsonLines
@@ -60,17 +60,20 @@ class Publisher:
             self._publish(recorded)
 
     def _publish(self, recorded: int) -> None:
+        try:
+            self._send(self._build_line())
+        except Exception as error:  # whatever a destination raises: what was recorded is recorded
+            raise LedgerError(f"{self._store.backend.name}: its head could not be published: {error}") from error
+        self._published = recorded
+
+    def _build_line(self) -> dict[str, Any]:
         with self._store.backend.snapshot() as connection:
             head = read_head(connection)
         line = {"ledger": self._store.backend.name, "records": head.records, **head.to_dict()}
         signer = self._store.writer.signer
         if signer is not None:
             line["signature"] = signer.sign(format_ledger_end(head.digest)).hex()
-        try:
-            self._send(line)
-        except (PlauditError, OSError, subprocess.SubprocessError) as error:
-            raise LedgerError(f"{self._store.backend.name}: its head could not be published: {error}") from error
-        self._published = recorded
+        return line
 
 
 def build_sender(destination: Destination) -> Sender:

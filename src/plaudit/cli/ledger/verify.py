@@ -47,10 +47,9 @@ def _read_heads(path: Path) -> list[LedgerHead]:
         try:
             return [LedgerHead.from_dict(json.loads(text))]
         except json.JSONDecodeError:
-            return [LedgerHead.from_dict(json.loads(line)) for line in text.splitlines()]
+            return [LedgerHead.from_dict(json.loads(line)) for line in text.splitlines() or [""]]
     except OSError as error:
         raise explain_unreadable(path, error) from None
-    except SpecError as error:
-        raise FileError(f"{path}: {error}. `plaudit ledger stats LEDGER --json` prints heads.") from None
-    except (ValueError, KeyError, TypeError):
-        raise FileError(f"{path} holds no heads; `plaudit ledger stats LEDGER --json` prints them.") from None
+    except (ValueError, AttributeError) as error:
+        why = f" ({error})" if isinstance(error, SpecError) else ""
+        raise FileError(f"{path} holds no heads{why}; `plaudit ledger stats LEDGER --json` prints them.") from None
