@@ -1,6 +1,7 @@
 """Where a ledger is kept: what a ledger asks of SQLite and PostgreSQL alike."""
 
 import os
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +15,16 @@ from sqlalchemy.sql import ClauseElement
 
 from plaudit.errors import LedgerBroken, LedgerBusy, LedgerError, PlauditError
 
-UNREADABLE = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError, NoResultFound)
+UNREADABLE = (
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+    NoResultFound,
+    struct.error,
+)
 """What reading a row raises that no ledger has written."""
 
 
