@@ -198,7 +198,8 @@ def evaluate(
         actions: The columns of a policy that does not name them itself.
         reward_range: The lowest and highest reward; for "anytime" it is proven from the reward unless given.
         independent: As for `evaluate_decisions`.
-        on_bad: "raise" an error for decisions that `reward` cannot score, or "mask" them: leave them out and count.
+        on_bad: "raise" an error for decisions that `reward` cannot score, "mask" them: leave them out and count; or
+            "clip" their numbers to the declared ranges.
         progress: Called with how many records were read, and how many there are.
 
     Raises:

@@ -3,16 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from plaudit.errors import DefinitionError, FileError, MissingExtra
 from plaudit.ledger.dataset.files import FileRescoring, find_parts
+from plaudit.reward.on_bad import apply_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import read_status, refuse_overlap
+from plaudit.targets import OnBad
 
 Progress = Callable[[int, int], None]
 """Told how much is done, and how much there is: rows, or bytes where nobody knows the number of rows."""
-OnBad = Literal["mask", "raise"]
 
 
 def rescore_file(
@@ -40,14 +40,14 @@ def rescore_file(
 
     The rows keep their order and their columns, or those in `keep`, and get `total`, `<term>.value` of each term, with
     `scores` also `<term>.score`, and `ok`. A row that cannot be scored, such as one with a NULL, has `ok` false and
-    NULL for the rest; with `on_bad="raise"` it is an error that names the row. `columns` says where inputs lie
+    NULL for the rest; with `on_bad="raise"` it is an error that names the row, and with `"clip"` numbers are
+    held within their ranges, and the rest is an error. `columns` says where inputs lie
     under another name: `{"distance": "gap_m"}`.
 
     `against`, another reward or a column of old totals, gives `.changes`; flipped decisions are counted for each
     value of the column `decision_class`, and candidates for one decision are told by the column `decision`.
     """
-    if on_bad not in ("mask", "raise"):
-        raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
+    reward = apply_on_bad(reward, on_bad)
     if batch_rows is not None and batch_rows < 1:
         raise DefinitionError(f"batch_rows={batch_rows} must be at least 1.")
     try:
@@ -61,7 +61,7 @@ def rescore_file(
         reward=reward,
         against=against,
         keep=None if keep is None else tuple(keep),
-        on_bad=on_bad,
+        masks=on_bad == "mask",
         decision_class=decision_class,
         decision=decision,
         columns=columns,
