@@ -41,13 +41,13 @@ def answer(model: str, difficulty: float, rng: np.random.Generator) -> dict[str,
 
 
 rng = np.random.default_rng(3)
-bandit = learn.linucb(MODELS, ("bias", "difficulty"))
+bandit = learn.linucb(MODELS, ("difficulty",))
 with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
     learner = learn.SharedLearner(ledger, bandit, decision_class="model", seed=3)
     paid = []
     for question in range(600):
         difficulty = rng.uniform()
-        decision = learner.choose((1.0, difficulty), id=f"question-{question}")
+        decision = learner.choose((difficulty,), id=f"question-{question}")
         signal = answering.score(**answer(decision.action, difficulty, rng))
         learner.credit(decision, signal)
         paid.append(signal.total)

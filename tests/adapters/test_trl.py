@@ -235,3 +235,53 @@ def test_the_adapters_import_no_framework():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert loaded & {*names, "torch", "transformers", "jax", "pydantic"} == set()
+
+
+class Flaky:
+    """Features of which one sample's fail: a judge that was down, an input out of range."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def __call__(self, completion, answer):
+        if completion != "roses":
+            return sums.features(completion, answer)
+        if self.error is not None:
+            raise self.error
+        return {"right": True, "words": -1, "style": "bare"}
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError("the judge was down")], ids=["inputs", "features"])
+def test_a_sample_that_cannot_be_scored_is_masked_counted_and_logged(error, caplog):
+    metrics, call = {}, {**BATCH, "log_metric": lambda name, value: metrics.update({name: value})}
+    alone = reward_func(REWARD, Flaky(error), on_bad="mask")
+    whole = reward_func(REWARD, sums.features)(**BATCH)
+    assert alone(**call) == [*whole[:3], None]
+    assert alone.masked == 1
+    assert metrics["sums/masked"] == 0.25
+    (warning,) = caplog.messages
+    assert warning.startswith("sums: 1 of 4 samples could not be scored and have no reward; the first: ")
+    assert warning.endswith("in sample 3")
+    alone(**{**BATCH, "completions": ["5"] * 4, "log_metric": call["log_metric"]})
+    assert (alone.masked, metrics["sums/masked"]) == (1, 0.0)
+
+    terms = reward_funcs(REWARD, Flaky(error), on_bad="mask")
+    assert weighted(terms, BATCH)[:3] == pytest.approx(whole[:3])
+    assert weighted(terms, BATCH)[3] is None
+    assert {func.masked for func in terms.funcs} == {2}
+
+
+def test_a_function_that_asks_for_what_no_sample_has_is_not_masked():
+    for wrong in ({"features": _misspelt}, {"features": sums.features, "applies": _misspelt}):
+        with pytest.raises(MissingField, match="(?s)asks for 'anwser'.*in sample 0$"):
+            reward_func(REWARD, on_bad="mask", **wrong)(**BATCH)
+
+
+def test_numbers_out_of_range_are_clipped_where_that_is_asked_for():
+    clipped = reward_func(REWARD, Flaky(), on_bad="clip")
+    assert clipped(**BATCH)[3] == REWARD.score(right=True, words=0, style="bare").total
+    assert pickle.loads(pickle.dumps(clipped))(**BATCH) == clipped(**BATCH)
+    with pytest.raises(RuntimeError, match="down"):
+        reward_func(REWARD, Flaky(RuntimeError("down")), on_bad="clip")(**BATCH)
+    with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
+        reward_func(REWARD, sums.features, on_bad="zero")

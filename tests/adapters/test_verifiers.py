@@ -105,8 +105,22 @@ def test_an_input_that_cannot_be_scored_raises_or_is_nan():
     assert math.isnan(called(rubric_func(REWARD, sums.features, on_bad="mask"), unreadable))
     with pytest.raises(MissingField, match="asks for 'trace'"):
         called(rubric_func(REWARD, lambda trace: {}), RUBRIC)
-    with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask"):
+    with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
         rubric_func(REWARD, features, on_bad="zero")
+
+
+def test_mask_and_clip_mean_what_they_mean_elsewhere(caplog):
+    def fails(completion):
+        raise RuntimeError("the judge was down")
+
+    func = rubric_func(REWARD, fails, on_bad="mask")
+    assert math.isnan(called(func, RUBRIC))
+    assert func.masked == 1
+    assert "could not be scored" in caplog.text
+    clipped = rubric_func(REWARD, lambda completion: {"right": True, "words": -1, "style": "bare"}, on_bad="clip")
+    assert called(clipped, RUBRIC) == REWARD.score(right=True, words=0, style="bare").total
+    with pytest.raises(MissingField, match="asks for 'trace'"):
+        called(rubric_func(REWARD, lambda trace: {}, on_bad="mask"), RUBRIC)
 
 
 def test_the_functions_travel_to_another_process():

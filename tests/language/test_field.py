@@ -115,7 +115,7 @@ def test_it_holds_what_the_declaration_allows(field, inside, outside):
         ({"flag": True, "high": 1}, "high= is for numbers"),
         ({"flag": True, "unit": "m"}, "unit= is for numbers"),
         ({"outside": "clip"}, "needs low= or high="),
-        ({"outside": "ignore"}, "outside='ignore' is not one of 'error', 'clip', 'allow'"),
+        ({"outside": "ignore"}, "outside='ignore' is not one of 'raise', 'clip', 'allow'"),
         ({"outside": None}, "outside=None is not one of"),
         ({"role": "actor"}, "role='actor' is not one of 'state', 'action', 'event'"),
         ({"monotone": "sideways"}, "monotone='sideways' is not one of 'up', 'down'"),

@@ -19,7 +19,7 @@ REFUSED = {
     "total": (("total",), {}, "reserved"),
     "terminal": (("terminal",), {}, "reserved"),
     "an unknown role": (("x",), {"role": "stat"}, "role='stat' is not one of 'state', 'action', 'event'"),
-    "an unknown outside": (("x",), {"outside": "clamp"}, "outside='clamp' is not one of 'error', 'clip', 'allow'"),
+    "an unknown outside": (("x",), {"outside": "clamp"}, "outside='clamp' is not one of 'raise', 'clip', 'allow'"),
     "no outside": (("x",), {"outside": None}, "outside=None is not one of"),
     "an unknown direction": (("x",), {"monotone": "sideways"}, "is not one of 'up', 'down'"),
     "a length of 0": (("x",), {"length": 0}, "from 1 to 64"),

@@ -1,6 +1,7 @@
 """What every bandit keeps to, and what each is known for."""
 
 import copy
+import dataclasses
 import math
 import pickle
 import sys
@@ -317,3 +318,44 @@ def test_without_numba_that_works_it_is_numpy(monkeypatch):
         bandit.init(), 3, (1.0, 0.0, 0.0)
     )
     load_machine_code.cache_clear()
+
+
+@pytest.mark.parametrize("learner", LINEAR.values(), ids=LINEAR)
+def test_actions_that_differ_where_all_features_are_centred_are_told_apart(learner):
+    """Arms earn .2, .5, .8 and .35 whatever the features are: a regression through the origin learns nothing of that."""
+    means = {"stay": 0.2, "star": 0.5, "chain": 0.8, "flat": 0.35}
+
+    def earn(bandit):
+        rng = np.random.default_rng(5)
+        state, earned = bandit.init(), []
+        for step in range(600):
+            decision = bandit.choose(state, step, rng.normal(size=3))
+            earned.append(float(rng.random() < means[decision.action]))
+            state = bandit.update(state, decision, earned[-1])
+        return np.mean(earned[200:])
+
+    without = dataclasses.replace(learner, intercept=False)
+    assert earn(learner) > 0.68
+    assert earn(learner) > earn(without) + 0.1
+
+
+def test_a_learner_that_was_pickled_before_there_were_intercepts_has_none():
+    bandit = LINEAR["linucb"]
+    state = bandit.__getstate__()
+    del state["intercept"]
+    again = bandit.__class__.__new__(bandit.__class__)
+    again.__setstate__(state)
+    assert again == dataclasses.replace(bandit, intercept=False)
+    with pytest.raises(ShapeMismatch, match="3 features and no intercept"):
+        again.choose(bandit.init(), 1, [0.0, 0.0, 0.0])
+
+
+def test_a_decision_keeps_the_features_that_were_given():
+    decision = LINEAR["linucb"].choose(LINEAR["linucb"].init(), 1, [0.1, 0.2, 0.3])
+    assert decision.context == (0.1, 0.2, 0.3)
+
+
+def test_an_intercept_needs_a_ridge_that_it_does_not_outweigh():
+    with pytest.raises(DefinitionError, match="too small for an intercept"):
+        learn.linucb(("a", "b"), 2, ridge=1e-11)
+    assert learn.linucb(("a", "b"), 2, ridge=1e-11, intercept=False).init().decisions == 0

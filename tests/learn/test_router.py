@@ -70,9 +70,10 @@ def test_what_is_expected_is_the_ridge_regression_of_each_candidate(history, x):
     expected, _ = ROUTER.estimate(state, x)
     for at, candidate in enumerate(CANDIDATES):
         mine = [(features, reward) for name, features, reward in history if name == candidate]
-        a = np.eye(3) + sum((np.outer(f, f) for f, _ in mine), np.zeros((3, 3)))
-        b = sum((r * np.array(f) for f, r in mine), np.zeros(3))
-        assert expected[at] == pytest.approx(np.linalg.solve(a, b) @ x, abs=1e-7)
+        mine = [((*features, 1.0), reward) for features, reward in mine]
+        a = np.eye(4) + sum((np.outer(f, f) for f, _ in mine), np.zeros((4, 4)))
+        b = sum((r * np.array(f) for f, r in mine), np.zeros(4))
+        assert expected[at] == pytest.approx(np.linalg.solve(a, b) @ (*x, 1.0), abs=1e-7)
 
 
 def test_errors_say_how_far_off_the_estimates_are():
@@ -93,7 +94,7 @@ def test_errors_say_how_far_off_the_estimates_are():
 def test_before_any_reward_nothing_is_expected_and_the_errors_are_wide():
     expected, spread = ROUTER.estimate(ROUTER.init(), X)
     assert expected == (0.0, 0.0, 0.0)
-    assert spread == pytest.approx([0.5 * math.sqrt(1 + 0.25 + 0.0625)] * 3)
+    assert spread == pytest.approx([0.5 * math.sqrt(1 + 0.25 + 0.0625 + 1)] * 3)
 
 
 # -- what it advises --------------------------------------------------------------------------------------------------
@@ -388,7 +389,7 @@ def test_a_router_is_shared_with_a_snapshot_like_any_learner(tmp_path):
 def test_confidence_is_how_often_the_advice_is_right():
     rng = np.random.default_rng(3)
     actions = tuple(f"c{at}" for at in range(6))
-    router = Router(learn.linucb(actions, ("one",), floor=0.0), rule, minimum=1, noise=1.0)
+    router = Router(learn.linucb(actions, ("one",), floor=0.0, intercept=False), rule, minimum=1, noise=1.0)
     said, right = [], []
     for _ in range(400):
         worth = rng.normal(size=6)  # as the ridge of 1 and the noise of 1 have it

@@ -1,5 +1,6 @@
 """Learners as files."""
 
+import dataclasses
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from plaudit import learn
 from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
 from plaudit.learn.saving import digest
-from support.bandits import ACTIONS, FEATURES, LEARNERS, context_of, contexts, rewards, run_steps, same
+from support.bandits import ACTIONS, FEATURES, LEARNERS, LINEAR, context_of, contexts, rewards, run_steps, same
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1)]
 
@@ -69,7 +70,7 @@ def test_a_file_that_was_cut_short_is_refused_wherever_it_was_cut(saved):
         (lambda data: data.update(more=[1]), "not objects"),
         (lambda data: data["state"].pop("moment"), "no 'moment'"),
         (lambda data: data["state"]["weights"][0].pop(), "weights"),
-        (lambda data: data["state"].update(moment=[[0.0, 0.0, 0.0]]), r"shape \(1, 3\), and \(4, 3\)"),
+        (lambda data: data["state"].update(moment=[[0.0, 0.0, 0.0]]), r"shape \(1, 3\), and \(4, 4\)"),
         (lambda data: data["state"].update(pulls=[1, 2, -3, 0]), "pulls"),
         (lambda data: data["state"].update(decisions=1.5), "decisions"),
         (lambda data: data["state"].update(decisions=1e300), "decisions"),
@@ -139,3 +140,33 @@ def test_a_file_that_is_not_there_and_a_stranger_are_refused(tmp_path):
         learn.load(tmp_path / "nothing.json")
     with pytest.raises(DefinitionError, match="not a learner of plaudit"):
         learn.save(tmp_path / "stranger.json", object(), learn.ucb1(ACTIONS).init())
+
+
+def as_before(learner):
+    """Return a learner as it was before there were intercepts."""
+    return dataclasses.replace(learner, intercept=False)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_intercept_is_in_the_file_and_a_file_from_before_loads_without_one(tmp_path, name):
+    learner, file = LINEAR[name], tmp_path / "learner.json"
+    learn.save(file, learner, run_steps(learner, STEPS))
+    assert json.loads(file.read_text())["learner"]["intercept"] is True
+    assert learn.load(file, expected=learner).learner.intercept
+    with pytest.raises(SpecError, match="saved with intercept=True, and now intercept=False"):
+        learn.load(file, expected=as_before(learner))
+    state = run_steps(as_before(learner), STEPS)
+    learn.save(file, as_before(learner), state)
+    assert "intercept" not in json.loads(file.read_text())["learner"]
+    for expected in (None, learner, as_before(learner)):
+        loaded = learn.load(file, expected=expected)
+        assert loaded.learner == as_before(learner)
+        assert same(loaded.state, state)
+
+
+def test_a_router_from_before_loads_without_an_intercept_and_with_its_rule(tmp_path):
+    rule = lambda x: learn.Guess(ACTIONS[0], 0.5, "by rule")  # noqa: E731 - it is this short
+    before = learn.Router(as_before(LINEAR["squarecb"]), rule)
+    learn.save(tmp_path / "router.json", before, before.init())
+    expected = learn.Router(LINEAR["squarecb"], rule)
+    assert learn.load(tmp_path / "router.json", expected=expected).learner == before

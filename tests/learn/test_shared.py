@@ -1,5 +1,6 @@
 """A learner that processes share through a ledger."""
 
+import dataclasses
 import multiprocessing
 import os
 import signal
@@ -263,3 +264,15 @@ def test_a_process_that_is_killed_leaves_all_that_it_recorded(place):
 def test_there_is_nothing_to_save_without_a_name(place):
     with Ledger(place) as ledger, pytest.raises(ValueError, match="name a file"):
         shared(ledger).save()
+
+
+def test_a_snapshot_from_before_there_were_intercepts_is_passed_over_and_the_records_are_replayed(place, tmp_path):
+    file = tmp_path / "tier.json"
+    with Ledger(place) as ledger:
+        before = shared(ledger, dataclasses.replace(BANDIT, intercept=False), snapshot=file)
+        before.credit(before.choose(X), REWARD.score(delta=0.5))
+        before.save()
+        now = shared(ledger, snapshot=file)
+        assert now.learner.intercept
+        assert now.state.decisions == 1
+        assert same(now.state, shared(ledger).state)

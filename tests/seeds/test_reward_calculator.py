@@ -2,7 +2,9 @@
 
 # ruff: noqa: D403, RUF059 - the twelve stand as they were written
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -329,3 +331,43 @@ def test_components_that_became_equal_stay_apart():
     zeros = type("Zeros", (RewardCalculator,), {name: 0.0 for name in CONSTANTS if "DIST" not in name})
     assert zeros().calculate(4.0, 0, 5.0) == (0.0, info(0.0, 0.0, 0.0, 4.0, 0, 5.0))
     assert zeros()._comfort_penalty(5.0) == 0.0
+
+
+class Tailgater(RewardCalculator):
+    """Has a formula of its own for one component, and the others as they are."""
+
+    UNSAFE_DIST = 10.0
+
+    def __init__(self, praise):
+        super().__init__()
+        self.praise = praise
+
+    def _safety_reward(self, distance):
+        return self.praise if distance < 15.0 else super()._safety_reward(distance)
+
+
+class Harsh(RewardCalculator):
+    PENALTY_HARSH_BRAKE = -20.0
+
+
+def test_a_method_that_a_subclass_replaces_is_what_calculate_adds_up():
+    calc = Tailgater(7.0)
+    assert calc.calculate(12.0, 2, 4.0) == (5.0, info(7.0, -2.0, 0.0, 12.0, 2, 4.0))
+    assert calc.calculate(30.0, 0, 5.0) == (-9.0, info(1.0, -10.0, 0.0, 30.0, 0, 5.0))
+    for name, total in (("_comfort_penalty", -7.0), ("_appropriateness_reward", -14.0)):
+        replaced = type("Replaced", (RewardCalculator,), {name: lambda self, *inputs: 1.0})
+        assert replaced().calculate(10.0, 0, 5.0)[0] == total
+
+
+def test_a_subclass_with_a_formula_of_its_own_has_no_reward_that_tells_another_one():
+    with pytest.raises(DefinitionError, match="Tailgater calculates _safety_reward itself"):
+        _ = Tailgater(7.0).reward
+    with pytest.raises(NotFinite, match=r"nan \+ 0.0 \+ 0.0 is no finite reward"):
+        Tailgater(math.nan).calculate(12.0, 1, 0.0)
+
+
+@pytest.mark.parametrize("calc", [RewardCalculator(), Harsh(), Tailgater(7.0)], ids=lambda calc: type(calc).__name__)
+def test_a_calculator_pickles_and_copies(calc):
+    for again in (pickle.loads(pickle.dumps(calc)), copy.deepcopy(calc)):
+        assert type(again) is type(calc)
+        assert again.calculate(4.0, 0, 5.0) == calc.calculate(4.0, 0, 5.0)

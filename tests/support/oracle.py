@@ -99,7 +99,7 @@ class Oracle:
     def allowed(self, field, value, low, high):
         if math.isnan(value):
             return False
-        if field.outside != "error":
+        if field.outside != "raise":
             return math.isfinite(value)
         if math.isinf(value):
             return field.infinite and value > 0

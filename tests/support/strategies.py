@@ -618,7 +618,7 @@ def _value(field, chance, aims, dtype, bad, small):
     value = _aimed(chance, aims, dtype, small)
     low = -math.inf if field.low is None else field.low
     high = math.inf if field.high is None else field.high
-    if field.outside != "error" or low <= value <= high:
+    if field.outside != "raise" or low <= value <= high:
         return value
     inside = chance.uniform(max(low, -50.0), min(high, 50.0))
     return float(

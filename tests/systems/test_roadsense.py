@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 import plaudit.systems.roadsense as roadsense
-from plaudit.errors import DefinitionError, MissingField, NotFinite, OutOfRange, UnknownInput, WrongType
+from plaudit.errors import DefinitionError, InputError, MissingField, NotFinite, OutOfRange, UnknownInput, WrongType
 from plaudit.systems.roadsense import VERSIONS, episode, reward, version
 
 
@@ -78,11 +78,14 @@ def test_every_version_gives_the_recorded_total(state, label, expected):
 
 
 def test_the_versions_are_listed_with_the_default_first():
-    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b graded"
+    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b R12a2 R12b2 graded"
     assert history.split() == list(VERSIONS)
     assert reward is version("R0")
     assert {version(label).name for label in VERSIONS} == {"roadsense"}
     assert [version(label).version for label in VERSIONS] == list(VERSIONS)
+
+
+FROM_R12A = {"distance", "deceleration", "closing_rate", "braking_received", "fresh_braking", "ego_speed"}
 
 
 @pytest.mark.parametrize(
@@ -102,22 +105,10 @@ def test_the_versions_are_listed_with_the_default_first():
         "R10": {"distance", "deceleration", "closing_rate", "braking_received", "ego_speed"},
         "R11": {"distance", "deceleration", "closing_rate", "braking_received", "ego_speed"},
         "R12": {"distance", "deceleration", "closing_rate", "braking_received", "ego_speed"},
-        "R12a": {
-            "distance",
-            "deceleration",
-            "closing_rate",
-            "braking_received",
-            "fresh_braking",
-            "ego_speed",
-        },
-        "R12b": {
-            "distance",
-            "deceleration",
-            "closing_rate",
-            "braking_received",
-            "fresh_braking",
-            "ego_speed",
-        },
+        "R12a": FROM_R12A,
+        "R12b": FROM_R12A,
+        "R12a2": FROM_R12A,
+        "R12b2": FROM_R12A,
         "graded": {"distance", "deceleration", "action"},
     }.items(),
 )
@@ -200,6 +191,26 @@ def test_a_peer_that_brakes_now_is_a_warning_of_full_strength(label):
     braked = inputs | {"deceleration": 1.0}
     assert version(label).score(**braked)["early_reaction"].value == 2.0 * 0.02
     assert version(label).score(**braked | {"fresh_braking": True})["early_reaction"].value == 2.0
+
+
+@pytest.mark.parametrize(("label", "mended"), [("R12a", "R12a2"), ("R12b", "R12b2")])
+def test_the_mended_bonus_is_not_raised_by_a_peer_that_brakes_now(label, mended):
+    braked = State(25, 1, closing_rate=0).inputs(label) | {"fresh_braking": True, "ego_speed": 10.0}
+    assert version(label).score(**braked).total == pytest.approx(5.6)
+    assert version(mended).score(**braked).total == pytest.approx(3.6)
+    ignoring = braked | {"deceleration": 0.0, "closing_rate": 3.0}
+    assert version(mended).score(**ignoring)["ignored_warning"].value == -5.0
+    (stated,) = version(mended).facts
+    assert stated.name == "fresh_warning_is_full"
+    with pytest.raises(InputError, match="fresh_warning_is_full"):
+        version(mended).compile(guard="facts")(braked)
+
+
+@pytest.mark.parametrize("state", GOLDEN)
+@pytest.mark.parametrize(("label", "mended"), [("R12a", "R12a2"), ("R12b", "R12b2")])
+def test_where_a_fresh_peer_is_a_full_warning_the_mended_versions_pay_what_the_others_do(state, label, mended):
+    inputs = state.inputs(label) | {"fresh_braking": state.braking == 1}
+    assert version(mended).score(**inputs).total == version(label).score(**inputs).total
 
 
 @pytest.mark.parametrize(("label", "at_half"), [("R3", 2.0), ("R4", 2.0), ("R9", 0.0), ("R11", 0.0), ("R12b", 0.0)])

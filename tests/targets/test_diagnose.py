@@ -122,7 +122,7 @@ def test_an_unknown_target_or_treatment_is_refused_with_the_known_ones():
     reward = Reward("tries", version="1", terms=[over], fields=[Field("x")])
     with pytest.raises(TargetError, match=r"no target 'nunpy'. Did you mean 'numpy'\? Targets: python, numba"):
         reward.compile("nunpy")
-    with pytest.raises(TargetError, match="on_bad='skip' is not one of raise, mask"):
+    with pytest.raises(TargetError, match="on_bad='skip' is not one of raise, mask, clip"):
         reward.compile("numpy", on_bad="skip")
 
 

@@ -4,12 +4,16 @@ The function names what it needs of a sample — prompt, completion, a column of
 """
 
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from plaudit.errors import DefinitionError, MissingField, WrongType, did_you_mean
+from plaudit.reward.on_bad import apply_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+
+_LOG = logging.getLogger("plaudit")
 
 Features = Callable[..., Any]
 """From parts of a sample, by their names, to a mapping from the reward's inputs to values."""
@@ -34,6 +38,13 @@ class KeywordFunction:
 
     def __call__(self, sample: Mapping[str, Any]) -> Any:
         """Return what the function makes of a sample; MissingField where it asks for what is not there."""
+        self.require(sample)
+        if self._everything:
+            return self.function(**sample)
+        return self.function(**{name: sample[name] for name in self._known & sample.keys()})
+
+    def require(self, sample: Mapping[str, Any]) -> None:
+        """Refuse a sample without something that the function asks for: the function is wrong, and not the sample."""
         for name in self._needed:
             if name not in sample:
                 asks = getattr(self.function, "__name__", type(self.function).__name__)
@@ -41,19 +52,17 @@ class KeywordFunction:
                     f"{asks} asks for {name!r}, which a sample does not have.{did_you_mean(name, sample)}\n"
                     f"It has: {', '.join(sample)}."
                 )
-        if self._everything:
-            return self.function(**sample)
-        return self.function(**{name: sample[name] for name in self._known & sample.keys()})
 
 
 class Scorer:
     """A reward, and the function that reads its fields off one sample."""
 
-    def __init__(self, reward: Reward, features: Features, *, allow_async: bool = False) -> None:
+    def __init__(self, reward: Reward, features: Features, *, on_bad: str = "raise", allow_async: bool = False) -> None:
         """Keep both; `features` may be async with `allow_async`."""
         if not isinstance(reward, Reward):
             raise DefinitionError(f"{reward!r:.60} is not a Reward.")
-        self.reward = reward
+        self.reward = apply_on_bad(reward, on_bad)
+        self.masks = on_bad == "mask"
         self.features = KeywordFunction(features, allow_async=allow_async)
 
     def __call__(self, sample: Mapping[str, Any]) -> Signal:
@@ -65,6 +74,13 @@ class Scorer:
         if not isinstance(fields, Mapping):
             raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
         return self.reward.score(**fields)
+
+
+def log_masked(name: str, errors: Sequence[Exception], samples: int) -> None:
+    """Say that some of so many samples were given no reward, and what the first of them raised."""
+    first = " ".join([f"{type(errors[0]).__name__}: {errors[0]}", *getattr(errors[0], "__notes__", ())])
+    missing = "%s: %d of %d samples could not be scored and have no reward; the first: %s"
+    _LOG.warning(missing, name, len(errors), samples, first)
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from plaudit.adapters.components import CLAMP, has_clamp, split_total
-from plaudit.adapters.samples import Features, KeywordFunction, Scorer
-from plaudit.errors import ShapeMismatch
+from plaudit.adapters.samples import Features, KeywordFunction, Scorer, log_masked
+from plaudit.errors import MissingField, ShapeMismatch
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.targets import OnBad
 
 Rewards = list[float | None]
 _HOOKS = ("log_extra", "log_metric")
@@ -26,25 +27,40 @@ class RewardFuncs(NamedTuple):
 
 
 def reward_func(
-    reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None, name: str | None = None
+    reward: Reward,
+    features: Features,
+    *,
+    applies: Callable[..., bool] | None = None,
+    name: str | None = None,
+    on_bad: OnBad = "raise",
 ) -> "RewardFunc":
     """Return `reward` as one function for TRL, which logs it under `name`, the reward's own unless given.
 
     `features` gives the reward's inputs for one sample, `applies` whether the reward is about it at all: where not,
     TRL gets None. Both name what they need: `prompt`, `completion`, `completion_ids`, a column. What each term adds
     is logged beside the total, as `<name>/<term>`, where the trainer passes `log_extra` and `log_metric`.
+
+    A sample whose functions raise, or whose inputs cannot be scored, is an error that ends the training. With
+    `on_bad="mask"` TRL gets None for it, `masked` counts it, and the share of such samples is logged as
+    `<name>/masked`; a function that asks for what no sample has is an error all the same. `on_bad="clip"` holds numbers
+    within their declared ranges.
     """
-    return RewardFunc(_Batches(Scorer(reward, features), applies), name or reward.name)
+    scorer = Scorer(reward, features, on_bad=on_bad)
+    return RewardFunc(_Batches(scorer, applies, name or reward.name), name or reward.name)
 
 
-def reward_funcs(reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None) -> RewardFuncs:
+def reward_funcs(
+    reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None, on_bad: OnBad = "raise"
+) -> RewardFuncs:
     """Return a function for each term, with the weights under which they add up to the reward.
 
     Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
-    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it.
+    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it. `on_bad` is as for
+    `reward_func`; samples that are masked are counted and logged once, for all functions.
     """
     weights = {term.name: term.weight for term in reward.terms} | ({CLAMP: 1.0} if has_clamp(reward) else {})
-    batches = _Batches(Scorer(reward, features), applies, readers=frozenset(weights))
+    scorer = Scorer(reward, features, on_bad=on_bad)
+    batches = _Batches(scorer, applies, reward.name, readers=frozenset(weights))
     return RewardFuncs([TermFunc(batches, name) for name in weights], list(weights.values()))
 
 
@@ -55,6 +71,11 @@ class RewardFunc:
         """Keep what scores a batch, and the name to log under."""
         self.__name__ = name
         self._batches = batches
+
+    @property
+    def masked(self) -> int:
+        """How many samples were given no reward because they could not be scored."""
+        return self._batches.masked
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
         """Return the reward of each completion, None where it does not apply; a note of any error names the sample."""
@@ -82,6 +103,11 @@ class TermFunc:
         self.__name__ = name
         self._batches = batches
 
+    @property
+    def masked(self) -> int:
+        """How many samples were given no reward because they could not be scored."""
+        return self._batches.masked
+
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> Rewards:
         """Return the term's score of each completion, None where the reward does not apply."""
         name = self.__name__
@@ -95,8 +121,15 @@ class _Batches:
     """Scores batches; one that several functions read is kept until each has read it once."""
 
     def __init__(
-        self, scorer: Scorer, applies: Callable[..., bool] | None, *, readers: frozenset[str] = frozenset()
+        self,
+        scorer: Scorer,
+        applies: Callable[..., bool] | None,
+        name: str,
+        *,
+        readers: frozenset[str] = frozenset(),
     ) -> None:
+        self.masked = 0
+        self._name = name
         self._scorer = scorer
         self._readers = readers
         self._applies = None if applies is None else KeywordFunction(applies)
@@ -105,8 +138,13 @@ class _Batches:
     def score(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[Signal | None]:
-        samples = _build_samples(prompts, completions, columns)
-        return [self._score_sample(at, sample) for at, sample in enumerate(samples)]
+        samples, errors = _build_samples(prompts, completions, columns), list[Exception]()
+        for sample in samples[:1]:  # what a function asks for, all of them have or none has
+            self._require(sample)
+        signals = [self._score_sample(at, sample, errors) for at, sample in enumerate(samples)]
+        if self._scorer.masks and samples:
+            self._log_masked(errors, len(samples), columns.get("log_metric"))
+        return signals
 
     def score_once(
         self, reader: str, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
@@ -119,13 +157,35 @@ class _Batches:
         self._kept = kept if kept[3] else None
         return kept[2]
 
-    def _score_sample(self, at: int, sample: Mapping[str, Any]) -> Signal | None:
+    def _require(self, sample: Mapping[str, Any]) -> None:
+        try:
+            for function in filter(None, (self._applies, self._scorer.features)):
+                function.require(sample)
+        except MissingField as error:
+            error.add_note("in sample 0")
+            raise
+
+    def _log_masked(
+        self, errors: list[Exception], samples: int, log_metric: Callable[[str, float], None] | None
+    ) -> None:
+        """Count the samples that have no reward, and tell of them: to the trainer, and as a warning."""
+        self.masked += len(errors)
+        if log_metric is not None:
+            log_metric(f"{self._name}/masked", len(errors) / samples)
+        if errors:
+            log_masked(self._name, errors, samples)
+
+    def _score_sample(self, at: int, sample: Mapping[str, Any], errors: list[Exception]) -> Signal | None:
+        """Return the signal of a sample, or None where the reward does not apply, or `errors` has one more."""
         try:
             applies = self._applies is None or self._applies(sample)
             return self._scorer(sample) if applies else None
         except Exception as error:
             error.add_note(f"in sample {at}")
-            raise
+            if not self._scorer.masks:
+                raise
+            errors.append(error)
+            return None
 
 
 def _build_samples(

@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from plaudit.adapters.components import CLAMP, has_clamp, split_total
-from plaudit.adapters.samples import Features, Scorer
-from plaudit.errors import DefinitionError, InputError
+from plaudit.adapters.samples import Features, Scorer, log_masked
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
@@ -29,10 +28,12 @@ def rubric_func(reward: Reward, features: Features, *, name: str | None = None, 
     """Return `reward` as one function for a `Rubric`, which records it under `name`, the reward's own unless given.
 
     `features`, plain or async, gives the reward's inputs and names what it needs of a rollout. A `Rubric` logs an
-    exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where the inputs cannot be scored, or
-    `features` raises an InputError, so that it looks like no reward that was earned.
+    exception and goes on with a reward of 0.0; `on_bad="mask"` gives NaN where `features` raises or gives inputs that
+    cannot be scored, so that it looks like no reward that was earned, and `masked` counts. `"clip"` holds numbers
+    within their declared ranges.
     """
-    return RubricFunc(Scorer(reward, features, allow_async=True), name or reward.name, attrgetter("total"), on_bad)
+    scorer = Scorer(reward, features, on_bad=on_bad, allow_async=True)
+    return RubricFunc(scorer, name or reward.name, attrgetter("total"))
 
 
 def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -> RubricFuncs:
@@ -41,11 +42,11 @@ def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -
     Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
     `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
     """
-    scorer = Scorer(reward, features, allow_async=True)
-    funcs = [RubricFunc(scorer, term.name, partial(_read_term, term.name), on_bad) for term in reward.terms]
+    scorer = Scorer(reward, features, on_bad=on_bad, allow_async=True)
+    funcs = [RubricFunc(scorer, term.name, partial(_read_term, term.name)) for term in reward.terms]
     weights = [term.weight for term in reward.terms]
     if has_clamp(reward):
-        funcs.append(RubricFunc(scorer, CLAMP, _read_clamp, on_bad))
+        funcs.append(RubricFunc(scorer, CLAMP, _read_clamp))
         weights.append(1.0)
     return RubricFuncs(funcs, weights)
 
@@ -55,32 +56,34 @@ def task_reward(reward: Reward, features: Features, *, name: str | None = None) 
 
     `class Sums(vf.Task): quality = vf.reward(task_reward(reward, features))`; `features` names `task`, `trace`.
     """
-    return RubricFunc(Scorer(reward, features, allow_async=True), name or reward.name, split_total, "raise")
+    return RubricFunc(Scorer(reward, features, allow_async=True), name or reward.name, split_total)
 
 
 class RubricFunc:
     """What verifiers calls: async, named, with the parameters of `features`."""
 
-    def __init__(self, scorer: Scorer, name: str, read: Callable[[Signal], Any], on_bad: str) -> None:
+    def __init__(self, scorer: Scorer, name: str, read: Callable[[Signal], Any]) -> None:
         """Keep what scores a rollout, and what is read off its signal."""
-        if on_bad not in ("raise", "mask"):
-            raise DefinitionError(f"on_bad={on_bad!r} is not one of raise, mask.")
         self.__name__ = name
         self.__signature__ = scorer.features.signature.replace(return_annotation=inspect.Signature.empty)
         self._scorer = scorer
         self._read = read
-        self._masks = on_bad == "mask"
+        self.masked = 0
+        """How many rollouts were given NaN because they could not be scored."""
 
     async def __call__(self, **sample: Any) -> Any:
         """Return the reward of a rollout, or its part."""
+        self._scorer.features.require(sample)
         try:
             fields = self._scorer.features(sample)
             if inspect.isawaitable(fields):
                 fields = await fields
             return self._read(self._scorer.score(fields))
-        except InputError:
-            if not self._masks:
+        except Exception as error:
+            if not self._scorer.masks:
                 raise
+            self.masked += 1
+            log_masked(self.__name__, [error], 1)
             return math.nan
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 from rich.text import Text
@@ -14,6 +14,7 @@ from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
 from plaudit.systems.arguments import find_reward, load_module, open_ledger
+from plaudit.targets import OnBad
 from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, handle_signals, show_progress
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
@@ -56,9 +57,9 @@ _POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name o
 @click.option("--independent", is_flag=True, help="Take decisions of one episode as independent of each other.")
 @click.option(
     "--on-bad",
-    type=click.Choice(["raise", "mask"]),
+    type=click.Choice(get_args(OnBad)),
     default="raise",
-    help="Stop at decisions that --reward cannot score, or leave them out.",
+    help="Stop at decisions that --reward cannot score, leave them out, or clip their numbers.",
 )
 @click.option("--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, help="What folds and draws depend on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as JSON for a script.")

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -11,6 +11,7 @@ from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
+from plaudit.targets import OnBad
 from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress, show_status
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ _SQLITE = b"SQLite format 3\0"
 )
 @click.option("--scores", is_flag=True, help="Write each term's score too, before clamps and weights.")
 @click.option("--prefix", metavar="TEXT", help="Begin the names of the new columns with it.")
-@click.option("--on-bad", type=click.Choice(["mask", "raise"]), help="Write NULL for a bad row, or stop at it.")
+@click.option(
+    "--on-bad", type=click.Choice(get_args(OnBad)), help="Stop at a bad row, write NULL, or clip its numbers."
+)
 @click.option("--decision-class", metavar="NAME", help="The column of decision classes; of a ledger, one of them.")
 @click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
 @tuning_options("Another value for a knob; can be repeated.")

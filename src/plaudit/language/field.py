@@ -10,7 +10,7 @@ from plaudit.errors import DefinitionError
 
 Kind = Literal["number", "flag", "category"]
 Role = Literal["state", "action", "event"]
-Outside = Literal["error", "clip", "allow"]
+Outside = Literal["raise", "clip", "allow"]
 Monotone = Literal["up", "down"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -42,7 +42,7 @@ class Field:
         rest: The value when nothing happens.
         step: The largest change in one step.
         monotone: Whether it only goes `"up"` or `"down"` during an episode.
-        outside: What to do with a number out of range: an `"error"`, `"clip"` it, or `"allow"` any finite one.
+        outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite one.
         other: The category that stands in for one that is not listed.
         missing: What stands in for a value that is absent or None.
         doc: A sentence on what it is.
@@ -69,7 +69,7 @@ class Field:
     rest: float | bool | str | None = None
     step: float | None = None
     monotone: Monotone | None = None
-    outside: Outside = "error"
+    outside: Outside = "raise"
     other: str | None = None
     missing: float | bool | str | None = None
     doc: str = ""
@@ -191,14 +191,14 @@ def _find_number_problems(field: Field) -> list[str]:
     given = [name for name in ("low", "high", "step") if getattr(field, name) is not None]
     if field.kind != "number":
         given += [name for name in ("infinite", "monotone", "unit") if getattr(field, name)]
-        if field.outside != "error":
+        if field.outside != "raise":
             given.append("outside")
         return [f"{name}= is for numbers, and this field is a {field.kind}" for name in given]
     for name in given:
         if not _is_finite(getattr(field, name)):
             hint = "; write infinite=True to allow infinity" if name == "high" else ""
             return [f"{name}={getattr(field, name)!r} must be a finite number{hint}"]
-    if field.values and (set(given) - {"step"} or field.infinite or field.outside != "error"):
+    if field.values and (set(given) - {"step"} or field.infinite or field.outside != "raise"):
         return ["values= already says which numbers are allowed; drop low, high, infinite and outside"]
     if field.step is not None and field.step <= 0:
         return [f"step={field.step!r} must be above 0: it is the largest change in one step"]

@@ -44,7 +44,7 @@ def bound_field(field: Field) -> Interval:
         return Interval(0.0, float(len(field.labels) - 1))
     if field.numbers:
         return Interval(min(field.numbers), max(field.numbers))
-    anything = field.outside != "error"
+    anything = field.outside != "raise"
     low = -LARGEST if anything or field.low is None else float(field.low)
     high = LARGEST if anything or field.high is None else float(field.high)
     return Interval(low, math.inf if field.infinite else high)

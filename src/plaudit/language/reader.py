@@ -149,10 +149,7 @@ class Reader:
         self.inputs[name] = declared
         at = self.add(n.Input(name))
         if declared.outside == "clip":
-            if declared.low is not None:
-                at = self.add(n.Max(at, self.builder.const(float(declared.low))))
-            if declared.high is not None:
-                at = self.add(n.Min(at, self.builder.const(float(declared.high))))
+            at = hold_within_range(self.builder, at, declared)
         return Ref(at, infer_field_kind(declared))
 
     def read_knob(self, name: str, default: object) -> Value:
@@ -250,3 +247,10 @@ def describe(value: Value) -> str:
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def hold_within_range(builder: Builder, at: int, field: Field) -> int:
+    """Return the position of a number that is held within the range of its field."""
+    if field.low is not None:
+        at = builder.add(n.Max(at, builder.const(float(field.low))))
+    return at if field.high is None else builder.add(n.Min(at, builder.const(float(field.high))))

@@ -1,4 +1,7 @@
-"""The bandits by name: each is a way to estimate what actions are worth and a way to choose among them."""
+"""The bandits by name: each is a way to estimate what actions are worth and a way to choose among them.
+
+Those with features fit a ridge regression for each action, with an `intercept` unless told otherwise.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol
@@ -44,13 +47,20 @@ def epsilon_ridge(
     start: float = 0.20,
     end: float = 0.05,
     over: int = 5000,
+    intercept: bool = True,
 ) -> LinearBandit:
     """Return the bandit that takes the best ridge regression but for a share of random choices, from `start` to `end`.
 
     >>> epsilon_ridge(("stay", "star"), 8).explore.amount(2500)
     0.125
     """
-    return LinearBandit(parse_names("actions", actions), name_features(features), EpsilonMix(start, end, over), ridge)
+    return LinearBandit(
+        parse_names("actions", actions),
+        name_features(features),
+        EpsilonMix(start, end, over),
+        ridge,
+        intercept=intercept,
+    )
 
 
 def linucb(
@@ -61,6 +71,7 @@ def linucb(
     ridge: float = 1.0,
     floor: float | None = None,
     mix: Literal["epsilon", "squarecb"] = "epsilon",
+    intercept: bool = True,
 ) -> LinearBandit:
     """Return the bandit that prefers what is good or uncertain (Li and others, 2010); with `alpha` 0 it is greedy.
 
@@ -74,7 +85,7 @@ def linucb(
         raise DefinitionError(f"mix={mix!r} must be 'epsilon' or 'squarecb'.")
     share = len(names) * least
     explore: Explore = EpsilonMix(share, share, 1) if mix == "epsilon" else SquareCB(10.0, 0.5, least)
-    return LinearBandit(names, name_features(features), explore, ridge, alpha)
+    return LinearBandit(names, name_features(features), explore, ridge, alpha, intercept)
 
 
 def squarecb(
@@ -85,11 +96,16 @@ def squarecb(
     gamma: float = 10.0,
     exponent: float = 0.5,
     floor: float | None = None,
+    intercept: bool = True,
 ) -> LinearBandit:
     """Return the bandit that tries an action the less, the further its regression lies behind the best."""
     names = parse_names("actions", actions)
     return LinearBandit(
-        names, name_features(features), SquareCB(gamma, exponent, resolve_floor(floor, len(names))), ridge
+        names,
+        name_features(features),
+        SquareCB(gamma, exponent, resolve_floor(floor, len(names))),
+        ridge,
+        intercept=intercept,
     )
 
 
@@ -100,13 +116,20 @@ def linear_thompson(
     scale: float = 0.5,
     ridge: float = 1.0,
     propensity: bool = True,
+    intercept: bool = True,
 ) -> LinearBandit:
     """Return the bandit that draws what each action may be worth from its regression, and takes the best draw.
 
     `scale` is how noisy rewards are taken to be. Without `propensity` decisions come faster and say that their
     probability is not known.
     """
-    return LinearBandit(parse_names("actions", actions), name_features(features), Sampling(scale, propensity), ridge)
+    return LinearBandit(
+        parse_names("actions", actions),
+        name_features(features),
+        Sampling(scale, propensity),
+        ridge,
+        intercept=intercept,
+    )
 
 
 def epsilon_greedy(actions: Iterable[str], *, start: float = 0.20, end: float = 0.05, over: int = 5000) -> ArmBandit:

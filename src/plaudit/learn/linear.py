@@ -38,6 +38,8 @@ class LinearBandit:
     ridge: float = 1.0
     alpha: float = 0.0
     """How much an action gains for being uncertain."""
+    intercept: bool = True
+    """Whether each regression has a constant beside the features: what an action earns where all of them are 0."""
 
     def __post_init__(self) -> None:
         """Refuse actions, features and numbers that make no bandit."""
@@ -47,15 +49,24 @@ class LinearBandit:
             raise DefinitionError("a linear bandit needs features; epsilon_greedy, ucb1 and thompson need none.")
         validate_number("ridge", self.ridge, above=0.0)
         validate_number("alpha", self.alpha)
+        if self.intercept and self._limit < 2.0:
+            raise DefinitionError(
+                f"ridge={self.ridge!r} is too small for an intercept, which counts as a feature of 1. Give ridge=1e-9 "
+                "or more, or intercept=False."
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy in another process needs: what is worked out on the way is worked out there again."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled; before there were intercepts, that was without one."""
+        vars(self).update({"intercept": False} | state)
+
     def init(self) -> RidgeState:
         """Return the state in which nothing is known; what is to be compiled is compiled now."""
         _ = self._compiled
-        return regression.init(len(self.actions), len(self.features), self.ridge)
+        return regression.init(len(self.actions), self.width, self.ridge)
 
     def choose(self, state: RidgeState, key: int, context: Any = None) -> Decision:
         """Return a decision on the features `context`; the same state, key and features give the same one.
@@ -68,18 +79,20 @@ class LinearBandit:
         if type(key) is not int:
             key = parse_key(key)
         x = self._parse_vector(context)
+        row = self._add_constant(x)
         explore, decisions = self.explore, state.decisions
         if isinstance(explore, Sampling):
-            at, likelihood = explore.choose(*self._compute_beliefs(state, x, explore), key, decisions)
+            self._check_length(x)
+            at, likelihood = explore.choose(*self._compute_beliefs(state, row, explore), key, decisions)
             return Decision(self.actions[at], likelihood, None, tuple(x.tolist()), decisions)
         if self._compiled is None:
             self._check_length(x)
             amount = explore.amount(decisions)
-            likely = explore.probabilities(self._compute_scores(state, x), decisions)
+            likely = explore.probabilities(self._compute_scores(state, row), decisions)
             at = pick_action(likely, draw_uniform(key, decisions))
         else:
             array = np.empty(len(self.actions))
-            at, amount = self._compiled.decide(state.table, x, key & MASK, decisions, *self._numbers, array)
+            at, amount = self._compiled.decide(state.table, row, key & MASK, decisions, *self._numbers, array)
             if at < 0:
                 raise self._bad_features(x)
             likely = array.tolist()
@@ -102,9 +115,9 @@ class LinearBandit:
         earned = reward if type(reward) is float and -HUGE < reward < HUGE else self._parse_reward(reward)
         if self._compiled is None:
             self._check_length(x)
-            sound = regression.learn(table, at, x, earned)
+            sound = regression.learn(table, at, self._add_constant(x), earned)
         else:
-            sound = self._compiled.learn(table, at, x, earned, self._limit)
+            sound = self._compiled.learn(table, at, self._add_constant(x), earned, self._limit)
         if not sound:
             raise self._bad_features(x)
         return tuple.__new__(RidgeState, (table, state.decisions + (not again)))
@@ -133,6 +146,15 @@ class LinearBandit:
         self._check_length(x)
         return x
 
+    def build_row(self, context: Any) -> Numbers:
+        """Return what the regressions read: the features of one decision, and the 1 of the intercept behind them."""
+        return self._add_constant(self.parse_context(context))
+
+    @cached_property
+    def width(self) -> int:
+        """How many coefficients a regression has."""
+        return len(self.features) + self.intercept
+
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {name: at for at, name in enumerate(self.actions)}
@@ -155,7 +177,7 @@ class LinearBandit:
     @cached_property
     def _table(self) -> tuple[int, int, int]:
         """The shape of a state's table. Machine code does not look where its arrays end, so no other goes there."""
-        return len(self.actions), len(self.features) + BELOW, len(self.features)
+        return len(self.actions), self.width + BELOW, self.width
 
     @cached_property
     def _compiled(self) -> Any:
@@ -163,9 +185,9 @@ class LinearBandit:
 
     def _foreign_state(self) -> ShapeMismatch:
         """Return the error for a state of another learner."""
-        return ShapeMismatch(
-            f"the state is not that of a bandit with {len(self.actions)} actions and {len(self.features)} features."
-        )
+        parts = f"{len(self.actions)} actions, {len(self.features)} features"
+        also = "an intercept" if self.intercept else "no intercept"
+        return ShapeMismatch(f"the state is not that of a bandit with {parts} and {also}.")
 
     def _compute_scores(self, state: RidgeState, x: Numbers) -> list[float]:
         scores = state.weights.dot(x)
@@ -176,7 +198,6 @@ class LinearBandit:
 
     def _compute_beliefs(self, state: RidgeState, x: Numbers, sampling: Sampling) -> tuple[list[float], list[float]]:
         """Return the mean of what each action may be worth here, and its standard deviation."""
-        self._check_length(x)
         deviations = sampling.scale * np.maximum(regression.compute_widths(state, x), 1e-12)
         return state.weights.dot(x).tolist(), deviations.tolist()
 
@@ -194,6 +215,14 @@ class LinearBandit:
             raise ShapeMismatch(f"the learner reads {len(self.features)} features, and {had} given.")
         return x
 
+    def _add_constant(self, x: Numbers) -> Numbers:
+        if not self.intercept:
+            return x
+        row = np.empty(self.width)
+        row[:-1] = x
+        row[-1] = 1.0
+        return row
+
     def _parse_rows(self, contexts: Any) -> Numbers:
         rows = np.ascontiguousarray(_to_array(contexts))
         if rows.ndim != 2 or rows.shape[1] != len(self.features):
@@ -202,10 +231,10 @@ class LinearBandit:
         if len(bad):
             error = self._bad_features(rows[bad[0]])
             raise type(error)(f"row {bad[0]}: {error}")
-        return rows
+        return np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
 
     def _check_length(self, x: Numbers) -> None:
-        if not regression.sum_of_squares(x) <= self._limit:
+        if not regression.sum_of_squares(x) + self.intercept <= self._limit:
             raise self._bad_features(x)
 
     def _bad_features(self, x: Numbers) -> InputError:

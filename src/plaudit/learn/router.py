@@ -72,13 +72,13 @@ class Router:
     It is a learner like any bandit, `bandit` says how it explores, and all that changes lives in the state.
 
     >>> from plaudit.learn import squarecb
-    >>> bandit = squarecb(("small", "large"), ("difficulty", "one"))
+    >>> bandit = squarecb(("small", "large"), ("difficulty",))
     >>> router = Router(bandit, lambda x: Guess("large" if x[0] > 0.5 else "small", 0.6, "by rule"), minimum=1)
     >>> state = router.init()
-    >>> router.advise(state, [0.9, 1.0]).candidate
+    >>> router.advise(state, [0.9]).candidate
     'large'
-    >>> state = router.update(state, Decision("small", None, None, (0.9, 1.0), 0), 0.7)
-    >>> router.advise(state, [0.9, 1.0]).candidate
+    >>> state = router.update(state, Decision("small", None, None, (0.9,), 0), 0.7)
+    >>> router.advise(state, [0.9]).candidate
     'small'
     """
 
@@ -168,7 +168,7 @@ class Router:
 
     def estimate(self, state: RouterState, x: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Return what each candidate would earn on the features `x`, and the standard error of each."""
-        vector = self.bandit.parse_context(x)
+        vector = self.bandit.build_row(x)
         errors = self.deviation(state) * compute_widths(state.ridge, vector)
         return tuple(state.ridge.weights.dot(vector).tolist()), tuple(errors.tolist())
 
@@ -210,7 +210,7 @@ class Router:
     ) -> str:
         """Return what is expected of the best candidate and its rival, and which features speak for the best."""
         ridge = state.ridge
-        speaks = (ridge.weights[best] - ridge.weights[rival]) * np.asarray(x)
+        speaks = (ridge.weights[best] - ridge.weights[rival])[: len(x)] * np.asarray(x)
         most = [at for at in np.argsort(-speaks, kind="stable")[:3].tolist() if speaks[at] > 0]
         sides = [f"{self.actions[at]} {expected[at]:+.3f} ± {errors[at]:.3f}" for at in (best, rival)]
         because = f"; for it: {', '.join(self.features[at] for at in most)}" if most else ""

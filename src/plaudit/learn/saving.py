@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -75,7 +75,8 @@ def load(path: str | os.PathLike[str], *, expected: Learner | None = None, fallb
 
     Args:
         path: The file.
-        expected: The learner that the file must be of: with other actions, features or settings it is refused.
+        expected: The learner that the file must be of: with other actions, features or settings it is refused. A
+            file of a learner without an intercept, as all were once, gives that learner without one.
         fallback: The rule that a router goes by at first, unless that of `expected` is: no file holds a function.
 
     Raises:
@@ -105,6 +106,8 @@ def describe_learner(learner: Learner) -> dict[str, Any]:
         raise DefinitionError(f"{learner!r:.60} is not a learner of plaudit; save its parts yourself.")
     rule = next(name for name, kind in RULES.items() if isinstance(learner.explore, kind))
     parts = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(learner).items()}
+    if parts.get("intercept") is False:
+        del parts["intercept"]  # a learner without one is described as it was before there were any
     return {"kind": learner.kind, **parts, "explore": {"rule": rule, **asdict(learner.explore)}}
 
 
@@ -131,10 +134,21 @@ def _parse_content(data: Any, expected: Learner | None, fallback: Fallback | Non
     spec = data["learner"]
     if not isinstance(spec, dict) or not isinstance(data["more"], dict):
         raise SpecError("its parts are not objects.")
-    if expected is not None and describe_learner(expected) != spec:
-        raise SpecError(_describe_difference(describe_learner(expected), spec))
+    if expected is not None:
+        expected = _match_intercept(expected, spec)
+        if describe_learner(expected) != spec:
+            raise SpecError(_describe_difference(describe_learner(expected), spec))
     learner = _build_learner(spec, fallback) if expected is None else expected
     return Saved(learner, _decode_state(learner, data["state"]), data["more"])
+
+
+def _match_intercept(expected: Learner, spec: Any) -> Learner:
+    """Return the expected learner, without an intercept where the file is of one without, as all were once."""
+    if isinstance(expected, Router):
+        return replace(expected, bandit=_match_intercept(expected.bandit, spec.get("bandit")))  # type: ignore[arg-type]
+    if isinstance(expected, LinearBandit) and isinstance(spec, dict) and "intercept" not in spec:
+        return replace(expected, intercept=False)
+    return expected
 
 
 def _build_learner(spec: Any, fallback: Fallback | None) -> Learner:
@@ -146,6 +160,7 @@ def _build_learner(spec: Any, fallback: Fallback | None) -> Learner:
         rule = RULES[explore.pop("rule")](**explore)
         kinds: dict[str, Any] = {each.kind: each for each in (LinearBandit, ArmBandit)}
         kind = kinds[spec["kind"]]
+        spec = {"intercept": False, **spec}
         names = [each.name for each in fields(kind) if each.init and each.name != "explore"]
         parts = {name: tuple(spec[name]) if isinstance(spec[name], list) else spec[name] for name in names}
         bandit: LinearBandit | ArmBandit = kind(**parts, explore=rule)
@@ -156,6 +171,7 @@ def _build_learner(spec: Any, fallback: Fallback | None) -> Learner:
 
 def _describe_difference(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Return a sentence on the first thing in which two descriptions differ."""
+    expected, found = ({"intercept": False, **each} for each in (expected, found))
     name = next((name for name in expected if expected[name] != found.get(name)), "kind")
     if name == "bandit" and isinstance(found.get(name), Mapping):
         return _describe_difference(expected[name], found[name])
@@ -200,7 +216,7 @@ def _decode_state(learner: Learner, data: Any) -> State:
 
 
 def _decode_ridge_state(learner: LinearBandit, data: Mapping[str, Any]) -> RidgeState:
-    models, dimension = len(learner.actions), len(learner.features)
+    models, dimension = len(learner.actions), learner.width
     state = ridge.init(models, dimension, learner.ridge)
     shapes = {"inverse": (models, dimension, dimension), "moment": (models, dimension), "weights": (models, dimension)}
     for name, shape in shapes.items():

@@ -174,6 +174,8 @@ class SharedLearner:
 
     def _resume(self, snapshot: Path) -> None:
         saved = saving.load(snapshot, expected=self.learner)
+        if saved.learner != self.learner:  # of before there were intercepts: the records are replayed
+            return
         last, formula = saved.more.get("last"), saved.more.get("formula")
         wanted = {"decision_class": self.decision_class, "skip": sorted(self.skip)}
         if not isinstance(last, int) or any(saved.more.get(name) != value for name, value in wanted.items()):

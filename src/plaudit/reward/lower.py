@@ -9,8 +9,8 @@ from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.functions import Reading, read_term
-from plaudit.language.program import Builder, Guard, Program, find_reachable, prune
-from plaudit.language.reader import Scope
+from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
+from plaudit.language.reader import Scope, hold_within_range
 from plaudit.reward.term import Term
 
 
@@ -110,6 +110,33 @@ def tidy(body: Formula) -> Formula:
     return body.only(list(body.scores))
 
 
+def clip_field(field: Field) -> Field:
+    """Return a field that clips numbers out of its range, where it raised an error and infinity is not one of them."""
+    ranged = field.kind == "number" and not field.numbers and (field.low is not None or field.high is not None)
+    if not ranged or field.outside != "raise" or (field.infinite and field.high is not None):
+        return field
+    return replace(field, outside="clip")
+
+
+def clip_inputs(body: Formula) -> Formula:
+    """Return the formula that reads every number held within its range, as far as `clip_field` says."""
+    builder, moved = Builder(), dict[int, int]()
+    inputs = {name: clip_field(field) for name, field in body.inputs.items()}
+    for at, node in enumerate(body.nodes):
+        moved[at] = builder.add(renumber(node, moved))
+        if isinstance(node, n.Input) and inputs[node.name] != body.inputs[node.name]:
+            moved[at] = hold_within_range(builder, moved[at], inputs[node.name])
+    return tidy(
+        replace(
+            body,
+            nodes=tuple(builder.nodes),
+            scores={term: moved[at] for term, at in body.scores.items()},
+            guards=tuple(replace(guard, node=moved[guard.node]) for guard in body.guards),
+            inputs=inputs,
+        )
+    )
+
+
 def find_final_inputs(
     nodes: tuple[n.Node, ...], scores: Mapping[str, int], guards: Iterable[Guard], terms: Iterable[Term]
 ) -> frozenset[str]:
@@ -182,7 +209,7 @@ def _build_range(builder: Builder, at: int, field: Field) -> int | None:
         return builder.add(n.Defined(builder.add(n.Item((True,) * len(field.labels), at))))
     if field.numbers:
         return _build_membership(builder, at, field.numbers)
-    low, high = (None, None) if field.outside != "error" else (field.low, field.high)
+    low, high = (None, None) if field.outside != "raise" else (field.low, field.high)
     above = n.Lt(builder.const(-math.inf), at) if low is None else n.Le(builder.const(float(low)), at)
     below = n.Lt(at, builder.const(math.inf)) if high is None else n.Le(at, builder.const(float(high)))
     if not field.infinite:

@@ -24,7 +24,15 @@ from plaudit.reward.declared import (
     validate_facts,
     validate_preferences,
 )
-from plaudit.reward.lower import Formula, assemble, build_formula, find_gradients, find_transitions
+from plaudit.reward.lower import (
+    Formula,
+    assemble,
+    build_formula,
+    clip_field,
+    clip_inputs,
+    find_gradients,
+    find_transitions,
+)
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
 from plaudit.reward.signal import Frame, Signal
 from plaudit.reward.term import Term
@@ -300,6 +308,15 @@ class Reward:
         """Return this reward under another version label."""
         return Reward._build(self, version=validate_title("version", version))
 
+    def with_clipped_inputs(self) -> "Reward":
+        """Return this reward with numbers held within their declared ranges where it refused them.
+
+        It is as if those fields had been declared with `outside="clip"`: another formula. A field in whose range there
+        is a gap below infinity stays as it is.
+        """
+        fields = MappingProxyType({name: clip_field(field) for name, field in self.fields.items()})
+        return Reward._build(self, fields=fields, _formula=clip_inputs(self._formula))
+
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
@@ -410,7 +427,8 @@ class Reward:
         Args:
             target: python, numba, numpy, jax, torch or sql.
             options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
-                `on_bad="mask"` gives NaN for a bad row instead of raising; the others are those of the target.
+                `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
+                ranges and raises for anything else; the others are those of the target.
 
         Returns:
             The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`.
@@ -420,6 +438,8 @@ class Reward:
             MissingExtra: The target needs a package that is not installed.
             UnsupportedNode: The target cannot express something that the reward uses.
         """
+        if options.get("on_bad") == "clip":
+            return self.with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
         if options.get("guard") == "facts":
             return compile_program(self._guarded, target, **{**options, "guard": True})
         return compile_program(self.program, target, **options)

@@ -9,7 +9,8 @@ from plaudit.language.program import Program
 from plaudit.targets.compiled import Scores
 
 Target = Literal["python", "numba", "numpy", "jax", "torch", "sql"]
-OnBad = Literal["raise", "mask"]
+OnBad = Literal["raise", "mask", "clip"]
+"""What is done about a row that cannot be scored: an error, no reward, or its numbers clipped to their ranges."""
 
 _CLASSES = {
     "python": "PythonReward",

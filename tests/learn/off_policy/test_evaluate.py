@@ -85,8 +85,45 @@ def test_wrong_probabilities_are_noticed(world):
     log = world.log(3000, 2)
     wrong = LoggedDecisions(log.actions, log.chosen, np.full(3000, 0.25), log.rewards, log.contexts)
     right, found = (evaluate_decisions(each, from_function(world.policy, world.actions)) for each in (log, wrong))
-    assert right.notes == ()
-    assert "should average 1" in found.notes[0]
+    assert (right.notes, right.failed, right.better) == ((), None, True)
+    assert "should average 1" in found.failed
+    assert found.better is None
+    assert found.verdict.startswith("Whether policy is better than what was logged cannot be told")
+    assert found.notes[0] == found.failed
+    assert found.to_dict()["failed"] == found.failed
+    assert str(found).splitlines()[-1] == found.verdict
+
+
+def test_probabilities_that_actions_were_not_chosen_with_give_no_verdict_where_there_is_no_gain():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(20_000, 1))
+    likely = 0.2 + 0.6 * x[:, 0]  # how likely "a" really was, and it is the better action where it was likely
+    chose_a = rng.random(20_000) < likely
+    rewards = np.where(chose_a, x[:, 0], 1.0 - x[:, 0])
+    claimed = np.where(x[:, 0] > 0.5, 0.4, 0.6)
+    log = LoggedDecisions(("a", "b"), np.where(chose_a, 0, 1), claimed, rewards, x)
+    as_logged = from_function(
+        lambda rows: np.column_stack([0.2 + 0.6 * rows[:, 0], 0.8 - 0.6 * rows[:, 0]]), ("a", "b")
+    )
+    found = evaluate_decisions(log, as_logged)  # the very policy that was logged: there is nothing to gain
+    assert found["ips"].gain.low > 0
+    assert found.better is None
+    assert "weights average" in found.failed
+
+
+def test_a_failed_test_names_the_feature_whose_mean_moves():
+    x = np.repeat([[-1.0], [1.0]], 2000, axis=0)
+    claimed = np.where(x[:, 0] > 0, 0.4, 2 / 3)  # weights of 1.25 and 0.75: 1 on the whole, and in no context
+    log = LoggedDecisions(("a", "b"), [0, 1] * 2000, claimed, np.ones(4000), x)
+    found = evaluate_decisions(log, uniform())
+    assert found.mean_weight == pytest.approx(1.0)
+    assert found.better is None
+    assert found.failed.startswith("weighting moves the mean of feature 0 by +0.250 standard deviations")
+
+
+def test_probabilities_that_are_right_seldom_fail(world):
+    logs = [world.log(2000, seed) for seed in range(40)]
+    assert sum(evaluate_decisions(log, uniform(), estimators=("snips",)).failed is not None for log in logs) == 0
 
 
 def test_a_decision_that_carries_too_much_and_few_episodes_are_noticed():

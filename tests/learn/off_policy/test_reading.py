@@ -321,9 +321,9 @@ def test_an_unknown_class_is_guessed(ledger, recorded):
         read(ledger, run="morning")
 
 
-def test_what_to_do_with_bad_records_has_two_answers(ledger, recorded):
+def test_what_to_do_with_bad_records_has_three_answers(ledger, recorded):
     recorded(5)
-    with pytest.raises(errors.DefinitionError, match="'raise' or 'mask'"):
+    with pytest.raises(errors.DefinitionError, match="is not one of raise, mask, clip"):
         read(ledger, on_bad="ignore")
 
 

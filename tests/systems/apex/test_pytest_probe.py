@@ -1,6 +1,8 @@
 """Probes: a project's tests run for real, and what can go wrong with that."""
 
 import asyncio
+import hmac
+import json
 import os
 import signal
 import sys
@@ -11,7 +13,8 @@ import pytest
 
 from plaudit import errors
 from plaudit.systems import apex
-from plaudit.systems.apex.pytest_probe import Failure, read_report
+from plaudit.systems.apex.pytest_probe import KEPT_VARIABLES
+from plaudit.systems.apex.pytest_results import Failure, read_results
 
 MIXED = """
 import pytest
@@ -194,9 +197,7 @@ def test_the_time_limit_holds_for_tasks_too(project):
 
 def test_a_python_without_pytest_is_told(project, tmp_path):
     script = tmp_path / "python"
-    script.write_text(
-        f"#!/bin/sh\nexec {sys.executable} -S -c 'import runpy; runpy.run_module(\"pytest\")' \n", encoding="utf-8"
-    )
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     with pytest.raises(errors.MissingExtra, match="has no pytest to run tests with"):
         project({}, python=script).run()
@@ -217,13 +218,49 @@ def test_limits_that_are_none_are_refused(tmp_path, options):
         apex.PytestProbe(tmp_path, **options)
 
 
-def test_a_report_that_was_cut_short_is_none(tmp_path):
-    path = tmp_path / "report.xml"
-    assert read_report(path) is None
-    path.write_text("<testsuites><testsuite><testcase name='test_a'", encoding="utf-8")
-    assert read_report(path) is None
-    path.write_text("<testsuites><testsuite><testcase name='test_a'/></testsuite></testsuites>", encoding="utf-8")
-    assert read_report(path) == apex.PytestRun(1, 1)
+KEY = b"a key"
+
+
+def sign(*lines, key=KEY):
+    """Return lines as the process that runs the tests writes them."""
+    bodies = [json.dumps([number, *line]).encode() for number, line in enumerate(lines)]
+    return b"".join(hmac.new(key, body, "sha256").hexdigest().encode() + b" " + body + b"\n" for body in bodies)
+
+
+ONE = (
+    ("collected", "test_a.py::test_it"),
+    ("report", "test_a.py::test_it", "call", "passed", ""),
+    ("finished", "test_a.py::test_it"),
+    ("end", 0),
+)
+
+
+def test_results_that_were_cut_short_are_none():
+    assert read_results(b"", KEY) is None
+    assert read_results(sign(*ONE[:3]), KEY) is None
+    assert read_results(sign(*ONE), KEY).summarize() == apex.PytestRun(1, 1)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        sign(*ONE, key=b"another"),
+        sign(*ONE) + sign(ONE[0]),
+        b"".join(sign(*ONE).splitlines(keepends=True)[1:]),
+        sign(*ONE).replace(b"test_it", b"test_of"),
+        sign(*ONE)[:-2],
+        b"nonsense",
+    ],
+    ids=["signed by another", "a line more", "a line less", "an altered line", "a torn line", "no line at all"],
+)
+def test_results_that_were_changed_are_refused(written):
+    with pytest.raises(errors.InputError, match=r"line \d of the results is not signed as it should be"):
+        read_results(written, KEY)
+
+
+def test_a_report_about_a_test_that_was_not_collected_is_refused():
+    with pytest.raises(errors.InputError, match="test_a.py::test_it, which it had not collected"):
+        read_results(sign(*ONE[1:]), KEY)
 
 
 STOPPED = "def test_a(): pass\ndef test_b():\n    {}\ndef test_c(): pass\n"
@@ -297,10 +334,10 @@ def test_a_folder_may_have_brackets_in_its_name(tmp_path):
     assert apex.PytestProbe(folder, plugins=False).run().success
 
 
-def test_a_long_message_is_cut(tmp_path):
-    path = tmp_path / "report.xml"
-    path.write_text(f"<testsuite><testcase name='test_a'><failure message='{'x' * 9999}'/></testcase></testsuite>")
-    assert len(read_report(path).failures[0].message) == 2000
+def test_a_long_message_is_cut():
+    failed = ("report", "test_a.py::test_it", "call", "failed", "x" * 9999)
+    run = read_results(sign(ONE[0], failed, ONE[2], ("end", 1)), KEY).summarize()
+    assert len(run.failures[0].message) == 2000
 
 
 LEAVING = HANGING.replace("    time.sleep(600)\n", "", 1).replace("test_hangs", "test_leaves")
@@ -313,3 +350,89 @@ def test_what_tests_leave_running_is_ended(project, way):
     found = asyncio.run(probe.arun()) if way == "arun" else probe.run()
     assert found.success
     assert gone(child_of(probe))
+
+
+FAILING = "def test_a(): assert 0\ndef test_b(): assert 0\n"
+
+REWRITE = """
+import atexit, glob, os, sys
+
+def forge():
+    for folder in {folder for folder in sys.path if "plaudit-" in folder} | set(glob.glob("/tmp/plaudit-*")):
+        cases = "".join(f'<testcase classname="test_it" name="test_{name}"/>' for name in "ab")
+        for name in ("report.xml", "results"):
+            path = os.path.join(folder, name)
+            if os.path.exists(path):
+                open(path, "w").write(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+
+atexit.register(forge)
+"""
+
+MAKE_PASS = """
+import pytest
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    report.outcome, report.longrepr = "passed", None
+"""
+
+
+def test_results_cannot_be_rewritten_when_the_process_ends(project):
+    probe = project({"test_it.py": REWRITE + FAILING})
+    with pytest.raises(errors.InputError, match="line 1 of the results is not signed as it should be"):
+        probe.run()
+
+
+def test_a_report_that_passes_although_the_test_raised_is_failing(project):
+    run = project({"conftest.py": MAKE_PASS, "test_it.py": FAILING}).run()
+    assert (run.passed, run.total) == (0, 2)
+    assert run.failures[0] == Failure("test_it.test_a", "AssertionError: assert 0")
+
+
+@pytest.mark.parametrize(
+    ("conftest", "says"),
+    [
+        ("import atexit, os\natexit.register(os._exit, 0)\n", "ended with code 1, its process with 0, and 0 of 2"),
+        ("def pytest_sessionfinish(session): session.exitstatus = 1\n", "code 1, its process with 1, and 2 of 2"),
+    ],
+)
+def test_results_that_contradict_how_the_process_ends_are_refused(project, conftest, says):
+    tests = FAILING if "atexit" in conftest else FAILING.replace("assert 0", "pass")
+    with pytest.raises(errors.InputError, match=says):
+        project({"conftest.py": conftest, "test_it.py": tests}).run()
+
+
+@pytest.mark.parametrize("name", ["pytest.py", "json.py", "hmac.py", "sitecustomize.py"])
+def test_a_file_of_the_project_does_not_stand_in_for_what_runs_it(project, name):
+    forged = "import os\nos._exit(0)\n"
+    assert project({name: forged, "test_it.py": FAILING}).run()[:2] == (0, 2)
+
+
+def test_a_project_cannot_switch_the_recording_off(project):
+    probe = project({"pytest.ini": "[pytest]\naddopts = -p no:plaudit_pytest_plugin\n", "test_it.py": FAILING})
+    assert probe.run()[:2] == (0, 2)
+
+
+def test_the_key_is_gone_before_anything_of_the_project_is_imported(project):
+    look = "import os, sys\nfound = [os.listdir(f) for f in sys.path if 'plaudit-' in f]\n"
+    run = project(
+        {"test_it.py": f"{look}def test_it(): assert found and not any('key' in each for each in found)\n"}
+    ).run()
+    assert run.success, run.failures
+
+
+def test_a_test_that_forks_and_goes_on_is_counted_once(project):
+    forking = "import os\ndef test_a(): os.fork()\ndef test_b(): pass\n"
+    assert project({"test_it.py": forking}).run() == apex.PytestRun(2, 2)
+
+
+def test_no_setting_or_secret_of_ours_reaches_the_tests(project, monkeypatch):
+    for name in ("OPENAI_API_KEY", "PYTEST_ADDOPTS", "PYTHONPATH", "PYTHONWARNINGS"):
+        monkeypatch.setenv(name, "default")
+    sees = "import os\ndef test_it():\n    assert sorted(set(os.environ) - {names}) == ['PYTEST_CURRENT_TEST']\n"
+    kept = {*KEPT_VARIABLES, "PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_VERSION"}
+    run = project({"test_it.py": sees.replace("{names}", repr(kept))}).run()
+    assert run.success, run.failures
+    given = {"test_it.py": "import os\ndef test_it(): assert os.environ['SHOP'] == 'open'\n"}
+    assert project(given, environment={"SHOP": "open"}).run().success

@@ -68,5 +68,5 @@ def _find_dtypes(field: Field) -> Dtypes:
         return _BOOL
     if field.kind == "category":
         return _SHORT | _LONG
-    held = field.outside == "error" and all(v is not None and abs(v) < LARGEST_INTEGER for v in (field.low, field.high))
+    held = field.outside == "raise" and all(v is not None and abs(v) < LARGEST_INTEGER for v in (field.low, field.high))
     return _FLOATS | _SHORT | _LONG if held else _FLOATS | _SHORT

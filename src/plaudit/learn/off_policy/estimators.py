@@ -140,7 +140,7 @@ def predict_rewards(log: LoggedDecisions, likely: Numbers, units: Codes | None, 
     weights, leverage = _fit(sums), _compute_leverage(sums)
     actions, width = leverage.shape
     made = Predictions(*(np.empty(len(log)) for _ in Predictions._fields))
-    for where, rows in _iterate_parts(log, mean):
+    for where, rows in iterate_rows(log, mean):
         each, chosen = np.arange(len(rows)), log.chosen[where]
         answers = (rows @ weights.reshape(-1, width).T).reshape(-1, FOLDS, actions)[each, folds[where]]
         made.expected[where] = np.einsum("na,na->n", answers, likely[where])
@@ -174,7 +174,7 @@ def _deal_folds(count: int, units: Codes | None, seed: int) -> Codes:
     return dealt if units is None else dealt[units]
 
 
-def _iterate_parts(log: LoggedDecisions, mean: Numbers) -> Iterator[tuple[slice, Numbers]]:
+def iterate_rows(log: LoggedDecisions, mean: Numbers) -> Iterator[tuple[slice, Numbers]]:
     """Yield a few decisions at a time: where they are, and a row for each, a 1 and its features less their mean."""
     for start in range(0, len(log), _TOGETHER):
         where = slice(start, min(start + _TOGETHER, len(log)))
@@ -189,7 +189,7 @@ def _sum_up(log: LoggedDecisions, mean: Numbers, likely: Numbers, folds: Codes) 
     count = FOLDS * actions
     small = np.min_scalar_type(count)  # whose sorting is a count of how many there are of each
     squares, products, asked = np.zeros((count, width, width)), np.zeros((count, width)), np.zeros((actions, width))
-    for where, rows in _iterate_parts(log, mean):
+    for where, rows in iterate_rows(log, mean):
         asked += likely[where].T @ rows
         cells = folds[where] * actions + log.chosen[where]
         order = np.argsort(cells.astype(small), kind="stable")

@@ -11,6 +11,7 @@ from plaudit.learn.off_policy.estimators import ESTIMATORS, Case, logged_mean
 from plaudit.learn.off_policy.intervals import KINDS, Estimate, Interval, Kind
 from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.policies import Policy, compute_probabilities, find_name
+from plaudit.learn.off_policy.propensities import find_failed_test
 from plaudit.learn.off_policy.reading import Source, read_decisions
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count, format_table
@@ -26,8 +27,6 @@ _CLOSE = 0.25
 _CARRIES = 0.1
 """A share of all weight that one decision should not have."""
 _FEW_EPISODES = 20
-_FAR = 4.0
-"""Standard errors by which the mean weight misses 1 only if something is wrong."""
 _PREFERRED = ("dr", "snips", "ips", "switch", "dm")
 """Whose word the verdict is, if it was asked and has an interval."""
 
@@ -54,6 +53,8 @@ class Evaluation:
     """How many episodes the decisions are of, if those are what varies; None if each decision stands for itself."""
     notes: tuple[str, ...] = ()
     """What to know before trusting it."""
+    failed: str | None = None
+    """The test that the logged probabilities failed, in a sentence that is a note too: no estimate means anything."""
     source: Source | None = None
 
     def __getitem__(self, estimator: str) -> Estimate:
@@ -71,7 +72,9 @@ class Evaluation:
 
     @property
     def better(self) -> bool | None:
-        """Whether the policy earns more than what was logged; None where that cannot be told."""
+        """Whether the policy earns more than what was logged; None where that cannot be told, or `failed` says why."""
+        if self.failed is not None:
+            return None
         gain = self.estimates[self.best].gain
         assert gain.low is not None
         assert gain.high is not None
@@ -82,6 +85,11 @@ class Evaluation:
     @property
     def verdict(self) -> str:
         """Whether the policy is better than what was logged, in a sentence."""
+        if self.failed is not None:
+            return (
+                f"Whether {self.policy} is better than what was logged cannot be told: the logged probabilities fail "
+                "their test, as the note says."
+            )
         says = {True: "is better than", False: "is worse than", None: "cannot be told apart from"}[self.better]
         gain = self.estimates[self.best].gain
         shown = f"{gain.value:+.{self._decimals}f} {_format_ends(gain, self._decimals)}"
@@ -134,6 +142,7 @@ class Evaluation:
             "policy": self.policy,
             "verdict": self.verdict,
             "better": self.better,
+            "failed": self.failed,
             "estimator": self.best,
             "decisions": self.decisions,
             "episodes": self.episodes,
@@ -189,7 +198,8 @@ def evaluate(
         actions: The columns of a policy that does not name them itself.
         reward_range: The lowest and highest reward; for "anytime" it is proven from the reward unless given.
         independent: As for `evaluate_decisions`.
-        on_bad: "raise" an error for decisions that `reward` cannot score, or "mask" them: leave them out and count.
+        on_bad: "raise" an error for decisions that `reward` cannot score, "mask" them: leave them out and count; or
+            "clip" their numbers to the declared ranges.
         progress: Called with how many records were read, and how many there are.
 
     Raises:
@@ -238,6 +248,8 @@ def evaluate_decisions(
 ) -> Evaluation:
     """Return what `policy` would have earned on logged decisions; NotEvaluable where they cannot tell.
 
+    Decisions are those of a bandit: what is chosen changes what it earns, and not what later decisions see.
+
     Args:
         log: The decisions.
         policy: A function from rows of features to rows of probabilities.
@@ -265,7 +277,7 @@ def evaluate_decisions(
     _validate_arguments(estimators, interval, confidence, reward_range)
     case = Case(log, compute_probabilities(policy, log, actions), _find_units(log, independent), seed)
     _require_reach(case, minimum_effective, find_name(policy))
-    base = logged_mean(case)
+    base, failed = logged_mean(case), find_failed_test(case)
     ratios = {"logged": base, **{name: ESTIMATORS[name](case) for name in estimators}}
     if interval == "anytime":
         assert reward_range is not None
@@ -286,7 +298,8 @@ def evaluate_decisions(
         interval=interval,
         confidence=confidence,
         episodes=None if case.units is None else int(case.units.max()) + 1,
-        notes=tuple(_collect_notes(case)),
+        notes=tuple(_collect_notes(case, failed)),
+        failed=failed,
     )
 
 
@@ -344,16 +357,9 @@ def _require_reach(case: Case, minimum: float, name: str) -> None:
     )
 
 
-def _collect_notes(case: Case) -> list[str]:
-    weights, count = case.weights, len(case.log)
-    found = []
-    mean, error = float(weights.mean()), float(weights.std()) / math.sqrt(count)
-    if abs(mean - 1.0) > max(_FAR * error, 1e-6):
-        found.append(
-            f"weights average {mean:.3f} and should average 1: the logged probabilities are not what actions were "
-            "chosen with, or the policy takes actions that could not be chosen."
-        )
-    heaviest = float(weights.max() / weights.sum())
+def _collect_notes(case: Case, failed: str | None) -> list[str]:
+    found = [] if failed is None else [failed]
+    heaviest = float(case.weights.max() / case.weights.sum())
     if heaviest > _CARRIES:
         found.append(f"one decision carries {heaviest:.0%} of all weight; look at it before you believe the estimates.")
     if case.units is not None and (episodes := int(case.units.max()) + 1) < _FEW_EPISODES:

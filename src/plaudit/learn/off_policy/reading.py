@@ -20,6 +20,7 @@ from plaudit.ledger.rescore import Translation, find_translation
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.schema import scopes
 from plaudit.ledger.storage.specs import SpecCache
+from plaudit.reward.on_bad import apply_on_bad, validate_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.terminal import format_count
 
@@ -113,8 +114,8 @@ def read_decisions(
     reward of the decision that it names, by its id (within a run) or else its number or step (within an episode), or
     to the last one of its episode.
     """
-    if on_bad not in ("raise", "mask"):
-        raise DefinitionError(f"on_bad={on_bad!r} must be 'raise' or 'mask'.")
+    validate_on_bad(on_bad)
+    reward = None if reward is None else apply_on_bad(reward, on_bad)
     history = ledger.history(decision_class=decision_class, **query)
     total = history.count() if progress is not None else 0
     columns = DecisionColumns(RecordScorer(ledger._store.specs, reward))
@@ -333,7 +334,7 @@ class DecisionColumns:
         bad = ~np.isfinite(batch.rewards)
         lacking = int((batch.lacking & bad).sum())
         refused = int(bad.sum()) - lacking
-        if (lacking or refused) and (on_bad == "raise" or bad.all()):
+        if (lacking or refused) and (on_bad != "mask" or bad.all()):
             raise self._unscorable(reward, lacking, refused)
         if bad.any():
             batch = batch.at(~bad)

@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 
 from plaudit.atomic import AtomicFolder
-from plaudit.errors import DefinitionError, FileError, InputError
+from plaudit.errors import FileError, InputError
 from plaudit.ledger.dataset.files import FileRescoring, find_parts, require_format
 from plaudit.ledger.dataset.job import Job, Run, build_outcome
 from plaudit.ledger.dataset.parquet_files import ParquetSource
 from plaudit.ledger.dataset.scoring import Scoring
+from plaudit.reward.on_bad import apply_on_bad
 from plaudit.reward.reward import Reward
 
 
@@ -62,10 +63,9 @@ def inspect_parts(
     on_bad: str,
 ) -> Parts:
     """Return the parts of a data set; a column that lacks in one of them is an error here, before any row is read."""
-    if on_bad not in ("mask", "raise"):
-        raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
+    reward = apply_on_bad(reward, on_bad)
     kept = None if keep is None else tuple(keep)
-    job = Job(reward, keep=kept, on_bad=on_bad, columns=columns, scores=scores, prefix=prefix)
+    job = Job(reward, keep=kept, masks=on_bad == "mask", columns=columns, scores=scores, prefix=prefix)
     parts = find_parts(source)
     paths = [str(part.resolve()) for part in parts or [Path(source)]]
     for path in paths:
@@ -96,7 +96,7 @@ def write_parts(
     with AtomicFolder(target, overwrite=overwrite) as draft:
         yield draft.path, results
         rows, bad = _count_rows(draft.path, f"{parts.job.prefix}ok")
-        if bad and parts.job.on_bad == "raise":
+        if bad and not parts.job.masks:
             raise InputError(f"{parts.source}: {bad:,} of {rows:,} rows cannot be scored. The local engine names them.")
         draft.commit()
     results.append(

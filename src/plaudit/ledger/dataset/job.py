@@ -41,7 +41,8 @@ class Job:
     reward: Reward
     against: Reward | str | None = None
     keep: tuple[str, ...] | None = None
-    on_bad: str = "mask"
+    masks: bool = True
+    """Whether a row that cannot be scored is written without a reward, instead of being an error."""
     decision_class: str | None = None
     decision: str | None = None
     columns: Mapping[str, str] | None = None
@@ -187,7 +188,7 @@ class Run:
         report(0, self.source.total)
         for chunk in read_ahead(self.source.chunks(self.needed, self.job.batch_rows)):
             scored = self.scoring(chunk.batch, chunk.wrong)
-            if self.job.on_bad == "raise":
+            if not self.job.masks:
                 self._refuse_bad(chunk, scored)
             if self.changes is not None:
                 self._compare(self.changes, chunk, scored)

@@ -3,16 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from plaudit.errors import DefinitionError, FileError, MissingExtra
 from plaudit.ledger.dataset.files import FileRescoring, find_parts
+from plaudit.reward.on_bad import apply_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import read_status, refuse_overlap
+from plaudit.targets import OnBad
 
 Progress = Callable[[int, int], None]
 """Told how much is done, and how much there is: rows, or bytes where nobody knows the number of rows."""
-OnBad = Literal["mask", "raise"]
 
 
 def rescore_file(
@@ -47,7 +47,8 @@ def rescore_file(
         target: Where to write them.
         against: Another reward, or a column of old totals: what changed is in `.changes`.
         keep: The columns to write; all unless given.
-        on_bad: `"raise"` makes a row that cannot be scored an error that names it.
+        on_bad: `"raise"` makes a row that cannot be scored an error that names it; `"clip"` holds numbers within their
+            ranges first, and is an error for the rest.
         decision_class: The column by whose values flipped decisions are counted.
         decision: The column whose equal values make rows candidates for one decision.
         columns: Where inputs lie under another name: `{"distance": "gap_m"}`.
@@ -61,10 +62,9 @@ def rescore_file(
         DefinitionError: An option is not what it should be.
         MissingField: The rows lack what the reward reads; WrongType where it is of another kind.
         FileError: `source` cannot be read, or `target` cannot be written or is there already.
-        InputError: A row cannot be scored, and `on_bad` is `"raise"`.
+        InputError: A row cannot be scored, and `on_bad` is not `"mask"`.
     """
-    if on_bad not in ("mask", "raise"):
-        raise DefinitionError(f"on_bad={on_bad!r} is not one of mask, raise.")
+    reward = apply_on_bad(reward, on_bad)
     if batch_rows is not None and batch_rows < 1:
         raise DefinitionError(f"batch_rows={batch_rows} must be at least 1.")
     try:
@@ -78,7 +78,7 @@ def rescore_file(
         reward=reward,
         against=against,
         keep=None if keep is None else tuple(keep),
-        on_bad=on_bad,
+        masks=on_bad == "mask",
         decision_class=decision_class,
         decision=decision,
         columns=columns,

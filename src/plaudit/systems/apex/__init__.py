@@ -30,7 +30,8 @@ from plaudit.systems.apex.phases import (
     find_furthest_phases,
     guess_phase,
 )
-from plaudit.systems.apex.pytest_probe import Failure, PytestProbe, PytestRun
+from plaudit.systems.apex.pytest_probe import PytestProbe
+from plaudit.systems.apex.pytest_results import Failure, PytestRun
 from plaudit.systems.apex.reward import DETECTORS, VERSIONS, RewardAccumulator, episode, reward, scenario, version
 from plaudit.systems.apex.switching import ACTIONS, Coordinator, Message, Router, SwitchEngine, SwitchResult
 

@@ -37,7 +37,7 @@ class Chooser:
         if learner is None:
             from plaudit.learn.bandits import epsilon_ridge
 
-            learner = epsilon_ridge(ACTIONS, FEATURES)
+            learner = epsilon_ridge(ACTIONS, FEATURES, intercept=False)  # as specified: one topology is always 1
         _validate_learner(learner)
         self.learner: Learner = learner
         self.seed = seed

@@ -48,3 +48,9 @@ WARNED_FADING = Field(
 def brakes(action: int, deceleration: float) -> bool:
     """Each action brakes at its own rate: 0, 0.5, 2 or 4.5 m/s²."""
     return deceleration == BRAKE[action]
+
+
+@fact
+def fresh_warning_is_full(fresh_braking: bool, braking_received: float) -> bool:
+    """A peer in front that brakes in this very step is a warning of full strength."""
+    return not fresh_braking or braking_received == 1.0

@@ -1,10 +1,12 @@
 """The reward R0 as a class of constants and methods: `calculate` returns the total and its breakdown."""
 
 from functools import cache
+from math import isfinite
 from operator import itemgetter
-from typing import Any, final
+from typing import Any, NamedTuple
 
-from plaudit.errors import OutOfRange
+from plaudit import Reward
+from plaudit.errors import DefinitionError, NotFinite, OutOfRange
 from plaudit.systems.roadsense.versions import reward
 from plaudit.targets.python import PythonReward
 
@@ -15,7 +17,8 @@ KNOBS = tuple(name for name in reward.params if not name.endswith(".weight"))
 class RewardCalculator:
     """Safety, comfort and appropriateness of one step behind the car ahead.
 
-    The constants are the knobs of the reward R0; a subclass that changes one has another reward.
+    The constants are the knobs of the reward R0; a subclass that changes one has another reward. A subclass may replace
+    the three methods for the components too: then `calculate` adds up what they return.
 
     >>> RewardCalculator().calculate(distance=30.0, action=0, deceleration=1.0)[0]
     1.0
@@ -49,33 +52,57 @@ class RewardCalculator:
 
     def __init__(self) -> None:
         """Take the constants as they are now."""
-        constants = tuple(getattr(self, knob.rpartition(".")[2].upper()) for knob in KNOBS)
-        self.reward, self._whole, self._safety, self._comfort, self._appropriateness = _compile(constants)
-        self._function = self._whole.function
-        self._components = itemgetter(self._whole.layout.total, *self._whole.layout.values)
+        self._prepare()
 
-    @final
+    def _prepare(self) -> None:
+        """Compile the reward with the constants, and see which methods are a subclass's own."""
+        constants = tuple(getattr(self, knob.rpartition(".")[2].upper()) for knob in KNOBS)
+        self._compiled = _compile(constants)
+        self._replaced = tuple(name for name in _METHODS if getattr(type(self), name) is not _METHODS[name])
+        self._function = self._compiled.whole.function
+        self._components = itemgetter(self._compiled.whole.layout.total, *self._compiled.whole.layout.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is not compiled: another process compiles it anew."""
+        compiled = ("_compiled", "_replaced", "_function", "_components")
+        return {name: value for name, value in vars(self).items() if name not in compiled}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled, and compile."""
+        vars(self).update(state)
+        self._prepare()
+
+    @property
+    def reward(self) -> Reward:
+        """The reward with these constants; DefinitionError where a subclass has a method that it does not know."""
+        if self._replaced:
+            raise DefinitionError(
+                f"{type(self).__name__} calculates {', '.join(self._replaced)} itself, so no reward says what it pays. "
+                "Write a term, and a reward of it, to have one."
+            )
+        return self._compiled.reward
+
     def _safety_reward(self, distance: float) -> float:
         """Return the safety of a distance in metres."""
-        return _run(self._safety, distance=distance)[0]
+        return _run(self._compiled.safety, distance=distance)[0]
 
-    @final
     def _comfort_penalty(self, deceleration: float) -> float:
         """Return the price of braking at `deceleration` m/s²: negative or zero."""
-        return _run(self._comfort, deceleration=deceleration)[0]
+        return _run(self._compiled.comfort, deceleration=deceleration)[0]
 
-    @final
     def _appropriateness_reward(self, distance: float, action: int) -> float:
         """Return the price of an action that does not fit the distance: negative or zero."""
-        return _run(self._appropriateness, distance=distance, action=action)[0]
+        return _run(self._compiled.appropriateness, distance=distance, action=action)[0]
 
-    @final
     def calculate(self, distance: float, action: int, deceleration: float) -> tuple[float, dict[str, Any]]:
         """Return the reward of one step and its breakdown, with the inputs as they were given."""
-        if type(distance) is float and type(deceleration) is float and type(action) is int and distance >= 0.0:
+        if self._replaced:
+            parts = self._add_up(distance, action, deceleration)
+        elif type(distance) is float and type(deceleration) is float and type(action) is int and distance >= 0.0:
             parts = self._function(distance, deceleration, action)  # the usual types need no conversion
         else:
-            parts = self._components(_run(self._whole, distance=distance, action=action, deceleration=deceleration))
+            outputs = _run(self._compiled.whole, distance=distance, action=action, deceleration=deceleration)
+            parts = self._components(outputs)
         total, safety, comfort, appropriateness = parts
         return total, {
             "reward_safety": safety,
@@ -87,13 +114,41 @@ class RewardCalculator:
             "deceleration": deceleration,
         }
 
+    def _add_up(self, distance: float, action: int, deceleration: float) -> tuple[float, float, float, float]:
+        """Return the total and the components as the methods give them, one of which a subclass replaced."""
+        safety = self._safety_reward(distance)
+        comfort = self._comfort_penalty(deceleration)
+        appropriateness = self._appropriateness_reward(distance, action)
+        total = safety + comfort + appropriateness
+        if not isfinite(total):
+            raise NotFinite(
+                f"{type(self).__name__}: {safety!r} + {comfort!r} + {appropriateness!r} is no finite reward."
+            )
+        return total, safety, comfort, appropriateness
+
+
+_METHODS = {
+    name: getattr(RewardCalculator, name) for name in ("_safety_reward", "_comfort_penalty", "_appropriateness_reward")
+}
+"""What a subclass may replace."""
+
+
+class _Compiled(NamedTuple):
+    """A reward and its compiled form, whole and each term alone."""
+
+    reward: Reward
+    whole: PythonReward
+    safety: PythonReward
+    comfort: PythonReward
+    appropriateness: PythonReward
+
 
 @cache
-def _compile(constants: tuple[float, ...]) -> tuple[Any, ...]:
+def _compile(constants: tuple[float, ...]) -> _Compiled:
     """Return the reward with these constants, then its compiled form and that of each term alone."""
     adjusted = reward.with_params(dict(zip(KNOBS, constants, strict=True)))
     parts = [adjusted, *(adjusted.only(term.name) for term in adjusted.terms)]
-    return adjusted, *(part.compile("python") for part in parts)
+    return _Compiled(adjusted, *(part.compile("python") for part in parts))
 
 
 def _run(compiled: PythonReward, **inputs: Any) -> tuple[float, ...]:

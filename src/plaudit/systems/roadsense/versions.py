@@ -23,6 +23,7 @@ from plaudit.systems.roadsense.fields import (
     WARNED_FADING,
     WARNED_NOW,
     brakes,
+    fresh_warning_is_full,
 )
 
 Knobs = dict[str, float | bool]
@@ -162,6 +163,21 @@ RECIPES = {
         [*FROM_R7, terms.early_when_warned_afresh, terms.ignored_in_danger],
         [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
         RAMP,
+    ),
+    "R12a2": Recipe(
+        "R12a as its origin has it: a peer braking now makes the penalty full, and leaves the bonus as it is.",
+        [*FROM_R7, terms.early_when_warned, terms.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+        {"ignored_warning": {"weakest": 0.3, "needs_danger": True}},
+        facts=[fresh_warning_is_full],
+    ),
+    "R12b2": Recipe(
+        "R12b as its origin has it: R12a2 with a lower threshold, in danger or not.",
+        [*FROM_R7, terms.early_when_warned, terms.ignored_in_danger],
+        [*GAP, WARNED_FADING, FRESH_BRAKING, EGO_SPEED],
+        RAMP,
+        facts=[fresh_warning_is_full],
     ),
     "graded": Recipe(
         "R0 repaired: each action is the best one at some distance, and falling far behind pays nothing.",

@@ -8,7 +8,7 @@ from plaudit.systems.apex.budget import TokenBudget
 from plaudit.systems.apex.coding.project import TASKS, Project
 from plaudit.systems.apex.errors import MessageRefused
 from plaudit.systems.apex.features import FeatureSource
-from plaudit.systems.apex.pytest_probe import PytestRun
+from plaudit.systems.apex.pytest_results import PytestRun
 from plaudit.systems.apex.switching import HUB, SYSTEM, Message, Router, find_next_hop
 
 AGENTS = ("planner", "coder", "runner", "critic")

@@ -21,7 +21,8 @@ from plaudit.systems.apex.logs.artifacts import DECISIONS, Artifacts, read_decis
 from plaudit.systems.apex.logs.logbook import DECISION_CLASS
 from plaudit.systems.apex.logs.rows import DecisionRow, RewardRow
 from plaudit.systems.apex.phases import PhaseCounts, count_phases
-from plaudit.systems.apex.pytest_probe import PytestProbe, PytestRun
+from plaudit.systems.apex.pytest_probe import PytestProbe
+from plaudit.systems.apex.pytest_results import PytestRun
 from plaudit.systems.apex.switching import Coordinator, Router, SwitchEngine
 from plaudit.systems.folder_lock import lock_folder
 

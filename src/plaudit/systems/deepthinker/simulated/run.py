@@ -18,7 +18,8 @@ from plaudit.systems.deepthinker.reward_signal import reward
 from plaudit.systems.deepthinker.reward_store import RewardStore
 from plaudit.systems.deepthinker.simulated.world import PHASES, World
 
-ROUTER = Router(linucb(TIERS, FEATURES, alpha=0.1, ridge=0.3), guess_tier, minimum=24, trial=0.3)
+_BANDIT = linucb(TIERS, FEATURES, alpha=0.1, ridge=0.3, intercept=False)  # its tasks say as much
+ROUTER = Router(_BANDIT, guess_tier, minimum=24, trial=0.3)
 """Every tier keeps a chance of 2 %, so that the history can be judged by other policies afterwards."""
 CORRECTOR = ucb1(ACTIONS, width=0.2)
 

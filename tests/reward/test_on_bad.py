@@ -1,0 +1,141 @@
+"""One vocabulary for inputs that cannot be scored: raise, mask, clip."""
+
+import importlib.util
+import pickle
+from inspect import signature
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from plaudit import Field, Ledger, Reward, term
+from plaudit.adapters import ray, spark, trl, verifiers
+from plaudit.cli.evaluate import evaluate as evaluate_command
+from plaudit.cli.rescore import rescore as rescore_command
+from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange
+from plaudit.learn import off_policy
+from plaudit.ledger.dataset import rescore_file
+from plaudit.reward.on_bad import validate_on_bad
+from plaudit.targets import OnBad
+
+WORDS = ("raise", "mask", "clip")
+
+
+@term
+def pace(speed, *, cruise=10.0):
+    """Drive."""
+    return speed / cruise
+
+
+@term(terminal=True)
+def arrival(late):
+    """Be in time."""
+    return 1.0 if late < 0.5 else 0.0
+
+
+@term
+def grip(load, gear):
+    """Keep the wheels down."""
+    return load[0] + load[1] if gear == 1 else 0.0
+
+
+REWARD = Reward(
+    "drive",
+    version="1",
+    terms=[pace, arrival, grip],
+    fields=[
+        Field("speed", low=0, high=30),
+        Field("late", low=0, high=9, infinite=True),
+        Field("load", length=2, low=-1),
+        Field("gear", values=(1, 2)),
+    ],
+)
+ROW = {"speed": 12.0, "late": 0.0, "load": (0.5, 0.5), "gear": 1, "terminal": True}
+
+
+def test_the_words_are_the_same_everywhere():
+    assert get_args(OnBad) == WORDS
+    for function in (trl.reward_func, trl.reward_funcs, verifiers.rubric_func, verifiers.rubric_funcs):
+        assert signature(function).parameters["on_bad"].default == "raise"
+    for function in (rescore_file, spark.rescore_with_spark, ray.rescore_with_ray):
+        assert signature(function).parameters["on_bad"].default == "mask"
+    assert signature(off_policy.evaluate).parameters["on_bad"].default == "raise"
+    for command in (rescore_command, evaluate_command):
+        (option,) = (each for each in command.params if each.name == "on_bad")
+        assert tuple(option.type.choices) == WORDS
+    for word in WORDS:
+        validate_on_bad(word)
+    with pytest.raises(DefinitionError, match="on_bad='masks' is not one of raise, mask, clip. Did you mean 'mask'?"):
+        validate_on_bad("masks")
+
+
+@pytest.mark.parametrize(
+    ("bad", "held"),
+    [
+        ({"speed": -4.0}, {"speed": 0.0}),
+        ({"speed": 99.0}, {"speed": 30.0}),
+        ({"load": (-3.0, 2.0)}, {"load": (-1.0, 2.0)}),
+    ],
+)
+def test_clip_scores_a_row_as_if_its_numbers_were_at_the_end_of_their_range(bad, held):
+    with pytest.raises(OutOfRange):
+        REWARD.score(**{**ROW, **bad})
+    expected = REWARD.score(**{**ROW, **held}).total
+    assert REWARD.with_clipped_inputs().score(**{**ROW, **bad}).total == expected
+    assert REWARD.compile("python", on_bad="clip")({**ROW, **bad}).total == expected
+    columns = {name: np.array([value]) for name, value in {**ROW, **bad}.items()}
+    assert REWARD.compile("numpy", on_bad="clip")(columns).total.tolist() == [expected]
+
+
+def test_clip_raises_for_what_no_range_holds():
+    clipped = REWARD.with_clipped_inputs()
+    with pytest.raises(NotFinite):
+        clipped.score(**{**ROW, "speed": float("nan")})
+    with pytest.raises(OutOfRange):
+        clipped.score(**{**ROW, "gear": 3})
+    with pytest.raises(OutOfRange):  # 10 to infinity is a gap, and infinity is no end to hold it to
+        clipped.score(**{**ROW, "late": 20.0})
+    assert clipped.score(**{**ROW, "late": float("inf")}).total == REWARD.score(**{**ROW, "late": float("inf")}).total
+
+
+def test_a_clipped_reward_is_another_formula_that_travels_and_is_clipped_once():
+    clipped = REWARD.with_clipped_inputs()
+    assert clipped.fingerprint != REWARD.fingerprint
+    assert clipped.with_clipped_inputs() == clipped
+    assert pickle.loads(pickle.dumps(clipped)) == clipped
+    loaded = Reward.from_json(REWARD.to_json()).with_clipped_inputs()
+    assert loaded.score(**{**ROW, "speed": 99.0}).total == clipped.score(**{**ROW, "speed": 99.0}).total
+    assert {name: field.outside for name, field in clipped.fields.items()} == {
+        "speed": "clip",
+        "late": "raise",
+        "load": "clip",
+        "gear": "raise",
+    }
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="needs pyarrow")
+def test_a_data_set_is_scored_with_its_numbers_clipped(tmp_path):
+    alone = REWARD.only("pace")
+    (tmp_path / "rows.csv").write_text("speed\n12\n99\n")
+    with pytest.raises(OutOfRange):
+        rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="raise")
+    done = rescore_file(alone, tmp_path / "rows.csv", tmp_path / "out.csv", on_bad="clip")
+    assert (done.rows, done.bad) == (2, 0)
+    assert "99,3,3,true" in (tmp_path / "out.csv").read_text()
+
+
+def test_decisions_are_scored_with_their_numbers_clipped(tmp_path):
+    wide = Reward("pace", version="1", terms=[pace], fields=[Field("speed", low=0, high=1000)])
+    narrow = Reward("pace", version="2", terms=[pace], fields=[Field("speed", low=0, high=30)])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(
+            wide,
+            {"speed": np.arange(200.0)},
+            decision_class="gear",
+            context=[{"decision": {"action": "ab"[at % 2], "probability": 0.5}} for at in range(200)],
+        )
+        with pytest.raises(NotEvaluable, match="refuses the inputs of 169 decisions"):
+            off_policy.read_decisions(ledger, decision_class="gear", reward=narrow)
+        read = off_policy.read_decisions(ledger, decision_class="gear", reward=narrow, on_bad="clip")
+        assert read.decisions.rewards.max() == 3.0
+        assert len(read.decisions) == 200
