@@ -149,6 +149,7 @@ def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
             ledger.record(signal, run="night" if at % 2 else "day", decision_class="keep")
     done = plaudit("rescore", "rewards.db", "roadsense", "--set", "safety.weight=-1", "--run", "night")
     assert done.exit_code == 2  # the label R0 is tied to another formula
+    assert "--label on the command line" in done.stderr
     command = ("rescore", "rewards.db", "tuned.json", "--run", "night")
     tuned = built_in("roadsense").with_weights(safety=-1).with_version("flipped")
     (tmp_path / "tuned.json").write_text(tuned.to_json())
@@ -156,10 +157,24 @@ def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
     assert done.exit_code == 0, done.output
     assert "5 records to score." in done.stderr
     assert "5 totals compared" in done.stdout
-    told = json.loads(plaudit(*command, "--json").stdout)
+    again = plaudit(*command, "--json")
+    assert "0 records to score.\n5 records were scored by an earlier run." in again.stderr
+    told = json.loads(again.stdout)
     assert (told["records"], told["scored"]) == (5, 0)
     with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
         assert ledger.history().count() == 10
+
+
+def test_a_changed_reward_gets_a_label_and_is_found_by_its_job(plaudit, tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0))
+    changed = ("--set", "safety.weight=-1", "--label", "flipped")
+    done = plaudit("rescore", "rewards.db", "roadsense", "--reward", "roadsense", *changed)
+    assert done.exit_code == 0, done.stderr
+    assert "with roadsense@flipped" in done.stdout
+    found = plaudit("ledger", "history", "rewards.db", "--version", "flipped")
+    assert "No record was found. Re-scored records are shown with --job 1." in found.stderr
+    assert "roadsense@flipped" in plaudit("ledger", "history", "rewards.db", "--job", "1").stdout
 
 
 def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):

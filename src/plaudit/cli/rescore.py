@@ -43,6 +43,7 @@ _SQLITE = b"SQLite format 3\0"
 @click.option("--decision-class", metavar="NAME", help="The column of decision classes; of a ledger, one of them.")
 @click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
 @tuning_options("Another value for a knob; can be repeated.")
+@click.option("--label", metavar="LABEL", help="What the version of a reward is called whose knobs were changed.")
 @click.option("--reward", metavar="NAME", help="Of a ledger: records of this reward.")
 @click.option("--version", metavar="LABEL", help="Of a ledger: records of this version.")
 @click.option("--run", metavar="TEXT", help="Of a ledger: records of this run (or mission).")
@@ -57,6 +58,7 @@ def rescore(
     engine: str,
     settings: tuple[str, ...],
     params: str | None,
+    label: str | None,
     decision_class: str | None,
     as_json: bool,
     **options: Any,
@@ -84,6 +86,7 @@ def rescore(
     if ledger and engine != "local":
         raise click.UsageError("--engine is for data sets; a ledger is re-scored where it is.")
     found = tune(find_reward(new), params, settings)
+    found = found.with_version(label) if label is not None else found
     if ledger:
         query = {name: options[name] for name in _LEDGER_ONLY} | {"decision_class": decision_class}
         rescore_ledger(source, found, drop_unset(query), as_json)
@@ -194,7 +197,9 @@ def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_jso
         planned = ledger.plan_rescore(reward, **query)
         for lacking in planned.lacking:
             click.echo(f"{lacking}; they are left out.", err=True)
-        click.echo(f"{format_count(planned.records, 'record')} to score.", err=True)
+        click.echo(f"{format_count(planned.records - planned.scored, 'record')} to score.", err=True)
+        if planned.scored:
+            click.echo(f"{format_count(planned.scored, 'record')} were scored by an earlier run.", err=True)
         with show_progress("re-scoring") as progress:
             done = ledger.rescore(reward, progress=progress, **query)
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))

@@ -304,7 +304,7 @@ class Ledger:
 
     # -- whole ledgers ----------------------------------------------------------------------------------------------
 
-    def rescore(self, reward: Reward, *, progress: Progress | None = None, **query: Any) -> Rescoring:
+    def rescore(self, reward: Reward, /, *, progress: Progress | None = None, **query: Any) -> Rescoring:
         """Score recorded inputs with another reward; the new scores are new records, tied to the old ones.
 
         Call it again after an interruption and it goes on where it stopped: no record is scored twice.
@@ -320,8 +320,8 @@ class Ledger:
         with self._lock:
             return rescore(self._reopen_if_forked(), reward, Query.parse(query), progress)
 
-    def plan_rescore(self, reward: Reward, **query: Any) -> Plan:
-        """Return how many records `rescore` would score, and which lack an input that the reward needs."""
+    def plan_rescore(self, reward: Reward, /, **query: Any) -> Plan:
+        """Return how many records `rescore` would score, how many it has, and which lack an input that it needs."""
         return plan_rescore(self._store, reward, Query.parse(query))
 
     def jobs(self) -> list[Job]:

@@ -67,6 +67,8 @@ class Plan:
     records: int
     """Records that have every input."""
     lacking: tuple[Lacking, ...]
+    scored: int = 0
+    """How many of them an earlier run of the same re-scoring has scored, or refused, already."""
 
 
 @dataclass(slots=True)
@@ -181,7 +183,18 @@ def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
             ready += count
         else:
             lacking.append(Lacking(source.reward.name, source.reward.version, count, found))
-    return Plan(ready, tuple(lacking))
+    return Plan(ready, tuple(lacking), _count_scored(store, layout, query))
+
+
+def _count_scored(store: Store, layout: RecordLayout, query: Query) -> int:
+    """Return how many records the re-scoring with this reward and query has come to so far."""
+    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, _encode_query(query))).scalar_subquery()
+    with store.backend.snapshot() as connection:
+        return int(connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job == job)).scalar() or 0)
+
+
+def _encode_query(query: Query) -> str:
+    return json.dumps(query.to_dict(), sort_keys=True)
 
 
 def rescore(
@@ -281,7 +294,7 @@ def _check_query(query: Query) -> None:
 
 def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> tuple[int, str]:
     """Return the number and the digest of the re-scoring, entering it where it is new."""
-    chosen = json.dumps(query.to_dict(), sort_keys=True)
+    chosen = _encode_query(query)
     digest = digest_job(layout, chosen)
     found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
     if found is None:

@@ -49,7 +49,7 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
             for record in records:
                 sys.stdout.write(json.dumps(record.to_dict()) + "\n")
         elif not _print_records(records):
-            click.echo(f"No record was found.{_guess_reward(found, query)}", err=True)
+            click.echo(f"No record was found.{_guess_reward(found, query) or _guess_job(found, query)}", err=True)
         elif older:
             click.echo(f"There are older ones: --limit {10 * count} shows more, --limit 0 all.", err=True)
 
@@ -68,6 +68,20 @@ def _guess_reward(ledger: Ledger, query: dict[str, Any]) -> str:
     known = {stored.name for stored in ledger.rewards()}
     name = query["reward"]
     return did_you_mean(name, known) if name is not None and name not in known else ""
+
+
+def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
+    """Return which re-scorings have records of a reward's version that was never recorded itself."""
+    names = ("reward", "version")
+    wanted = {name: query[name] for name in names if query[name] is not None}
+    if not wanted or query["job"] is not None:
+        return ""
+    numbers = [
+        job.id for job in ledger.jobs() if wanted.items() <= {name: getattr(job, name) for name in names}.items()
+    ]
+    return (
+        f" Re-scored records are shown with {' or '.join(f'--job {number}' for number in numbers)}." if numbers else ""
+    )
 
 
 def _print_records(records: Iterator[Record]) -> bool:

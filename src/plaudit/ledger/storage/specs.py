@@ -143,7 +143,7 @@ def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConfl
     return VersionConflict(
         f"{ledger}: the label {new.name}@{new.version} is tied to another formula "
         f"({'' if old is None else old.fingerprint[:12]} there, {new.fingerprint[:12]} here).{shown}\n"
-        f"Give the changed reward a label of its own: reward.with_version(...)."
+        "Give the changed reward a label of its own: reward.with_version(...), or --label on the command line."
     )
 
 
