@@ -291,3 +291,14 @@ def test_a_file_that_has_no_end_is_refused_at_once(tmp_path, monkeypatch):
         long.write_text("\n".join([*(tmp_path / "all.jsonl").read_text().splitlines()[:-1], "x" * 100_000]))
         with pytest.raises(LedgerError, match="line 5: it is longer than"):
             ledger.import_file(long)
+
+
+def test_records_are_recognised_after_their_blocks_were_merged(where, tmp_path):
+    with Ledger(where) as ledger:
+        for number in range(40):
+            ledger.record(signal(number), run="run", step=number)
+        ledger.export(tmp_path / "all.jsonl")
+        assert ledger.compact() > 0
+        assert ledger.import_file(tmp_path / "all.jsonl") == 0
+        ledger.export(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "all.jsonl").read_bytes()
