@@ -9,6 +9,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
 from types import SimpleNamespace
@@ -242,11 +243,16 @@ def _to_float(value: Any) -> float:
         return 1.0 if z3.is_true(value) else 0.0
     if z3.is_algebraic_value(value):
         value = value.approx(20)
-    fraction = Fraction(value.numerator_as_long(), value.denominator_as_long())
+    fraction = Fraction(*(_to_int(part.as_string()) for part in (value.numerator(), value.denominator())))
     try:
         return float(fraction)
     except OverflowError:
         return math.inf if fraction > 0 else -math.inf
+
+
+def _to_int(digits: str) -> int:
+    """Return an integer of any length: `int` refuses a string of more than 4,300 digits, and z3 writes such."""
+    return int(Decimal(digits))
 
 
 def _floor(z3: Any, a: Any) -> Any:
