@@ -339,3 +339,18 @@ def test_a_rational_of_any_length_becomes_a_float(numerator, denominator, value)
     import z3
 
     assert _to_float(z3.RealVal(f"{numerator}/{denominator}")) == value
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("timeout", "no answer within 2.5 s a query"),
+        ("canceled", "no answer within 2.5 s a query"),
+        ("(incomplete (theory arithmetic))", "z3 gave up before its time was over: incomplete (theory arithmetic)"),
+    ],
+)
+def test_time_is_blamed_only_where_it_was_short(monkeypatch, word, reason):
+    question = Z3Question(asked(RewardModel(reward_from("def f(x): return x")).program, "total"), timeout=2.5)
+    monkeypatch.setattr(question._solver, "check", lambda *conditions: None)
+    monkeypatch.setattr(question._solver, "reason_unknown", lambda: word)
+    assert question.solve() == Unknown(reason)
