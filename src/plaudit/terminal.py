@@ -22,6 +22,10 @@ SOME_BAD = 1
 """The command did what it could; some rows are bad."""
 FAILED = 2
 """The command could not run."""
+UNDECIDED = 3
+"""The command found nothing wrong and could not show that nothing is."""
+INTERNAL = 4
+"""plaudit itself failed: a fault of ours, not of what it was given."""
 INTERRUPTED = 130
 """Ctrl-C."""
 BROKEN_PIPE = 141

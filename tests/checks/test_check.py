@@ -1,8 +1,10 @@
 """`check` and `assert_reward_ok`."""
 
 import inspect
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -410,3 +412,63 @@ def test_checks_in_threads_give_the_same_reports_and_keep_stdout():
     script = f"import sys; sys.path.insert(0, {tests!r})\n{SCRIPT}"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+# -- a rule that fails ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def broken_rules(monkeypatch):
+    """Let rules fail: `broken_rules("jump")`."""
+
+    def fail(context):
+        yield context.undecided("ratio", reason="it was asked")
+        raise OverflowError("too much")
+
+    def breaking(*codes):
+        rules = {code: replace(rule, find=fail) if code in codes else rule for code, rule in RULES.items()}
+        monkeypatch.setattr("plaudit.checks.rules.RULES", rules)
+
+    return breaking
+
+
+def test_a_rule_that_fails_is_named_and_the_others_still_run(broken_rules):
+    whole = check(reward())
+    broken_rules("unbounded")
+    report = check(reward())
+    assert [each.code for each in report.failed] == ["unbounded"]
+    assert re.fullmatch(r"OverflowError: too much \(test_check.py, line \d+\)", report.failed[0].error)
+    assert codes(report) == codes(whole) - {"unbounded"}
+    assert [each.why for each in report.undecided] == ["it was asked"]  # what it said before it failed is kept
+
+
+def test_rules_that_share_a_function_fail_together(broken_rules):
+    broken_rules("may-divide-by-zero", "not-a-number")
+    assert [each.code for each in check(reward()).failed] == ["may-divide-by-zero", "not-a-number"]
+    assert [each.code for each in check(reward(), only="not-a-number").failed] == ["not-a-number"]
+
+
+def test_facts_that_cannot_be_compared_are_a_failed_rule_and_the_others_run(monkeypatch):
+    def fail(model, solver):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("plaudit.checks.rules.registry.find_contradiction", fail)
+    report = check(reward())
+    assert [each.code for each in report.failed] == ["contradictory-facts"]
+    assert "wrong-sign" in codes(report)
+
+
+def test_a_reason_for_a_rule_that_failed_is_not_called_unused(broken_rules):
+    made = reward(allow={"dead-term": "later"})
+    assert "unused-allow" in codes(check(made))
+    broken_rules("dead-term")
+    assert "unused-allow" not in codes(check(made))
+
+
+def test_a_reward_is_not_ok_where_a_rule_failed(broken_rules):
+    broken_rules("jump")
+    report = check(reward(), only="jump")
+    assert (report.ok, report.findings) == (False, ())
+    with pytest.raises(AssertionError, match="failed     jump: OverflowError: too much"):
+        assert_reward_ok(reward(), only="jump")
+    assert assert_reward_ok(reward(), only="jump", fail_on="never").failed == report.failed

@@ -4,17 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from plaudit.checks.finding import SourceLine
+from plaudit.checks.finding import Failed, SourceLine
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.cli.check import FOUND
 from plaudit.errors import DefinitionError
-from plaudit.terminal import FAILED
+from plaudit.terminal import FAILED, INTERNAL
 from support.command_line import BUILT_IN, built_in
-from support.reports import finding
+from support.reports import FULL, finding
 
 
 @pytest.fixture
@@ -350,3 +351,13 @@ def test_outcomes_are_compared(plaudit, write):
     result = plaudit("check", "roadsense", "--only", "outcome-order", "--outcomes", "wrong.json")
     assert result.exit_code == FOUND
     assert "warning  outcome-order  total" in result.stdout
+
+
+@pytest.mark.parametrize("fail_on", ["warning", "never"])
+def test_a_rule_that_failed_has_an_exit_code_of_its_own(plaudit, monkeypatch, fail_on):
+    broken = replace(FULL, failed=(Failed("jump", "ValueError: odd"),))
+    monkeypatch.setattr("plaudit.cli.check.check_reward", lambda reward, **options: broken)
+    result = plaudit("check", "roadsense", "--fail-on", fail_on)
+    assert result.exit_code == INTERNAL
+    assert "failed     jump: ValueError: odd" in result.stdout
+    assert "loop-that-pays" in result.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from plaudit import PlauditError
 from plaudit.cli import main
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERRUPTED
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -124,8 +124,13 @@ def test_notes_on_an_error_are_told(plaudit, monkeypatch):
 
 def test_a_bug_is_not_hidden(plaudit, monkeypatch):
     monkeypatch.setitem(main.commands, "fail", failing(ZeroDivisionError()))
-    with pytest.raises(ZeroDivisionError):
-        plaudit("fail")
+    result = plaudit("fail")
+    assert result.exit_code == INTERNAL
+    assert result.stdout == ""
+    assert result.stderr.startswith("Traceback (most recent call last):")
+    assert result.stderr.endswith(
+        "\nZeroDivisionError\n\nThis is a fault of plaudit. Please report it with the lines above.\n"
+    )
 
 
 # -- real processes -----------------------------------------------------------------------------------------------

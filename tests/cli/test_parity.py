@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from plaudit.checks.parity import Command, Function, Recorded
 from plaudit.cli.parity import find_program
-from plaudit.terminal import INTERRUPTED, TERMINATED, Terminated, handle_signals
+from plaudit.terminal import INTERRUPTED, TERMINATED, UNDECIDED, Terminated, handle_signals
 from support.command_line import built_in
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
@@ -63,6 +64,16 @@ def test_agreement_is_a_line_and_exit_code_0(plaudit, parking):
     result = plaudit("parity", "parking.py:reward", "--against", command, "--examples", "100")
     assert result.stdout == f"parking@1 and {command} agree on 100 rows.\n"
     assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_agreement_that_leaves_branches_out_has_an_exit_code_of_its_own(plaudit, parking):
+    arguments = ["parity", "parking.py:reward", "--against", parking("other.py", RIGHT), "--examples", "1"]
+    result = plaudit(*arguments)
+    assert result.exit_code == UNDECIDED
+    assert "agree on 1 row, which reach 1 of 2 branches.\n" in result.stdout
+    assert "\n  gap: `metres < 0.5` is " in result.stdout
+    data = json.loads(plaudit(*arguments, "--json").stdout)
+    assert (data["ok"], data["complete"], data["branches"], len(data["unreached"])) == (True, False, 2, 1)
 
 
 def test_a_difference_is_shown_with_the_guilty_term(plaudit, parking):
@@ -150,7 +161,11 @@ def test_recorded_pairs_are_compared(plaudit, write):
     pairs = [{"inputs": row, "total": built_in("roadsense").score(**row).total} for row in rows()]
     write("pairs.jsonl", *pairs)
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
-    assert (result.exit_code, result.stdout) == (0, "roadsense@R0 and pairs.jsonl agree on 4 rows.\n")
+    headline, *missed = result.stdout.splitlines()
+    assert re.fullmatch(r"roadsense@R0 and pairs.jsonl agree on 4 rows, which reach \d+ of 24 branches.", headline)
+    assert (result.exit_code, result.stderr) == (UNDECIDED, "")
+    assert missed[0] == "Nothing is known of these, for no row reached them:"
+    assert missed[-1] == "  appropriateness: `action == 0` is true"
     write("pairs.jsonl", *pairs, {**pairs[0], "total": 3}, {**pairs[1], "total": 3})
     result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
     assert result.exit_code == 1

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from plaudit.terminal import UNDECIDED
+
 
 @pytest.fixture
 def functions(tmp_path):
@@ -53,3 +55,17 @@ def test_what_cannot_be_compared_exits_with_2(plaudit, functions):
         assert done.exit_code == 2
         assert "Traceback" not in done.stderr
     assert "not a Reward" in plaudit("prove", f"{functions}:same", f"{functions}:crash").stderr
+
+
+def test_what_is_undecided_exits_with_3_and_json_has_no_nan(plaudit, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from math import exp\nfrom plaudit import Field, Reward, term\n"
+        "def one(x):\n    return exp(x) * exp(x)\n\n"
+        "def total(x):\n    return exp(2 * x)\n\n"
+        "reward = Reward('r', version='1', terms=[term(one)], fields=[Field('x', low=-800, high=800)])\n"
+    )
+    done = plaudit("prove", "mine.py:reward", "mine.py:total", "--json", "--examples", "50")
+    assert done.exit_code == UNDECIDED
+    outcome = json.loads(done.stdout, parse_constant=lambda word: pytest.fail(f"JSON has no {word}"))
+    assert outcome["rounding"] == "inf"
+    assert outcome["unbounded"] == "a number on the way may be too large for a float"

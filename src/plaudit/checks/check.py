@@ -2,15 +2,17 @@
 
 import math
 import time
+import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, get_args
 
-from plaudit.checks.finding import SEVERITIES, Finding, Suppressed, Undecided
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
 from plaudit.checks.solver.solver import Solver
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.language.field import to_number
 from plaudit.reward.reward import Reward
 
@@ -60,7 +62,7 @@ def check(
     _validate_allowances(RULES, reward)
     solver = Solver(timeout, z3, until=time.monotonic() + limit)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
-    if isinstance(run.context.find_contradiction(), Contradiction):
+    if run.are_facts_contradictory():
         run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
     run.find("reward")
     if outcomes is None:
@@ -79,6 +81,7 @@ def check(
         findings=kept,
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(run.undecided)),
+        failed=tuple(run.failed),
         skipped=run.skipped,
         rest={name: field.at_rest for name, field in reward.program.inputs.items()},
         seconds=time.perf_counter() - started,
@@ -109,12 +112,12 @@ def assert_reward_ok(
         z3: Whether z3 may be used.
 
     Raises:
-        AssertionError: A finding is as grave as `fail_on`. The message is the whole report.
+        AssertionError: A finding is as grave as `fail_on`, or a rule failed. The message is the whole report.
     """
     __tracebackhide__ = True  # pytest shows the line of the test, not of this function
     _validate_fail_on(fail_on)
     report = check(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=timeout, limit=limit, z3=z3)
-    if list_failing(report, fail_on):
+    if list_failing(report, fail_on) or (report.failed and fail_on != "never"):
         raise AssertionError(format_reports([LocatedReport.of(report, reward)]).rstrip("\n"))
     return report
 
@@ -145,7 +148,17 @@ class _Run:
         self.rules = dict(rules)
         self.findings: list[Finding] = []
         self.undecided: list[Undecided] = []
+        self.failed: list[Failed] = []
         self.skipped: dict[str, str] = {}
+
+    def are_facts_contradictory(self) -> bool:
+        """Return whether the facts rule out every step, as far as can be told."""
+        try:
+            return isinstance(self.context.find_contradiction(), Contradiction)
+        except PlauditError:
+            raise
+        except Exception:  # the rule contradictory-facts asks again, and is then said to have failed
+            return False
 
     def skip(self, codes: Iterable[str], why: str) -> None:
         """Take rules out, and say why."""
@@ -154,17 +167,29 @@ class _Run:
             self.skipped[code] = why
 
     def find(self, needs: "Needs", suppressed: tuple[Suppressed, ...] = ()) -> None:
-        """Run every rule that needs this, a function that two rules share only once."""
-        decided = frozenset(self.rules) - {each.code for each in self.undecided}
+        """Run every rule that needs this, a function that two rules share only once; one that fails stops no other."""
+        decided = frozenset(self.rules) - {each.code for each in self.undecided} - {each.code for each in self.failed}
         context = replace(self.context, decided=decided, suppressed=suppressed)
-        functions: dict[object, Rule] = {}
+        functions: dict[object, list[Rule]] = {}
         for rule in self.rules.values():
             if rule.needs == needs:
-                functions.setdefault(rule.find, rule)
-        for rule in functions.values():
-            for each in context.find(rule):
-                if each.code in self.rules:
-                    (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
+                functions.setdefault(rule.find, []).append(rule)
+        for sharing in functions.values():
+            try:
+                for each in context.find(sharing[0]):
+                    if each.code in self.rules:
+                        (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
+            except PlauditError:  # an outcome that cannot be scored, an extra that is not installed
+                raise
+            except Exception as error:
+                self.failed += [Failed(rule.code, _describe_failure(error)) for rule in sharing]
+
+
+def _describe_failure(error: Exception) -> str:
+    """Return what a rule raised, and where."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = traceback.format_exception_only(error)[-1].strip()
+    return f"{what} ({PurePath(last.filename).name}, line {last.lineno})"
 
 
 def _choose_rules(rules: "Mapping[str, Rule]", only: Collection[str], ignore: Collection[str]) -> "dict[str, Rule]":

@@ -60,6 +60,15 @@ class Suppressed:
 
 
 @dataclass(frozen=True, slots=True)
+class Failed:
+    """A rule that failed: a fault of plaudit, not of the reward."""
+
+    code: str
+    error: str
+    """What was raised, and where: "ValueError: Exceeds the limit (z3.py, line 230)"."""
+
+
+@dataclass(frozen=True, slots=True)
 class Undecided:
     """A question that was asked and not answered."""
 

@@ -46,24 +46,12 @@ class RewardModel:
 
     @cached_property
     def program(self) -> Program:
-        """The whole reward with its parameters as constants, and the sum before the last clamp as an output.
-
-        Of the conditions under which a row counts only those are kept that can fail: one that cannot would tie
-        every question about a term to all of the inputs.
-        """
+        """The whole reward with its parameters as constants, and the sum before the last clamp as an output."""
         whole = self.reward.program
         total = whole.nodes[whole.outputs["total"]]
         clamped = self.reward.low is not None or self.reward.high is not None
         inner = n.operands(total)[0] if clamped else whole.outputs["total"]
-        bound = replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind()
-        sure = analyse_program(bound).holds
-        infinite = any(field.infinite for field in bound.inputs.values())
-        open_guards = [
-            guard
-            for guard in bound.value_guards
-            if guard.node not in sure and (infinite or not isinstance(bound.nodes[guard.node], n.IsFinite))
-        ]
-        return replace(bound, value_guards=tuple(open_guards))
+        return drop_sure_guards(replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind())
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
@@ -238,6 +226,21 @@ class RewardModel:
                     row = other
                     break
         return row
+
+
+def drop_sure_guards(bound: Program) -> Program:
+    """Return a bound Program with only those conditions under which a row counts that can fail.
+
+    One that cannot would tie every question about a term to all of the inputs.
+    """
+    sure = analyse_program(bound).holds
+    infinite = any(field.infinite for field in bound.inputs.values())
+    open_guards = [
+        guard
+        for guard in bound.value_guards
+        if guard.node not in sure and (infinite or not isinstance(bound.nodes[guard.node], n.IsFinite))
+    ]
+    return replace(bound, value_guards=tuple(open_guards))
 
 
 def locate_source(source: Source | None) -> SourceLine | None:

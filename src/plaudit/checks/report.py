@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from plaudit.checks.finding import SEVERITIES, Finding, Severity, SourceLine, Suppressed, Undecided
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Severity, SourceLine, Suppressed, Undecided
 from plaudit.checks.formats.plain import escape_control
 from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
 from plaudit.reward.reward import Reward
@@ -24,6 +24,8 @@ class Report:
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
     undecided: tuple[Undecided, ...] = ()
+    failed: tuple[Failed, ...] = ()
+    """Rules that failed: what they would have found is not known."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Rules that did not run at all, and why."""
     rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
@@ -53,8 +55,8 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no warning."""
-        return not self.at_least("warning")
+        """Whether there is no warning, and no rule failed."""
+        return not self.at_least("warning") and not self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,12 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     """Yield one report: who, every finding, what was not answered, what is allowed, and the counts."""
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
-    if not report.findings and not report.undecided and not report.suppressed:
+    if not (report.findings or report.undecided or report.failed or report.suppressed):
         yield (*title, Piece("  nothing to complain about"))
         yield from _format_skipped(report, width)
         return
-    asides = [*_format_undecided(report, width), *_format_skipped(report, width), *_format_allowed(report, width)]
+    asides = [*_format_failed(report, width), *_format_undecided(report, width)]
+    asides += [*_format_skipped(report, width), *_format_allowed(report, width)]
     yield title
     for finding in report.findings:
         yield ()
@@ -132,12 +135,19 @@ def summarise_counts(reports: Sequence[Report]) -> str:
         found.append(f"{format_count(advice, 'piece')} of advice")
     skipped = {code for report in reports for code in report.skipped}
     asides = {
+        "failed": sum(len(report.failed) for report in reports),
         "undecided": sum(len(report.undecided) for report in reports),
         f"{'rule' if len(skipped) == 1 else 'rules'} not run": len(skipped),
         "allowed": sum(len(report.suppressed) for report in reports),
     }
     more = [f"{count:,} {what}" for what, count in asides.items() if count]
     return "; ".join(part for part in (", ".join(found) or "no findings", ", ".join(more)) if part)
+
+
+def _format_failed(report: Report, width: int) -> Iterator[Line]:
+    for each in report.failed:
+        text = f"{each.code}: {escape_control(each.error)}. This is a fault of plaudit; please report it."
+        yield from _format_aside("failed", text, width)
 
 
 def _format_undecided(report: Report, width: int) -> Iterator[Line]:

@@ -27,7 +27,7 @@ from plaudit.cli.outcomes import arrange_outcomes, read_outcomes
 from plaudit.errors import did_you_mean
 from plaudit.systems import BUILT_IN
 from plaudit.systems.arguments import find_reward
-from plaudit.terminal import Screen, build_table, handle_signals, show_status
+from plaudit.terminal import INTERNAL, Screen, build_table, handle_signals, show_status
 
 Format = Literal["text", "json", "sarif", "github"]
 FOUND = 1
@@ -94,7 +94,8 @@ def check(
     flaw, and with what to do. Those that a reward allows, with its reason, are counted apart; questions that stay
     open are said.
 
-    The exit code is 0 if there is nothing as grave as --fail-on, 1 if there is, 2 if a reward could not be checked.
+    The exit code is 0 if there is nothing as grave as --fail-on, 1 if there is, 2 if a reward could not be checked,
+    4 if a rule failed, which is a fault of plaudit; the others are run all the same.
     """
     form = _choose_format(chosen, as_json)
     if rules or explain:
@@ -110,6 +111,8 @@ def check(
     with handle_signals() as stop, open_report(output) as file:
         done = check_rewards(job, stop)
         print_reports(done, form, file)
+    if any(each.report.failed for each in done):
+        raise click.exceptions.Exit(INTERNAL)
     if any(list_failing(each.report, fail_on) for each in done):
         raise click.exceptions.Exit(FOUND)
 

@@ -1,14 +1,15 @@
-"""What can go wrong becomes one message on stderr and an exit code, never a traceback."""
+"""What can go wrong becomes one message on stderr and an exit code; only a fault of plaudit itself is a traceback."""
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
 from plaudit.errors import PlauditError
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERRUPTED, TERMINATED, Terminated, escape_controls
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, TERMINATED, Terminated, escape_controls
 
 
 class Failure(click.ClickException):
@@ -36,6 +37,13 @@ def translate_errors() -> Iterator[None]:
     except OSError as error:
         _discard_output()
         raise Failure(format_os_error(error)) from None
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception:
+        click.echo(
+            f"{traceback.format_exc()}\nThis is a fault of plaudit. Please report it with the lines above.", err=True
+        )
+        raise click.exceptions.Exit(INTERNAL) from None
 
 
 def format_error(error: PlauditError) -> str:

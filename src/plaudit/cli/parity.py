@@ -20,10 +20,12 @@ from plaudit.cli.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, load_module
-from plaudit.terminal import Screen, build_table, escape_controls, format_value, handle_signals
+from plaudit.terminal import UNDECIDED, Screen, build_table, escape_controls, format_value, handle_signals
 
 DIFFER = 1
 """The two do not agree, or the program failed."""
+MOST_BRANCHES = 10
+"""So many branches that no row reached are listed."""
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 _EXAMPLE = 'Example: plaudit parity roadsense --against "./roadsense --quiet" --examples 5000'
 
@@ -75,10 +77,11 @@ def parity(
 
     {"total": -7.0, "values": {"safety": -5.0, "comfort": -2.0, "appropriateness": 0.0}}
 
-    Rows are aimed at the boundaries of the reward. One on which the two differ is table as simple as it can be and
-    shown with the terms that differ.
+    Rows are aimed at the boundaries of the reward and at its branches. One on which the two differ is made as simple
+    as it can be and shown with the terms that differ.
 
-    The exit code is 0 if the two agree, 1 if they differ or the program failed, 2 if nothing could be compared.
+    The exit code is 0 if the two agree and every branch was reached or cannot be reached, 1 if they differ or the
+    program failed, 2 if nothing could be compared, 3 if they agree and there are branches that no row reached.
     """
     found = tune(find_reward(reward), params, settings)
     options = {"timeout": timeout, "tolerance": tolerance, "seed": seed, "float32": float32}
@@ -89,6 +92,8 @@ def parity(
         print_report(report, Screen())
     if not report.ok:
         raise click.exceptions.Exit(DIFFER)
+    if not report.complete:
+        raise click.exceptions.Exit(UNDECIDED)
 
 
 def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options: Any) -> ParityReport:
@@ -189,7 +194,8 @@ def _format_headline(report: ParityReport) -> str:
     reward, against = f"{report.reward}@{report.version}", escape_controls(report.against)
     mismatch = report.mismatch
     if mismatch is None:
-        return f"{reward} and {against} agree on {_count_rows(report.tested)}."
+        missed = f", which reach {report.reached:,} of {report.branches:,} branches" if report.unreached else ""
+        return f"{reward} and {against} agree on {_count_rows(report.tested)}{missed}."
     if mismatch.failure:
         return f"{against} failed: it {escape_controls(mismatch.failure)}"
     terms = ", ".join(mismatch.terms)
@@ -219,6 +225,11 @@ def _list_remarks(report: ParityReport) -> list[str]:
             f"{_count_rows(report.aside)} {_were(report.aside)} set aside: "
             "rounding alone decides their side of a boundary."
         )
+    if report.unreached:
+        found.append("Nothing is known of these, for no row reached them:")
+        found += [f"  {escape_controls(each)}" for each in report.unreached[:MOST_BRANCHES]]
+        if len(report.unreached) > MOST_BRANCHES:
+            found.append(f"  and {len(report.unreached) - MOST_BRANCHES:,} more")
     return found
 
 

@@ -10,8 +10,9 @@ from plaudit.checks.prove import Difference, Proof
 from plaudit.checks.prove import prove as prove_equal
 from plaudit.cli.options import seconds_option
 from plaudit.systems.arguments import find_reward, find_reward_or_function
+from plaudit.terminal import UNDECIDED
 
-EXIT = {"equal": 0, "different": 1, "undecided": 2}
+EXIT = {"equal": 0, "different": 1, "undecided": UNDECIDED}
 
 
 @click.command(epilog="Example: plaudit prove roadsense my_rewards.py:rewritten")
@@ -34,7 +35,7 @@ def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_
     LEFT is a reward, RIGHT a reward or a plain function in the language of terms (file.py:name). They are compared
     over the ranges that LEFT declares: by proof over the rationals, with a bound on the rounding of floats beside it.
 
-    The exit code is 0 if they are equal, 1 if they differ, 2 if that is undecided.
+    The exit code is 0 if they are equal, 1 if they differ, 2 if they cannot be compared, 3 if that is undecided.
     """
     first, second = find_reward(left), find_reward_or_function(right)
     proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)
@@ -52,6 +53,7 @@ def _describe(proof: Proof) -> dict[str, Any]:
         "verdict": proof.verdict,
         "exactly": proof.exactly,
         "rounding": _encode_number(proof.rounding),
+        "unbounded": proof.unbounded,
         "differences": [_describe_difference(each) for each in proof.differences],
         "missing": list(proof.missing),
         "tested": proof.tested,

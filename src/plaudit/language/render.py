@@ -9,6 +9,8 @@ from itertools import count
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
 
+LONGEST_PART = 200
+"""Characters of an expression in a line; a longer part of it is left out."""
 DEEPEST = 12
 """How many operations may stand inside one another before a part gets a name of its own."""
 
@@ -215,6 +217,26 @@ def render_formula(program: Program) -> str:
         value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
         blocks.append(_format_display([*lines, f"{LATEX.name(term)} &= {value}"]))
     return "\n\n".join([*blocks, _format_display([f"{LATEX.name('total')} &= {_render_total(program, LATEX)}"])]) + "\n"
+
+
+def render_expression(program: Program, at: int) -> str:
+    """Return one node of a Program as readable Python in a line, long parts left out.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def near(distance, speed):
+    ...     return 1 if distance - speed < 2 else 0
+    >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance"), Field("speed")])
+    >>> condition = next(at for at, node in enumerate(reaching.program.nodes) if isinstance(node, n.Lt))
+    >>> render_expression(reaching.program, condition)
+    'distance - speed < 2.0'
+    """
+    texts: dict[int, tuple[str, int]] = {}
+    for each in find_reachable(program.nodes, [at]):
+        texts[each] = _render_node(program, program.nodes[each], texts, PYTHON)
+        if len(texts[each][0]) > LONGEST_PART:
+            texts[each] = ("…", ATOM)
+    return texts[at][0]
 
 
 def _format_display(lines: list[str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.checks.finding import Finding, SourceLine, Step, Suppressed
+from plaudit.checks.finding import Failed, Finding, SourceLine, Step, Suppressed
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
@@ -273,7 +273,7 @@ def test_json_holds_everything_there_is():
     assert one["suppressed"][0]["code"] == "unbounded"
     assert one["undecided"] == [{"code": "dominated-action", "term": "total", "why": "no answer within 3 s"}]
     assert one["skipped"] == {"zone-gap": "z3 is not installed", "zone-overlap": "z3 is not installed"}
-    assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "skipped": 2}
+    assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "failed": 0, "skipped": 2}
 
 
 @examples(0.3)
@@ -482,3 +482,25 @@ def test_a_link_to_the_root_is_the_root(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert relative_path(str(tmp_path / "real" / "a.py"), tmp_path / "link") == "a.py"
+
+
+# -- rules that failed ------------------------------------------------------------------------------------------------
+
+FAILED = report(failed=(Failed("jump", "ValueError: 100 % odd (z3.py, line 3)"),))
+
+
+def test_a_failed_rule_is_told_in_every_format():
+    text = format_reports([LocatedReport(FAILED)])
+    assert "nothing to complain about" not in text
+    assert "failed     jump: ValueError: 100 % odd (z3.py, line 3). This is a fault of\n" in text
+    assert text.endswith("no findings; 1 failed\n")
+    (one,) = format_json([LocatedReport(FAILED)])["rewards"]
+    assert one["failed"] == [{"code": "jump", "error": "ValueError: 100 % odd (z3.py, line 3)"}]
+    assert one["counts"]["failed"] == 1
+    (invocation,) = format_sarif([LocatedReport(FAILED)], root="")["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (notification,) = invocation["toolExecutionNotifications"]
+    assert (notification["level"], notification["associatedRule"]["id"]) == ("error", "jump")
+    assert format_github([LocatedReport(FAILED)], root="").startswith(
+        "::error title=reaching@1%3A jump failed::ValueError"
+    )

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 
 from plaudit import DefinitionError, Field, ReadError, Reward, fact, prove, term
-from plaudit.checks.prove.comparison import Comparison, Pair, bound_rounding
+from plaudit.checks.prove.comparison import Comparison, Pair
+from plaudit.checks.prove.rounding import bound_rounding
 from plaudit.checks.solver.solver import Solver
 from support.examples import examples
 from support.samples import SAMPLES, following
 from support.strategies import cases
+from support.written import module
 
 
 def reward_of(function, *fields, **options):
@@ -250,7 +252,7 @@ def test_rounding_covers_the_error_of_a_long_sum():
         return 0.1 * a + 0.2 * b + 0.3 * a + 0.7 * b + 1e-3 * a
 
     reward = Reward("r", version="1", terms=[sums], fields=[Field("a", low=0, high=10), Field("b", low=0, high=10)])
-    bound = bound_rounding(reward.program.bind())["total"]
+    bound = bound_rounding(reward.program.bind())["total"].size
     from fractions import Fraction
 
     for a, b in [(0.1, 0.7), (9.99, 3.3), (10.0, 10.0), (1e-9, 2.5)]:
@@ -263,3 +265,101 @@ def test_rounding_covers_the_error_of_a_long_sum():
         )
         assert abs(Fraction(reward.score(a=a, b=b).total) - exact) <= Fraction(bound)
     assert bound < 1e-13
+
+
+# -- the reasons that are given ---------------------------------------------------------------------------------------
+
+
+def quotient(x, y):
+    return 0.1 * (x / y)
+
+
+def quotient_too(x, y):
+    return (x / y) * 0.1
+
+
+def growing(x):
+    return math.exp(x) * x - 2 * x * math.exp(x)
+
+
+def growing_too(x):
+    return -x * math.exp(x)
+
+
+def steep(x):
+    return math.sqrt(x + 0.1 - 0.1) * 3
+
+
+def steep_too(x):
+    return 3 * math.sqrt(x + 0.1 - 0.1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fields", "reason"),
+    [
+        (quotient, quotient_too, [Field("x", low=0, high=5), Field("y", low=0, high=5)], "a divisor may be 0"),
+        (growing, growing_too, [Field("x", low=-800, high=800)], "a number on the way may be too large for a float"),
+        (steep, steep_too, [Field("x", low=0, high=5)], "sqrt gets infinitely steep in the range of its argument"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_rounding_without_bound_says_why(one, other, fields, reason):
+    proof = prove(reward_of(one, *fields), other)
+    assert proof.equal
+    assert proof.rounding == math.inf
+    assert reason in proof.unbounded
+    assert f"no bound on their rounding is known, because {proof.unbounded}." in str(proof)
+    assert "no declared range" not in str(proof)
+
+
+def test_a_bounded_rounding_has_no_reason():
+    proof = prove(reward_of(quotient, Field("x", low=0, high=5), Field("y", low=1, high=5)), quotient_too)
+    assert proof.rounding < 1e-15
+    assert proof.unbounded == ""
+
+
+def test_a_branch_that_is_never_taken_rounds_nothing():
+    def guarded(x):
+        return 1 / x if x > 5 else 0.1 * x
+
+    program = reward_of(guarded, Field("x", low=0, high=3)).program.bind()
+    assert bound_rounding(program)["total"].size < 1e-15
+
+
+def test_time_is_not_blamed_where_it_was_not_short():
+    def power(x):
+        return math.exp(x) * math.exp(x)
+
+    def power_too(x):
+        return math.exp(2 * x)
+
+    proof = prove(reward_of(power, Field("x", low=0, high=3)), power_too, timeout=30.0, examples=50)
+    assert proof.verdict == "undecided"
+    assert "z3 does not know exp well enough" in str(proof)
+    assert "30 s" not in str(proof)
+
+
+def test_what_both_overflow_on_is_no_difference():
+    def power(x):
+        return math.exp(x) * math.exp(x)
+
+    def power_too(x):
+        return math.exp(2 * x)
+
+    assert prove(reward_of(power, Field("x", low=0, high=900)), power_too).verdict != "different"
+
+
+@pytest.mark.parametrize("name", ["total", "terminal", "prev", "zone"])
+def test_a_plain_function_may_have_any_name(name):
+    def zone(x):
+        return 1.0 if x < 2 else 0.0
+
+    @term
+    def pace(x):
+        return 0.5 * x
+
+    left = Reward("r", version="1", terms=[term(zone), pace], fields=[Field("x", low=0, high=9)])
+    same, other = (module(f"def {name}(x):\n    return (1.0 if x < {at} else 0.0) + x / 2")[name] for at in (2, 3))
+    proof = prove(left, same)
+    assert (proof.verdict, proof.right) == ("equal", f"{name}@function")
+    assert [each.term for each in prove(left, other).differences] == ["total"]

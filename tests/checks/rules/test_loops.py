@@ -5,6 +5,8 @@ import pytest
 from plaudit import Field, Reward, fact, term
 from plaudit.checks.check import check
 from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import RewardModel
+from plaudit.checks.rules.loops import MOST_CHOICES, StateGraph
 from plaudit.checks.solver.z3 import is_available
 from support.asking import really, told, undecided
 
@@ -361,3 +363,46 @@ def test_a_flag_of_a_lap_is_told_as_true_or_false():
 
     (finding,) = told(reward(lit, fields=[Field("on", flag=True)]), "loop-that-pays")
     assert "(on: false → true → false)" in finding.message or "(on: true → false → true)" in finding.message
+
+
+@term
+def back_and_forth(prev, curr):
+    return abs(curr.x - prev.x)
+
+
+@term(weight=-0.01)
+def effort(action):
+    return sum(force * force for force in action)
+
+
+@pytest.mark.parametrize("length", [12, 64])
+def test_a_long_vector_of_actions_is_not_combined_whole(length):
+    action = Field("action", low=-1, high=1, length=length, role="action")
+    made = reward(back_and_forth, effort, fields=[X, action])
+    graph = StateGraph(RewardModel(made))
+    assert len(graph.options) == MOST_CHOICES
+    assert len({tuple(row.values()) for row in graph.options}) == MOST_CHOICES
+    assert set(graph.options[0].values()) == {0.0}  # at rest first: what earns most is to make no effort
+    assert len(graph.laps()[0].states) == 2
+    assert graph.laps()[0].gain == pytest.approx(20)
+
+
+GRIP = tuple(at / 40 for at in range(40))
+
+
+@fact
+def grips(action, grip):
+    return grip == GRIP[action]
+
+
+@term
+def hold(action, grip):
+    return 0.5 if grip > 0.96 and action > 0 else 0.0
+
+
+def test_of_many_combinations_those_are_kept_that_facts_allow():
+    fields = [X, Field("action", values=tuple(range(40))), Field("grip", low=0, high=1)]
+    made = reward(closer, hold, fields=fields, action="action", facts=[grips])
+    options = StateGraph(RewardModel(made)).options
+    assert options
+    assert all(row["grip"] == GRIP[int(row["action"])] for row in options)

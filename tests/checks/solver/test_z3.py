@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from plaudit import Field
 from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.question import Impossible, Unknown, Witness
-from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, is_available
+from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, _to_float, is_available
 from plaudit.language import nodes as n
 from support.asking import asked, samples
 from support.examples import examples
@@ -323,3 +323,34 @@ def test_what_is_not_installed_is_not_imported(asked_anew, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert asked_anew() is False
     assert "z3" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "value"),
+    [
+        ("1" + "0" * 5000, "3" + "0" * 5000, 1 / 3),
+        ("-1", "1" + "0" * 5000, 0.0),
+        ("1" + "0" * 5000, "7", math.inf),
+        ("-1" + "0" * 5000, "7", -math.inf),
+        ("-3", "8", -0.375),
+    ],
+)
+def test_a_rational_of_any_length_becomes_a_float(numerator, denominator, value):
+    import z3
+
+    assert _to_float(z3.RealVal(f"{numerator}/{denominator}")) == value
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"),
+    [
+        ("timeout", "no answer within 2.5 s a query"),
+        ("canceled", "no answer within 2.5 s a query"),
+        ("(incomplete (theory arithmetic))", "z3 gave up before its time was over: incomplete (theory arithmetic)"),
+    ],
+)
+def test_time_is_blamed_only_where_it_was_short(monkeypatch, word, reason):
+    question = Z3Question(asked(RewardModel(reward_from("def f(x): return x")).program, "total"), timeout=2.5)
+    monkeypatch.setattr(question._solver, "check", lambda *conditions: None)
+    monkeypatch.setattr(question._solver, "reason_unknown", lambda: word)
+    assert question.solve() == Unknown(reason)

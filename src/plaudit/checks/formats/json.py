@@ -24,12 +24,14 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "findings": [_format_finding(finding, root) for finding in report.findings],
         "suppressed": [{**_format_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
         "undecided": [{"code": each.code, "term": each.term, "why": each.why} for each in report.undecided],
+        "failed": [{"code": each.code, "error": each.error} for each in report.failed],
         "skipped": dict(report.skipped),
         "counts": {
             "warning": warnings,
             "advice": len(report) - warnings,
             "suppressed": len(report.suppressed),
             "undecided": len(report.undecided),
+            "failed": len(report.failed),
             "skipped": len(report.skipped),
         },
     }

@@ -29,7 +29,12 @@ def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version:
     results = _Results(root, Counter())
     run = {
         "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in RULES.values()]}},
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": [*_format_notifications(reports)]}],
+        "invocations": [
+            {
+                "executionSuccessful": not any(each.report.failed for each in reports),
+                "toolExecutionNotifications": [*_format_notifications(reports)],
+            }
+        ],
         "columnKind": "unicodeCodePoints",
         "results": [result for each in reports for result in results.format(each)],
     }
@@ -103,6 +108,8 @@ class _Results:
 def _format_notifications(reports: Sequence[LocatedReport]) -> Iterator[dict[str, Any]]:
     """Yield what was asked and not answered, which a reader should know."""
     for each in reports:
+        for broken in each.report.failed:
+            yield _format_notification(broken.code, f"{each.name}: failed: {broken.error}", level="error")
         for open_question in each.report.undecided:
             what = f"{each.name}, {open_question.term}: undecided: {open_question.why}"
             yield _format_notification(open_question.code, what)
@@ -110,6 +117,6 @@ def _format_notifications(reports: Sequence[LocatedReport]) -> Iterator[dict[str
             yield _format_notification(code, f"{each.name}: not run: {why}")
 
 
-def _format_notification(code: str, text: str) -> dict[str, Any]:
+def _format_notification(code: str, text: str, *, level: str = "note") -> dict[str, Any]:
     rule = {"id": code, **({"index": _POSITION[code]} if code in _POSITION else {})}
-    return {"level": "note", "message": {"text": text}, "associatedRule": rule}
+    return {"level": level, "message": {"text": text}, "associatedRule": rule}

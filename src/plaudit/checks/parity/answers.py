@@ -189,19 +189,49 @@ class ParityReport:
     mismatch: Mismatch | None = None
     tolerance: float | None = None
     """How far two numbers may be apart; None where each row says for itself (see `Mismatch.tolerance`)."""
+    branches: int = 0
+    """How many branches the reward has: the ways its decisions can go."""
+    unreached: tuple[str, ...] = ()
+    """Where the two agree, the branches that no row took: whether they agree there is not known."""
+    unreachable: tuple[str, ...] = ()
+    """Where the two agree, the branches that no row can take, given the declared ranges and facts."""
 
     @property
     def ok(self) -> bool:
         """Whether the two agree on every row that was compared."""
         return self.mismatch is None
 
+    @property
+    def reached(self) -> int:
+        """How many branches were reached."""
+        return self.branches - len(self.unreached) - len(self.unreachable)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every branch was reached, or shown to be out of reach."""
+        return not self.unreached
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        names = ("reward", "version", "fingerprint", "against", "ok", "tested", "refused", "aside", "differing")
+        names = (
+            "reward",
+            "version",
+            "fingerprint",
+            "against",
+            "ok",
+            "complete",
+            "tested",
+            "refused",
+            "aside",
+            "differing",
+        )
         found = {name: getattr(self, name) for name in names}
         return {
             **found,
             "tolerance": self.tolerance,
+            "branches": self.branches,
+            "unreached": list(self.unreached),
+            "unreachable": list(self.unreachable),
             "mismatch": self.mismatch.to_dict() if self.mismatch else None,
         }
 

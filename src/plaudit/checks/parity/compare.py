@@ -6,18 +6,28 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any
 
+from plaudit.checks.model import RewardModel
 from plaudit.checks.parity.adapters import Adapter, Function, Session
+from plaudit.checks.parity.aim import Aim
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, ParityReport, Progress
+from plaudit.checks.parity.branches import Branches, BranchQuestions, Coverage
 from plaudit.checks.parity.candidates import Pool, StepFacts, build_pools, simpler_values
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.checks.parity.recorded import Recorded, compare_pairs
 from plaudit.checks.parity.trace import Trace
+from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import FlatRow, as_declared, encode_row, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
+ROUNDS = 3
+"""How often every input of it is made simpler, one after the other."""
+SOLVING = 60.0
+"""Seconds that may be spent on branches that no row takes."""
+QUERY = 1.0
+"""Seconds of one query about such a branch."""
 
 
 def parity(
@@ -49,9 +59,11 @@ def parity(
     """
     _validate_options(examples, timeout, tolerance)
     judge = Judge(reward.program, tolerance, single=float32)
+    coverage, model = Coverage(Branches(judge.program.bind())), RewardModel(reward)
+    questions = BranchQuestions(coverage.branches, model, Solver(QUERY, until=monotonic() + SOLVING))
     if isinstance(against, Recorded):
-        found = compare_pairs(judge, against, progress)
-        return _build_report(reward, against.name, tolerance, **found)
+        found = compare_pairs(judge, against, coverage, progress)
+        return _build_report(reward, against.name, tolerance, **found, **coverage.describe_rest(questions))
     adapter: Adapter = against if isinstance(against, Adapter) else Function(against)
     try:
         from plaudit.checks.parity import draws
@@ -61,10 +73,14 @@ def parity(
         raise MissingExtra("parity draws its rows with hypothesis. Install it: pip install 'plaudit[parity]'") from None
     steps, aimed = StepFacts(reward), build_pools(reward, single=float32)
     steps.probe(aimed, seed)
+    aim = Aim(judge, coverage.branches, aimed, steps, seed=seed, single=float32)
+    chosen = aim.list_rows(questions, model, most=examples - 1)
     rows = draws.draw_rows(aimed, Trace(judge.program.bind()), steps.mend, single=float32)
     with adapter.start(judge.program.terms, timeout) as session:
-        search = Search(judge, steps, session, progress)
-        row = draws.find_simplest(rows, search.tells_apart, examples=examples, seed=seed)
+        search = Search(judge, steps, coverage, session, progress)
+        row = draws.find_simplest(rows, search.tells_apart, examples=examples - len(chosen), seed=seed)
+        if row is None:
+            row = next((each for each in chosen if search.tells_apart(each)), None)
         mismatch = search.describe_mismatch(row, aimed)
     if not search.tested:
         raise DefinitionError(f"reward {reward.name!r} refuses every row that was tried: nothing can be compared.")
@@ -77,6 +93,7 @@ def parity(
         aside=search.aside,
         differing=int(mismatch is not None),
         mismatch=mismatch,
+        **({} if mismatch else coverage.describe_rest(questions)),
     )
 
 
@@ -103,9 +120,12 @@ def _validate_options(examples: int, timeout: float, tolerance: float | None) ->
 class Search:
     """The rows asked so far, and what came of it."""
 
-    def __init__(self, judge: Judge, steps: StepFacts, session: Session, progress: Progress) -> None:
+    def __init__(
+        self, judge: Judge, steps: StepFacts, coverage: Coverage, session: Session, progress: Progress
+    ) -> None:
         self.tested = self.refused = self.aside = 0
         self._judge = judge
+        self._coverage = coverage
         self._steps = steps
         self._session = session
         self._progress = progress
@@ -155,12 +175,16 @@ class Search:
 
     def _simplify(self, row: FlatRow, pools: Mapping[str, Pool]) -> FlatRow:
         """Return a row with the simplest value of each input that still tells the two apart, one after the other."""
-        for name, pool in pools.items():
-            for value in simpler_values(pool, row[name]):
-                candidate = {**row, name: value}
-                if self._steps.mend(candidate) == candidate and self.tells_apart(candidate):
-                    row = candidate
-                    break
+        for _ in range(ROUNDS):
+            before = row
+            for name, pool in pools.items():
+                for value in simpler_values(pool, row[name]):
+                    candidate = {**row, name: value}
+                    if self._steps.mend(candidate) == candidate and self.tells_apart(candidate):
+                        row = candidate
+                        break
+            if row == before:
+                break
         return row
 
     def _finish(self) -> Mismatch | None:
@@ -187,6 +211,8 @@ class Search:
         if terms and self._judge.is_decided_by_rounding(row, got):
             self.aside += looking
             return None
+        if looking and not terms:
+            self._coverage.add(row)
         return self._describe(row, expected, got=got, terms=terms, tolerance=allowed) if terms else None
 
     def _describe_failure(self, failed: NoAnswer, row: FlatRow) -> Mismatch:

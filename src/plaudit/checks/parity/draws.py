@@ -11,15 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from plaudit.checks.parity.candidates import Pool
-from plaudit.checks.parity.trace import Trace, move_to_edge, to_float32
+from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, move_to_edge, to_float32
 from plaudit.reward.rows import FlatRow, Value
 
 FRACTIONS = 64
 """Into how many parts the room between two boundaries is cut: alike, or the finer the nearer to the lower one."""
-PAST = (1, 0, 33, -32)
-"""How many floats past a boundary to stand: on it, and where rounding does not reach."""
-FLOATS_BETWEEN = 1 << 29
-"""64-bit floats from one 32-bit float to the next."""
 
 
 class _Found(Exception):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
+from plaudit.checks.parity.branches import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, WrongType
 from plaudit.reward.rows import as_declared, encode_row, flatten_row, nest_row
@@ -71,7 +72,7 @@ class Recorded:
             raise FileError(f"{where} {text}") from None
 
 
-def compare_pairs(judge: Judge, recorded: Recorded, progress: Progress) -> dict[str, Any]:
+def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress: Progress) -> dict[str, Any]:
     """Return what a report says of the pairs: counts, and the first pair that differs."""
     counts = Counter[str]()
     mismatch: Mismatch | None = None
@@ -93,6 +94,7 @@ def compare_pairs(judge: Judge, recorded: Recorded, progress: Progress) -> dict[
         allowed = judge.tolerance_of(row, expected)
         terms = find_differing_terms(expected, pair.answer, allowed)
         if not terms:
+            coverage.add(row)
             continue
         if judge.is_decided_by_rounding(row, pair.answer):
             counts["aside"] += 1

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,10 @@ ARITHMETIC: Mapping[type[n.Node], Callable[..., Fraction]] = {
     n.Mod: operator.mod,
 }
 """Operations whose result can be rounded, and what it would be otherwise."""
+PAST = (1, 0, 33, -32)
+"""How many floats past a boundary to stand: on it, and where rounding does not reach."""
+FLOATS_BETWEEN = 1 << 29
+"""64-bit floats from one 32-bit float to the next."""
 EPSILON = float(np.finfo(np.float32).eps)
 """How far one 32-bit float is from the next, relative to it."""
 
@@ -146,17 +151,43 @@ def move_to_edge(trace: Trace, row: FlatRow, name: str, far: float, *, past: int
     if isinstance(near, str) or not math.isfinite(near) or near == far:
         return row
     here = trace.read_turns(trace.values(row))
-    low, high = _float_to_index(float(near)), _float_to_index(far)
-    if trace.read_turns(trace.values({**row, name: far})) == here:
+
+    def turns_alike(value: float) -> bool:
+        return trace.read_turns(trace.values({**row, name: value})) == here
+
+    if turns_alike(far):
         return row
+    edge = find_edge(float(near), far, turns_alike)
+    moved = edge.move(past)
+    return {**row, name: moved if trace.program.inputs[name].holds(moved) else edge.move(0)}
+
+
+class Edge(NamedTuple):
+    """Where something changes between two floats that are neighbours: the place of the first, and the way to go on."""
+
+    place: int
+    step: int
+
+    def move(self, past: int) -> float:
+        """Return the float so many places past the first one; 1 is the first after the change."""
+        return _index_to_float(self.place + past * self.step)
+
+
+def find_edge(near: float, far: float, is_same: Callable[[float], bool]) -> Edge:
+    """Return where `is_same` changes on the way from `near`, of which it is true, to `far`, of which it is not.
+
+    >>> edge = find_edge(0.0, 9.0, lambda x: x < 2)
+    >>> edge.move(0), edge.move(1)
+    (1.9999999999999998, 2.0)
+    """
+    low, high = _float_to_index(near), _float_to_index(far)
     while abs(high - low) > 1:
         middle = (low + high) // 2
-        if trace.read_turns(trace.values({**row, name: _index_to_float(middle)})) == here:
+        if is_same(_index_to_float(middle)):
             low = middle
         else:
             high = middle
-    moved = _index_to_float(low + past * (high - low))
-    return {**row, name: moved if trace.program.inputs[name].holds(moved) else _index_to_float(low)}
+    return Edge(low, high - low)
 
 
 def _float_to_index(number: float) -> int:

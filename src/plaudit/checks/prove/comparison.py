@@ -1,9 +1,8 @@
 """Two rewards side by side on the same inputs: what is asked about them, and what the answers come to."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from plaudit.checks.model import RewardModel
 from plaudit.checks.prove.proof import Difference, Proof, Verdict
+from plaudit.checks.prove.rounding import RoundingError, bound_rounding
 from plaudit.checks.solver.boxes import is_close, maximise
 from plaudit.checks.solver.breakpoints import sample_columns
 from plaudit.checks.solver.question import (
@@ -24,7 +24,6 @@ from plaudit.checks.solver.question import (
 )
 from plaudit.checks.solver.ranges import (
     NumericRow,
-    declared_range,
     decode_row,
     encode_value,
     limit_range,
@@ -35,8 +34,6 @@ from plaudit.checks.solver.z3 import Z3Question
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.intervals import Interval, bound_nodes_within
-from plaudit.language.program import Program
 from plaudit.reward.reward import Reward
 from plaudit.targets.compiled import Scores
 
@@ -44,10 +41,10 @@ SEARCH = 20
 """How many boxes the search for the largest difference may cut."""
 LEAST = 1e-12
 """Differences below this are rounding where no bound on it is known."""
+RELATIVE = 1e-9
+"""So are those below this at a row of which no bound is known either, relative to what is compared."""
 FAR = 1e9
 """How far a field without a declared range is followed: near the largest float rounding outweighs everything."""
-UNIT = 2.0**-53
-"""The relative error of one rounded operation."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +132,28 @@ class Pair:
 
     def rounding(self, output: str) -> float:
         """Return how far an output of the two can be apart by rounding alone, where both take the same branches."""
-        return sum(errors[output] for errors in self._errors)
+        return sum(errors[output].size for errors in self._errors)
+
+    def rounding_at(self, row: NumericRow, output: str) -> float:
+        """Return how far an output of the two can be apart by rounding at one row; a guess where no bound is known."""
+        errors = sum(
+            bound_rounding(side.program, self._row_of(at, row))[output].size for at, side in enumerate(self.sides)
+        )
+        known = [abs(score) for score in self.score(row, output.removesuffix(".value")) if score is not None]
+        return errors if math.isfinite(errors) else RELATIVE * max([1.0, *known])
+
+    def _row_of(self, at: int, row: NumericRow) -> NumericRow:
+        """Return a row by the names of one side; what it leaves open is at rest."""
+        names = self.renamed if at else {}
+        inputs = self.sides[at].program.inputs
+        return {each: row.get(names.get(each, each), value_at_rest(field)) for each, field in inputs.items()}
+
+    def explain_unbounded(self, output: str) -> str:
+        """Return why no bound on the rounding of an output is known; nothing where one is."""
+        return next((errors[output].reason for errors in self._errors if errors[output].reason), "")
 
     @cached_property
-    def _errors(self) -> list[dict[str, float]]:
+    def _errors(self) -> list[dict[str, RoundingError]]:
         return [bound_rounding(replace(side.program, inputs=self._fields_of(at))) for at, side in enumerate(self.sides)]
 
     def _fields_of(self, at: int) -> dict[str, Field]:
@@ -151,12 +166,8 @@ class Pair:
         return left, right
 
     def _score_side(self, at: int, row: NumericRow, name: str) -> float | None:
-        side, names = self.sides[at], self.renamed if at else {}
-        own = {
-            each: row.get(names.get(each, each), value_at_rest(field)) for each, field in side.program.inputs.items()
-        }
         try:
-            scores = self._compiled[at](decode_row(own, side.program.inputs))
+            scores = self._compiled[at](decode_row(self._row_of(at, row), self.sides[at].program.inputs))
         except InputError:
             return None
         return float(scores.total if name == "total" else scores.values[name])
@@ -165,7 +176,7 @@ class Pair:
     def _compiled(self) -> list[Callable[[Any], Scores]]:
         return [side.reward.compile("python", guard=False) for side in self.sides]
 
-    def sample(self, examples: int, tolerance: float) -> tuple[int, Difference | None]:
+    def sample(self, examples: int) -> tuple[int, Difference | None]:
         """Compare the two on rows aimed at their boundaries: how many were compared, and one that differs."""
         columns = sample_columns(self.fields, [side.program for side in self.sides], examples)
         totals = []
@@ -177,9 +188,9 @@ class Pair:
         scale = np.maximum(1.0, np.abs(totals[0]))
         worst = int(np.nanargmax(size / scale)) if not np.isnan(size).all() else 0
         compared = int((~np.isnan(size)).sum())
-        if not size[worst] > max(tolerance, 1e-9 * scale.max() if math.isinf(tolerance) else tolerance):
-            return compared, None
         row: dict[str, Any] = {name: float(column[worst]) for name, column in columns.items()}
+        if not size[worst] > max(LEAST, self.rounding_at(row, "total")):
+            return compared, None
         return compared, Difference("total", decode_row(row, self.fields), *self.score(row, "total"))
 
 
@@ -194,22 +205,22 @@ class Comparison:
 
     def prove(self, examples: int) -> Proof:
         """Return what came of it; where nothing can be proved, `examples` rows are compared."""
-        rounding = self.pair.rounding("total")
         refused = self.find_refused_row()
-        answers = {name: self.find_difference(name) for name in self.pair.terms}
-        found = [self.enlarge(each) for each in answers.values() if isinstance(each, Difference)]
-        total = refused or self.find_total_difference(found)
+        answers = [self.find_difference(name) for name in self.pair.terms]
+        found = [self.enlarge(each) for each in answers if isinstance(each, Difference)]
+        total = refused if isinstance(refused, Difference) else self.find_total_difference(found)
         if isinstance(total, Difference):
             found = [total, *found]
         if found:
-            return self.build_proof("different", differences=tuple(found), rounding=rounding)
-        if total == Impossible() and all(each == Impossible() for each in answers.values()):
-            return self.build_proof("equal", exactly=self.is_exact(), rounding=rounding)
-        tested, difference = self.pair.sample(examples, self.tolerance("total"))
-        remarks = (f"Nothing could be proved: {self.solver.explain_unknown()}.",)
+            return self.build_proof("different", differences=tuple(found))
+        unknown = next((each for each in (total, *answers, refused) if isinstance(each, Unknown)), None)
+        if unknown is None:
+            return self.build_proof("equal", exactly=self.is_exact())
+        tested, difference = self.pair.sample(examples)
+        remarks = (f"Nothing could be proved: {unknown.reason}.",)
         if difference is not None:
-            return self.build_proof("different", differences=(difference,), remarks=remarks, rounding=rounding)
-        return self.build_proof("undecided", remarks=remarks, rounding=rounding, tested=tested)
+            return self.build_proof("different", differences=(difference,), remarks=remarks)
+        return self.build_proof("undecided", remarks=remarks, tested=tested)
 
     def find_total_difference(self, found: list[Difference]) -> Difference | Impossible | Unknown:
         """Return where the totals differ: at a row that a term differs at, or wherever else they do."""
@@ -229,6 +240,8 @@ class Comparison:
             left=left,
             right=right,
             verdict=verdict,
+            rounding=self.pair.rounding("total"),
+            unbounded=self.pair.explain_unbounded("total"),
             missing=self.pair.missing,
             remarks=(*self.pair.remarks, *remarks),
             **parts,
@@ -253,7 +266,10 @@ class Comparison:
             return self.score_difference(name, {}) if known.value > self.tolerance(output) else Impossible()
         match self.solver.find_example(question, flag):
             case Witness(row):
-                return self.score_difference(name, row)
+                found = self.score_difference(name, row)
+                if math.isinf(self.pair.rounding(output)) and found.size <= self.pair.rounding_at(row, output):
+                    return Unknown(f"no bound on rounding is known, because {self.pair.explain_unbounded(output)}")
+                return found
             case answer:
                 return answer
 
@@ -276,15 +292,23 @@ class Comparison:
         better = self.score_difference(found.term, best.row, largest=best.exact)
         return better if better.size >= found.size else found
 
-    def find_refused_row(self) -> Difference | None:
+    def find_refused_row(self) -> Difference | Impossible | Unknown:
         """Return a row that one of the two can score and the other cannot."""
+        answer: Impossible | Unknown = Impossible()
         for one in (0, 1):
             question, copies = self.pair.question(scored=one)
-            for guard in copies[1 - one].guards:
+            for guard in dict.fromkeys(copies[1 - one].guards):
+                if guard in copies[one].guards:
+                    continue  # the other one asks for the same
                 match self.solver.find_example(question, question.negate(guard)):
                     case Witness(row):
-                        return self.score_difference("total", row)
-        return None
+                        found = self.score_difference("total", row)
+                        if (found.left is None) != (found.right is None):
+                            return found
+                        answer = Unknown("whether both refuse the same rows cannot be told: floats overflow")
+                    case Unknown(reason):
+                        answer = Unknown(f"whether both refuse the same rows: {reason}")
+        return answer
 
     def is_exact(self) -> bool:
         """Return whether z3 proves equality with no room for rounding."""
@@ -304,91 +328,3 @@ def _list_labels(field: Field) -> str:
 
 def _range_of(field: Field) -> tuple[Any, ...]:
     return field.low, field.high, field.values, field.infinite, field.outside
-
-
-def bound_rounding(program: Program) -> dict[str, float]:
-    """Return a bound on the error of each output over the declared ranges, where no rounding flips a comparison.
-
-    This is running-error analysis over the nodes (Higham 2002, §3.3). Inputs are exact; a constant stands for the
-    decimal that was written. Infinite where a range is missing.
-    """
-    found = bound_nodes_within(program, {name: declared_range(field) for name, field in program.inputs.items()})
-    errors: list[float] = []
-    for at, node in enumerate(program.nodes):
-        errors.append(_bound_error(node, at, found, errors))
-    return {output: errors[at] for output, at in program.outputs.items()}
-
-
-def _bound_error(node: n.Node, at: int, found: Sequence[Interval], errors: Sequence[float]) -> float:
-    result = _size(found[at])
-    operands = n.operands(node)
-    inherited = [errors[operand] for operand in operands]
-    match node:
-        case n.Const(value) if not isinstance(value, bool) and math.isfinite(value):
-            return 0.0 if Fraction(repr(float(value))) == Fraction(float(value)) else UNIT * abs(float(value))
-        case n.Select():
-            return max(inherited[1:])
-        case n.Min() | n.Max() | n.Clip():
-            return max(inherited)
-        case n.Neg() | n.Abs():
-            return inherited[0]
-        case n.Add() | n.Sub():
-            return sum(inherited) + UNIT * (result + sum(inherited))
-        case n.Mul(left, right):
-            spread = (
-                _times(_size(found[left]), inherited[1])
-                + _times(_size(found[right]), inherited[0])
-                + inherited[0] * inherited[1]
-            )
-            return spread + UNIT * (result + spread)
-        case n.Div(left, right):
-            least = min(abs(found[right].low), abs(found[right].high))
-            if found[right].low <= 0 <= found[right].high or least <= inherited[1]:
-                return math.inf
-            spread = (inherited[0] + _times(result, inherited[1])) / (least - inherited[1])
-            return spread + UNIT * (result + spread)
-        case _ if node.inexact or type(node) in SLOPES:
-            slope = SLOPES[type(node)](*(found[at] for at in operands)) if type(node) in SLOPES else node.steepness
-            spread = _times(slope, sum(inherited))
-            return spread + 4 * UNIT * (result + spread)
-        case n.Mod() | n.FloorDiv():
-            return sum(inherited) + 2 * UNIT * result
-    return 0.0  # inputs, flags, tables, and what is rounded to whole numbers on the same side
-
-
-def _size(interval: Interval) -> float:
-    return max(abs(interval.low), abs(interval.high))
-
-
-def _times(size: float, error: float) -> float:
-    return 0.0 if error == 0 else size * error
-
-
-def _steepest_root(arg: Interval) -> float:
-    return 0.5 / math.sqrt(arg.low) if arg.low > 0 else math.inf
-
-
-def _steepest_arc(arg: Interval) -> float:
-    """Return the slope of an arc sine or cosine at the end of an interval that is nearer to an end of its domain."""
-    left = (1.0 - _size(arg)) * (1.0 + _size(arg))
-    return 1 / math.sqrt(left) if left > 0 else math.inf
-
-
-def _steepest_angle(*point: Interval) -> float:
-    """Return one by the distance from the origin."""
-    nearest = (0.0 if each.low <= 0 <= each.high else min(map(abs, each)) for each in point)
-    distance = math.hypot(*nearest)
-    return 1 / distance if distance > 0 else math.inf
-
-
-SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
-    n.Sqrt: _steepest_root,
-    n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
-    n.Expm1: lambda arg: math.exp(min(arg.high, 709.0)),
-    n.Log: lambda arg: 1 / arg.low if arg.low > 0 else math.inf,
-    n.Log1p: lambda arg: 1 / (1 + arg.low) if arg.low > -1 else math.inf,
-    n.Asin: _steepest_arc,
-    n.Acos: _steepest_arc,
-    n.Atan2: _steepest_angle,
-}
-"""How steep a function is at most over intervals, where that depends on them."""

@@ -43,6 +43,8 @@ class Proof:
     """Whether they are equal over the rationals, not only up to `rounding`."""
     rounding: float = math.inf
     """How far two float64 results that are equal over the rationals can be apart where both take the same branches."""
+    unbounded: str = ""
+    """Why no bound on the rounding is known, where `rounding` is infinite: "a divisor may come close to 0"."""
     tested: int = 0
     """How many rows were compared where nothing could be proved; they agreed up to rounding."""
     missing: tuple[str, ...] = ()
@@ -64,7 +66,7 @@ class Proof:
         if self.verdict == "equal":
             how = "are equal" if self.exactly else "differ by no more than rounding"
             lines = [f"{both} {how} over the rationals, for every row that the declared ranges allow."]
-            lines.append(f"In float64 {_format_rounding(self.rounding)}.")
+            lines.append(f"In float64 {self._format_rounding()}.")
         elif self.verdict == "different":
             lines = [
                 f"{both} are different.",
@@ -80,11 +82,10 @@ class Proof:
             lines.append(f"Only one of them has {', '.join(self.missing)}; totals were compared.")
         return [*lines, *self.remarks]
 
-
-def _format_rounding(rounding: float) -> str:
-    if math.isinf(rounding):
-        return "no bound on their rounding is known, because a field has no declared range"
-    return f"they are at most {rounding:.2g} apart, wherever both take the same branches"
+    def _format_rounding(self) -> str:
+        if math.isinf(self.rounding):
+            return f"no bound on their rounding is known, because {self.unbounded}"
+        return f"they are at most {self.rounding:.2g} apart, wherever both take the same branches"
 
 
 def _format_difference(difference: Difference) -> list[str]:

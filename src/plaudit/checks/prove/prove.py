@@ -11,6 +11,7 @@ from plaudit.checks.model import Contradiction, find_contradiction
 from plaudit.checks.prove.proof import Proof
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
+from plaudit.language.field import RESERVED
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term, term
 
@@ -47,8 +48,20 @@ def _to_reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
         return right
     if not callable(right):
         raise DefinitionError(f"prove compares a reward with a reward or a function, not with a {type(right).__name__}")
-    only = right if isinstance(right, Term) else term(right)
+    only = right if isinstance(right, Term) else term(name=_name_function(left, right))(right)
     read = {name.rpartition(".")[2] for name in only.reads}
     fields = [field for name, field in left.fields.items() if name in read]
     shared = {name: value for name, value in left.shared.items() if name in only.shared}
-    return Reward(only.name, version="function", terms=[only], fields=fields, shared=shared)
+    return Reward(getattr(right, "__name__", only.name), version="function", terms=[only], fields=fields, shared=shared)
+
+
+def _name_function(left: Reward, function: Callable[..., Any]) -> str:
+    """Return a name for the term that a plain function becomes.
+
+    It computes a total, whatever it is called: a name that a term cannot have, or that a term of `left` has, which it
+    is not to be compared with, gets an underscore.
+    """
+    name = getattr(function, "__name__", "function")
+    while name in RESERVED or name in (each.name for each in left.terms):
+        name = f"{name}_"
+    return name

@@ -7,10 +7,10 @@ edges of the declared ranges, which finds nearly all there are; z3 then finds th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any
 
 from plaudit.checks.finding import Finding
@@ -19,7 +19,7 @@ from plaudit.checks.model import RewardModel, find_state_fields, find_tied_input
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import add_standing_step, drop_shaping
-from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.boxes import evaluate, maximise
 from plaudit.checks.solver.breakpoints import find_breakpoints, list_numbers_to_try, to_column
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import (
@@ -34,6 +34,7 @@ from plaudit.checks.solver.ranges import (
 from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.reward.declared import find_fact_inputs
 
 if TYPE_CHECKING:
     import numpy as np  # whoever lists the rules loads no NumPy
@@ -42,6 +43,8 @@ LENGTHS = (2, 3)
 """How many steps a lap has that z3 is asked about."""
 MOST_STATES = 64
 MOST_CHOICES = 32
+MOST_TRIED = 2_000
+"""How many combinations of a large choice are looked at to find those that facts allow."""
 MOST_EDGES = 60_000
 LONGEST = 12
 """How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
@@ -137,18 +140,39 @@ class StateGraph:
 
     @cached_property
     def options(self) -> list[NumericRow]:
-        """What can be chosen in a step: actions, and what a fact ties to them."""
+        """What can be chosen in a step: actions, and what a fact ties to them.
+
+        Every combination where there are few. Of more, only some are ever made: those that people would try first, and
+        then combinations that facts allow.
+        """
         model = self.model
         action = model.reward.action
         follow = find_tied_inputs(model, action) if action is not None else set[str]()
         names = [name for name, field in model.fields.items() if model.role(field) == "action" or name in follow]
-        breakpoints = find_breakpoints(model.program)
-        values = [
-            _thin_out(list_choices(model.fields[name]) or list_numbers_to_try(model.fields[name], breakpoints[name]))
-            for name in names
-        ]
-        rows = [dict(zip(names, each, strict=True)) for each in product(*values)]
-        return rows[:MOST_CHOICES] or [{}]
+        programs = (model.program, model.reward.facts_program)
+        breakpoints = [find_breakpoints(program) for program in programs]
+        values = {}
+        for name in names:
+            places = sorted({at for each in breakpoints for at in each.get(name, ())})
+            field = model.fields[name]
+            values[name] = _thin_out(list_choices(field) or list_numbers_to_try(field, places))
+        every = (dict(zip(names, each, strict=True)) for each in product(*values.values()))
+        if math.prod(map(len, values.values())) <= MOST_CHOICES:
+            return list(every)
+        still = {name: value_at_rest(model.fields[name]) for name in names}
+        rows = islice(chain(_list_plain_options(still, values), every), MOST_TRIED)
+        is_allowed = self._facts_about(names)
+        distinct = {tuple(row.values()): row for row in rows if is_allowed(row)}
+        return list(islice(distinct.values(), MOST_CHOICES)) or [{}]
+
+    def _facts_about(self, names: list[str]) -> Callable[[NumericRow], bool]:
+        """Return whether a choice keeps the facts that read nothing else."""
+        facts = self.model.reward.facts_program
+        question = Question()
+        copy = question.copy(facts, scored=False)
+        flags = [copy[fact] for fact in facts.outputs if find_fact_inputs(facts, fact).keys() <= set(names)]
+        program = question.program(question.builder.simplify(n.Number(question.all(flags))))
+        return lambda row: evaluate(program, {name: row[name] for name in program.inputs}) == 1
 
     @cached_property
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
@@ -156,13 +180,27 @@ class StateGraph:
         import numpy as np
 
         size = len(self.states)
-        pairs = [(before, after, option) for before in self.states for after in self.states for option in self.options]
-        rows = [build_row(self.model, *pair) for pair in pairs]
-        columns = {name: _build_column(rows, name, field) for name, field in self.model.program.inputs.items()}
+        columns = {name: self._build_column(name, field) for name, field in self.model.program.inputs.items()}
         scores = self._compiled(columns)
         earned = np.where(scores.ok, scores.total, -np.inf) + np.where(self._allowed(columns), 0.0, -np.inf)
         table = earned.reshape(size, size, len(self.options))
         return table.max(axis=2), table.argmax(axis=2)
+
+    def _build_column(self, name: str, field: Field) -> np.ndarray:
+        """Return one input of every step: from each state to each other, with each option."""
+        import numpy as np
+
+        size, options, plain = len(self.states), len(self.options), strip_step_end(name)
+        if name in self.options[0]:
+            values = np.tile([option[name] for option in self.options], size * size)
+        elif plain in self.states[0]:
+            ends = np.array([state[plain] for state in self.states])
+            values = (
+                np.repeat(ends, size * options) if name.startswith("prev.") else np.tile(np.repeat(ends, options), size)
+            )
+        else:
+            values = np.full(size * size * options, self.model.resting_events.get(name, 0.0))
+        return to_column(values, field)
 
     @cached_property
     def _compiled(self) -> Any:
@@ -240,18 +278,23 @@ class StateGraph:
         return Lap(tuple(self.states[at] for at in order), options, gain)
 
 
+def _list_plain_options(still: NumericRow, values: Mapping[str, tuple[float, ...]]) -> Iterator[NumericRow]:
+    """Yield the choices that people would try first: at rest, all at one end, a single one at an end or in between."""
+    yield still
+    for end in (0, -1):
+        yield {name: each[end] for name, each in values.items()}
+    for at in dict.fromkeys((-1, 0, *range(max(map(len, values.values()))))):
+        for name, each in values.items():
+            if at < len(each):
+                yield {**still, name: each[at]}
+
+
 def _thin_out(values: tuple[float, ...], most: int = 12) -> tuple[float, ...]:
     """Return at most so many of the values, the ends among them."""
     if len(values) <= most:
         return values
     kept = {round(at * (len(values) - 1) / (most - 1)) for at in range(most)}
     return tuple(values[at] for at in sorted(kept))
-
-
-def _build_column(rows: list[NumericRow], name: str, field: Field) -> np.ndarray:
-    import numpy as np
-
-    return to_column(np.array([row.get(name, 0.0) for row in rows]), field)
 
 
 def _find_lap(context: CheckContext, model: RewardModel, length: int) -> Lap | Impossible | Unknown:

@@ -6,6 +6,7 @@ from time import monotonic
 
 from plaudit.checks.solver.boxes import MOST_BOXES, Maximum, climb, evaluate, maximise
 from plaudit.checks.solver.question import (
+    MOST_INFINITE,
     Impossible,
     Question,
     SolverAnswer,
@@ -15,7 +16,7 @@ from plaudit.checks.solver.question import (
     splits_completely,
 )
 from plaudit.checks.solver.ranges import HUGE, NumericRow, limit_range
-from plaudit.checks.solver.z3 import Z3Question, is_available
+from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, is_available
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
@@ -53,11 +54,11 @@ class Solver:
         return 1 if self.late else self.boxes
 
     def explain_unknown(self) -> str:
-        """Return why a question was left open."""
+        """Return why a question was left open, as far as that is known without the answers to its queries."""
         if self.late:
             return "the time for this reward was up"
         if self.proves:
-            return f"no answer within {self.timeout:g} s a query"
+            return f"z3 does not settle it with {self.timeout:g} s a query"
         return INSTALL if not is_available() else "z3 was not to be used"
 
     def maximise(self, question: Question, asked: int) -> Maximum:
@@ -111,7 +112,9 @@ class Solver:
     def _ask_z3(self, program: Program) -> SolverAnswer:
         """Ask z3 for a row, and run what it proposes."""
         for each in _readable_first(program):
-            undecided = not splits_completely(program)
+            reasons: list[str] = []
+            if not splits_completely(program):
+                reasons.append(f"more than {MOST_INFINITE} inputs can be infinite at once")
             for variant in split_by_infinity(each):
                 translated = Z3Question(variant, timeout=self.timeout)
                 match translated.solve(translated.asked == 1):
@@ -119,10 +122,10 @@ class Solver:
                         whole = complete_row(row, program)
                         if evaluate(program, whole) == 1:
                             return Witness(whole)
-                        undecided = True  # true of the rationals, or of a function z3 does not know; not of the floats
-                    case Unknown():
-                        undecided = True
-        return Unknown(self.explain_unknown()) if undecided else Impossible()
+                        reasons.append(_explain_false_witness(variant))
+                    case Unknown(reason):
+                        reasons.append(reason)
+        return Unknown(reasons[0]) if reasons else Impossible()
 
     def _raise_with_z3(self, program: Program, found: Maximum) -> Maximum:
         """Return the answer that z3 gives, by asking for ever more until it says that there is no more."""
@@ -176,6 +179,14 @@ def _readable_first(program: Program) -> tuple[Program, ...]:
     """Return a question about numbers of a size that people can read, if that is another one, and the question."""
     fields = {name: limit_range(field) for name, field in program.inputs.items()}
     return (program,) if fields == program.inputs else (replace(program, inputs=fields), program)
+
+
+def _explain_false_witness(program: Program) -> str:
+    """Return why z3 may propose a row that is none when it is run."""
+    unknown = sorted({type(node).__name__.lower() for node in program.nodes if isinstance(node, UNINTERPRETED)})
+    if unknown:
+        return f"z3 does not know {', '.join(unknown)} well enough"
+    return "z3 finds it of the rationals, and floats round it away"
 
 
 def _estimate_noise(program: Program, row: NumericRow) -> float:

@@ -9,6 +9,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial
 from types import SimpleNamespace
@@ -72,6 +73,7 @@ class Z3Question:
         self._program = program
         self._solver = z3.Solver()
         self._solver.set("timeout", max(1, int(timeout * 1000)))
+        self._timeout = timeout
         self._inputs: dict[str, Any] = {}
         self.exact = True
         """Whether every operation was translated as it is."""
@@ -87,10 +89,15 @@ class Z3Question:
         if answer == self._z3.unsat:
             return Impossible()
         if answer != self._z3.sat:
-            return Unknown("z3 cannot tell")
+            return Unknown(self._explain_unknown(self._solver.reason_unknown()))
         model = self._solver.model()
         found = {name: model.eval(variable, model_completion=True) for name, variable in self._inputs.items()}
         return Witness({name: _to_float(value) for name, value in found.items()})
+
+    def _explain_unknown(self, reason: str) -> str:
+        if any(word in reason for word in ("timeout", "canceled", "interrupted")):
+            return f"no answer within {self._timeout:g} s a query"
+        return f"z3 gave up before its time was over: {reason.removeprefix('(').removesuffix(')')}"
 
     def find_above(self, limit: float) -> SolverAnswer:
         """Return a row that makes what is asked more than `limit`."""
@@ -242,11 +249,16 @@ def _to_float(value: Any) -> float:
         return 1.0 if z3.is_true(value) else 0.0
     if z3.is_algebraic_value(value):
         value = value.approx(20)
-    fraction = Fraction(value.numerator_as_long(), value.denominator_as_long())
+    fraction = Fraction(*(_to_int(part.as_string()) for part in (value.numerator(), value.denominator())))
     try:
         return float(fraction)
     except OverflowError:
         return math.inf if fraction > 0 else -math.inf
+
+
+def _to_int(digits: str) -> int:
+    """Return an integer of any length: `int` refuses a string of more than 4,300 digits, and z3 writes such."""
+    return int(Decimal(digits))
 
 
 def _floor(z3: Any, a: Any) -> Any:

@@ -1,0 +1,190 @@
+"""Rows aimed at the branches of a reward: some that take each, and some on both sides of every threshold."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+from typing import NamedTuple
+
+from plaudit.checks.model import RewardModel
+from plaudit.checks.parity.branches import Branch, Branches, BranchQuestions, Decision
+from plaudit.checks.parity.candidates import Pool, StepFacts
+from plaudit.checks.parity.judge import Judge
+from plaudit.checks.parity.trace import FLOATS_BETWEEN, PAST, Trace, Values, find_edge, to_float32
+from plaudit.checks.solver.question import Witness, list_inputs
+from plaudit.checks.solver.ranges import decode_row
+from plaudit.errors import InputError
+from plaudit.language import nodes as n
+from plaudit.reward.rows import FlatRow, Value
+
+EXPLORED = 400
+"""Rows that are drawn at random to see which branches they take. Only the reward itself is asked."""
+KEPT = 6
+"""Rows that are kept of each branch."""
+VARIED = 24
+"""How often a row that takes a branch is changed at random to find others that take it."""
+MOST_VALUES = 24
+"""Values of one input that are tried to take a decision the other way."""
+MOST_EDGES = 2
+"""Inputs that are moved across each threshold."""
+COMPARISONS = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne)
+
+
+class Sample(NamedTuple):
+    """A row that can be compared, with what goes on inside the reward on it."""
+
+    row: FlatRow
+    values: Values
+    taken: frozenset[Branch]
+
+
+class Aim:
+    """A search for rows that take the branches of a reward."""
+
+    def __init__(
+        self, judge: Judge, branches: Branches, pools: Mapping[str, Pool], steps: StepFacts, *, seed: int, single: bool
+    ) -> None:
+        """Draw values from `pools`; with `single`, 32-bit floats."""
+        self.found: dict[Branch, list[Sample]] = {}
+        """Rows that take each branch."""
+        self._judge = judge
+        self._branches = branches
+        self._trace = Trace(branches.program)
+        self._pools = pools
+        self._steps = steps
+        self._chance = Random(seed)
+        self._single = single
+
+    def list_rows(self, questions: BranchQuestions, model: RewardModel, *, most: int) -> list[FlatRow]:
+        """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
+        for _ in range(EXPLORED):
+            self._keep(self._draw_row())
+        for branch in self._branches.all:
+            if branch not in self.found:
+                self._turn_decision(branch)
+            if branch not in self.found and isinstance(answer := questions.find_row(branch), Witness):
+                self._keep(decode_row(model.complete_row(answer.row), self._branches.program.inputs))
+        for branch in self._branches.all:
+            self._vary(branch)
+        edges = [row for decision in self._list_decisions() for row in self._list_edges(decision)]
+        others = (samples[at].row for at in range(KEPT) for samples in self.found.values() if at < len(samples))
+        covering = list(self._cover())
+        distinct = {tuple(row.values()): row for row in [*covering, *edges, *others]}
+        return list(distinct.values())[: min(most, max(most // 2, len(covering)))]
+
+    def _draw_row(self) -> FlatRow:
+        return {name: self._draw_value(pool) for name, pool in self._pools.items()}
+
+    def _draw_value(self, pool: Pool) -> Value:
+        chance, marks = self._chance, pool.marks
+        kind = chance.random()
+        if len(marks) < 2 or kind < 0.3:
+            return chance.choice(pool.values)
+        if kind < 0.5 and pool.cuts:
+            return chance.choice(pool.cuts)
+        if kind < 0.8:
+            at = chance.randrange(len(marks) - 1)
+            return chance.uniform(marks[at], marks[at + 1])
+        return chance.uniform(marks[0], marks[-1])
+
+    def _keep(self, row: FlatRow) -> Sample | None:
+        """Remember which branches a row takes; None where it cannot be compared."""
+        if self._single:
+            row = row | {name: to_float32(float(row[name])) for name, pool in self._pools.items() if pool.marks}
+        row = self._steps.mend(row)
+        if self._steps.needed and self._steps.find_broken(row):
+            return None
+        try:
+            self._judge.score(row)
+        except InputError:
+            return None
+        values = self._trace.values(row)
+        sample = Sample(row, values, frozenset(self._branches.find_taken(values)))
+        for branch in sample.taken:
+            kept = self.found.setdefault(branch, [])
+            if len(kept) < KEPT:
+                kept.append(sample)
+        return sample
+
+    def _turn_decision(self, branch: Branch) -> None:
+        """Look for a branch where its decision goes another way, by another value of a single input."""
+        decision = branch.decision
+        others = [each for way in (-1, 0, 1) for each in self.found.get(Branch(decision, way), ())]
+        for sample in others:
+            for name in sorted(list_inputs(self._branches.program.nodes, decision.node)):
+                for value in self._pools[name].values[:MOST_VALUES]:
+                    self._keep({**sample.row, name: value})
+                    if branch in self.found:
+                        return
+
+    def _vary(self, branch: Branch) -> None:
+        """Find more rows that take a branch, none of their numbers special."""
+        known = self.found.get(branch, [])[:1]
+        for _ in range(VARIED if known else 0):
+            if len(self.found[branch]) >= KEPT:
+                return
+            row = dict(self._chance.choice(self.found[branch]).row)
+            for name in self._chance.sample(list(row), k=self._chance.randint(1, len(row))):
+                row[name] = self._draw_value(self._pools[name])
+            self._keep(row)
+
+    def _cover(self) -> Iterator[FlatRow]:
+        """Yield rows that take every branch that was found."""
+        covered: set[Branch] = set()
+        for branch, samples in self.found.items():
+            if branch not in covered:
+                covered |= samples[0].taken
+                yield samples[0].row
+
+    def _list_decisions(self) -> Iterable[Decision]:
+        """Return the comparisons that were seen to decide something."""
+        nodes = self._branches.program.nodes
+        return dict.fromkeys(
+            branch.decision for branch in self.found if isinstance(nodes[branch.decision.node], COMPARISONS)
+        )
+
+    def _list_edges(self, decision: Decision) -> list[FlatRow]:
+        """Return rows on both sides of a threshold, by moving single inputs across it.
+
+        Rows are wanted on which it matters to the term which side they are on.
+        """
+        samples = [each for way in (1, 0) for each in self.found.get(Branch(decision, way), ())]
+        rows: list[FlatRow] = []
+        spare: list[FlatRow] = []
+        for name in sorted(list_inputs(self._branches.program.nodes, decision.node)):
+            for sample in samples:
+                found, matters = self._cross_threshold(decision, sample, name)
+                if matters:
+                    rows += found
+                    break
+                spare = spare or found
+            if len(rows) >= MOST_EDGES * len(PAST):
+                break
+        return rows or spare
+
+    def _cross_threshold(self, decision: Decision, sample: Sample, name: str) -> tuple[list[FlatRow], bool]:
+        """Return the rows around a threshold that one input crosses, and whether it matters to the term."""
+        near = float(sample.row[name]) if self._pools[name].marks else math.inf
+
+        def is_same(value: float) -> bool:
+            flag = self._trace.values({**sample.row, name: value})[decision.node]
+            return bool(flag) == bool(sample.values[decision.node])
+
+        for far in _list_far_values(near, self._pools[name].marks, is_same):
+            edge = find_edge(near, far, is_same)
+            moved = [edge.move(past * (FLOATS_BETWEEN if self._single else 1)) for past in PAST]
+            inside = [value for value in moved if self._pools[name].field.holds(value)]
+            around = [found for value in inside if (found := self._keep({**sample.row, name: value})) is not None]
+            sides = {way: [each for each in around if Branch(decision, way) in each.taken] for way in (0, 1)}
+            root = self._branches.program.outputs[decision.root]
+            if sides[0] and sides[1]:
+                return [each.row for each in around], sides[0][0].values[root] != sides[1][0].values[root]
+        return [], False
+
+
+def _list_far_values(near: float, marks: Sequence[float], is_same: Callable[[float], bool]) -> Iterator[float]:
+    """Yield the nearest values below and above `near` at which a comparison comes out otherwise."""
+    if math.isfinite(near):
+        nearest = sorted(marks, key=lambda mark: abs(mark - near))
+        for side in ([mark for mark in nearest if mark < near], [mark for mark in nearest if mark > near]):
+            yield from islice((mark for mark in side if not is_same(mark)), 1)
