@@ -119,22 +119,20 @@ class BlockSearch:
 
     def _find(self, window: Window) -> "array[int]":
         """Return the numbers of the blocks that may hold chosen records, in order."""
-        texts = [blocks.c[f"{name}s"] for name in ("episode", "step") if getattr(self.query, name) is not None]
-        patterns = self._list_patterns()
+        probed = {"episode": blocks.c.episodes, "step": blocks.c.steps}
+        texts = [column for name, column in probed.items() if getattr(self.query, name) is not None]
         with self._backend.snapshot() as connection:
             chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
             statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
             rows = connection.execute(statement, execution_options=_PROBED)
-            return array(
-                "q", (row[0] for row in rows if all(p.search(t) for p, t in zip(patterns, row[1:], strict=True)))
-            )
+            return array("q", (row.first for row in rows if self._may_hold(row)))
 
-    def _list_patterns(self) -> list[re.Pattern[str]]:
-        """Return what the JSON of a block's episodes and steps holds if one of them is the wanted one."""
+    def _may_hold(self, row: Any) -> bool:
+        """Return whether the texts of a block have the episode and the step wanted, perhaps of different records."""
         query = self.query
-        found = [] if query.episode is None else [re.escape(json.dumps(query.episode))]
-        found += [] if query.step is None else [rf"(?<![-0-9]){query.step}(?![0-9])"]
-        return [re.compile(pattern) for pattern in found]
+        if query.episode is not None and json.dumps(query.episode) not in row.episodes:
+            return False
+        return query.step is None or next(_find_steps(row.steps, query.step), None) is not None
 
     # -- what is chosen ---------------------------------------------------------------------------------------------
 
@@ -226,7 +224,9 @@ class BlockSearch:
             times = row.earliest + np.asarray([0 if at is None else at for at in decode_column(row.times, row.records)])
             keep &= times >= (query.since if query.since is not None else times.min())
             keep &= times < (query.until if query.until is not None else times.max() + 1)
-        for column, wanted in (("episodes", query.episode), ("steps", query.step), ("keys", query.key)):
+        if query.step is not None:
+            keep &= _locate_step(row.steps, query.step, row.records)
+        for column, wanted in (("episodes", query.episode), ("keys", query.key)):
             if wanted is not None:
                 entries = decode_column(getattr(row, column), row.records)
                 keep &= np.fromiter((entry == wanted for entry in entries), np.bool_, row.records)
@@ -236,6 +236,24 @@ class BlockSearch:
 def read_totals(row: Any) -> NDArray[np.float64]:
     """Return the totals of the records of a block."""
     return np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
+
+
+def _find_steps(column: str, step: int) -> Iterator[int]:
+    """Yield where the JSON of a block's steps has this one; searching a text is sooner done than reading it."""
+    for match in re.finditer(rf"{step}(?![0-9])", column):
+        if column[match.start() - 1] in "[ ,":
+            yield match.start()
+
+
+def _locate_step(column: str, step: int, count: int) -> NDArray[np.bool_]:
+    """Return which records of a block have a step."""
+    found = np.zeros(count, np.bool_)
+    position = place = 0
+    for start in _find_steps(column, step):
+        position += column.count(",", place, start)
+        place = start
+        found[position : position + 1 if "," in column else count] = True  # one entry stands for all
+    return found
 
 
 def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -> ColumnElement[bool]:
