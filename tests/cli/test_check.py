@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from plaudit.checks.finding import Failed, SourceLine
+from plaudit.checks.finding import Failed
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
 from plaudit.cli.check import FOUND
 from plaudit.errors import DefinitionError
+from plaudit.language.source import SourceLine
 from plaudit.terminal import FAILED, INTERNAL
 from support.command_line import BUILT_IN, built_in
 from support.reports import FULL, finding
@@ -361,3 +362,52 @@ def test_a_rule_that_failed_has_an_exit_code_of_its_own(plaudit, monkeypatch, fa
     assert result.exit_code == INTERNAL
     assert "failed     jump: ValueError: odd" in result.stdout
     assert "loop-that-pays" in result.stdout
+
+
+HELPER = """\
+LIMIT = 3.0
+
+
+def per_second(metres, seconds):
+    # a line of its own, so that numbers differ
+    return metres / seconds
+
+
+def is_fast(speed):
+    return speed > LIMIT
+"""
+PACE = """\
+from plaudit import Field, Reward, term
+import helper_of_pace
+
+
+@term
+def pace(metres, seconds):
+    return 1.0 if helper_of_pace.is_fast(helper_of_pace.per_second(metres, seconds)) else 0.0
+
+
+fields = [Field("metres", low=0, high=9), Field("seconds", low=0, high=9)]
+reward = Reward("pace", version="1", terms=[pace], fields=fields)
+helper_of_pace.LIMIT = 4.0
+"""
+
+
+def test_a_finding_about_a_helper_stands_in_the_file_of_the_helper(plaudit, tmp_path, monkeypatch):
+    (tmp_path / "helper_of_pace.py").write_text(HELPER, encoding="utf-8")
+    (tmp_path / "pace.py").write_text(PACE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+
+    def check(form, code):
+        monkeypatch.delitem(sys.modules, "helper_of_pace", raising=False)
+        return plaudit("check", "pace.py:reward", "--only", code, "--format", form).stdout
+
+    assert "pace  helper_of_pace.py:6\n" in check("text", "may-divide-by-zero")
+    (found,) = json.loads(check("json", "may-divide-by-zero"))["rewards"][0]["findings"]
+    assert (found["file"], found["line"]) == ("helper_of_pace.py", 6)
+    (result,) = json.loads(check("sarif", "may-divide-by-zero"))["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "helper_of_pace.py"
+    assert place["region"] == {"startLine": 6, "snippet": {"text": "return metres / seconds"}}
+    assert check("github", "may-divide-by-zero").startswith("::warning file=helper_of_pace.py,line=6,")
+    assert "pace  helper_of_pace.py:9\n" in check("text", "changed-since-read")

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from plaudit import Field, Reward, term
-from plaudit.checks.finding import Finding, SourceLine, Step, Suppressed, Undecided
+from plaudit.checks.finding import Finding, Step, Suppressed, Undecided
 from plaudit.checks.report import Report
+from plaudit.language.source import SourceLine
 
 HERE = str(Path(__file__))
 

@@ -2,20 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from plaudit.language.source import SourceLine
 
 Severity = Literal["warning", "advice"]
 SEVERITIES: tuple[Severity, ...] = ("advice", "warning")
 """From the mildest to the gravest."""
-
-
-class SourceLine(NamedTuple):
-    """Where a finding stands in the source."""
-
-    file: str
-    line: int
-    text: str = ""
-    """The line itself, without its indentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +40,7 @@ class Finding:
     """What to do about it."""
     witness: tuple[Step, ...] = ()
     place: SourceLine | None = None
+    """Where it stands in the source."""
     facts: tuple[str, ...] = ()
     """Declared facts that the finding rests on."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from plaudit.checks.finding import SourceLine, Step
+from plaudit.checks.finding import Step
 from plaudit.checks.solver.boxes import maximise
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import (
@@ -21,7 +21,7 @@ from plaudit.errors import InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, Role
 from plaudit.language.program import Program
-from plaudit.language.source import Source
+from plaudit.language.source import Source, SourceLine
 from plaudit.language.static import analyse_program
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
@@ -245,10 +245,7 @@ def drop_sure_guards(bound: Program) -> Program:
 
 def locate_source(source: Source | None) -> SourceLine | None:
     """Return where a function stands, whatever was made of it; None where it was loaded and has no source."""
-    if source is None:
-        return None
-    line = source.tree.lineno
-    return SourceLine(source.file, line, source.lines[line - source.first].strip())
+    return None if source is None else source.locate(source.tree)
 
 
 def find_state_fields(model: RewardModel) -> dict[str, Field]:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from plaudit.checks.finding import SEVERITIES, Failed, Finding, Severity, SourceLine, Suppressed, Undecided
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Severity, Suppressed, Undecided
 from plaudit.checks.formats.plain import escape_control
 from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
+from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count
 

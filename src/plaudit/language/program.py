@@ -14,6 +14,7 @@ from typing import Any
 from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, is_exact, to_number
+from plaudit.language.source import SourceLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Guard:
     """What went wrong when it is false: "divides by zero"."""
     line: str = ""
     """The source line, where known: 'rewards.py, line 12:  return a / b'."""
+    place: SourceLine | None = field(default=None, compare=False, repr=False)
+    """The same for programs, with the whole path; a reward that was loaded does not know it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,8 @@ class Reader:
         """Add the guard that `flag` is true where this point is reached."""
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
-        self.guards.append(Guard(flag, self.term, why, source.locate(node)))
+        place = source.locate(node)
+        self.guards.append(Guard(flag, self.term, why, str(place), place))
 
     def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
         """Return a partial operation, with the guard that it is inside its domain where it is reached."""

@@ -229,7 +229,7 @@ def render_expression(program: Program, at: int) -> str:
     >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance"), Field("speed")])
     >>> condition = next(at for at, node in enumerate(reaching.program.nodes) if isinstance(node, n.Lt))
     >>> render_expression(reaching.program, condition)
-    'distance - speed < 2.0'
+    'distance - speed < 2'
     """
     texts: dict[int, tuple[str, int]] = {}
     for each in find_reachable(program.nodes, [at]):

@@ -10,9 +10,22 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from plaudit.errors import ReadError
+
+
+class SourceLine(NamedTuple):
+    """A line of a source file."""
+
+    file: str
+    line: int
+    text: str = ""
+    """The line itself, without its indentation."""
+
+    def __str__(self) -> str:
+        """Return it as people are told: 'rewards.py, line 12:  return a / b'."""
+        return f"{PurePath(self.file).name}, line {self.line}:  {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +44,10 @@ class Source:
     helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
     """The functions it calls, as they were when it was first read."""
 
-    def locate(self, node: ast.AST) -> str:
-        """Return where `node` stands: 'rewards.py, line 12:  return a / b'."""
+    def locate(self, node: ast.AST) -> SourceLine:
+        """Return where `node` stands."""
         line = getattr(node, "lineno", self.tree.lineno)
-        return f"{PurePath(self.file).name}, line {line}:  {self.lines[line - self.first].strip()}"
+        return SourceLine(self.file, line, self.lines[line - self.first].strip())
 
     def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
         """Return the error that points at `node`: what cannot be read, where, and what to do instead."""

@@ -140,7 +140,7 @@ def flatten_records(row: Mapping[str, Any]) -> dict[str, Any]:
         if name in RECORDS and isinstance(value, Mapping):
             parts = {f"{name}.{key}": part for key, part in value.items()}
         for double in parts.keys() & flat.keys():
-            raise InputError(f"{double!r} is given twice.")
+            raise UnknownInput(f"{double!r} is given twice.")
         flat |= parts
     return flat
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.checks.finding import Failed, Finding, SourceLine, Step, Suppressed
+from plaudit.checks.finding import Failed, Finding, Step, Suppressed
 from plaudit.checks.formats.github import format_command, format_github
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.formats.plain import (
@@ -26,6 +26,7 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.formats.text import format_witness, join_pieces
 from plaudit.checks.report import LocatedReport, Report, format_reports, summarise_counts
 from plaudit.checks.rules import RULES
+from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 from support.examples import examples
 from support.reports import CLEAN, FULL, HERE, REWARD, finding, report

@@ -1,6 +1,10 @@
 """The branches of a reward: which rows take them, which none can, and rows that are aimed at them."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -225,3 +229,21 @@ def test_what_was_not_reached_is_told_and_what_cannot_be_is_apart(tmp_path):
     assert report.unreachable == ("zones: `speed < 20` is false",)
     assert report.to_dict()["unreached"] == list(report.unreached)
     assert parity(reward, reward.score, examples=20).unreachable == report.unreachable
+
+
+def test_the_same_seed_aims_the_same_rows_in_every_process():
+    script = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from support.samples import following
+from plaudit.checks.parity import parity
+parity(following, lambda **row: print(row) or following.score(**row), examples=30)
+"""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+    assert len(printed.pop().splitlines()) == 30

@@ -7,12 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from plaudit.checks.finding import Finding, Severity, SourceLine
+from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.json import format_step
 from plaudit.checks.formats.plain import escape_control, format_finding, format_uri
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule
+from plaudit.language.source import SourceLine
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}

@@ -67,8 +67,8 @@ class Aim:
         for branch in self._branches.all:
             self._vary(branch)
         edges = [row for decision in self._list_decisions() for row in self._list_edges(decision)]
-        others = (samples[at].row for at in range(KEPT) for samples in self.found.values() if at < len(samples))
         covering = list(self._cover())
+        others = (samples[at].row for at in range(KEPT) for _, samples in self._list_found() if at < len(samples))
         distinct = {tuple(row.values()): row for row in [*covering, *edges, *others]}
         return list(distinct.values())[: min(most, max(most // 2, len(covering)))]
 
@@ -131,16 +131,20 @@ class Aim:
     def _cover(self) -> Iterator[FlatRow]:
         """Yield rows that take every branch that was found."""
         covered: set[Branch] = set()
-        for branch, samples in self.found.items():
+        for branch, samples in self._list_found():
             if branch not in covered:
                 covered |= samples[0].taken
                 yield samples[0].row
+
+    def _list_found(self) -> list[tuple[Branch, list[Sample]]]:
+        """Return the branches that were found and their rows, in the same order every time."""
+        return [(branch, self.found[branch]) for branch in self._branches.all if branch in self.found]
 
     def _list_decisions(self) -> Iterable[Decision]:
         """Return the comparisons that were seen to decide something."""
         nodes = self._branches.program.nodes
         return dict.fromkeys(
-            branch.decision for branch in self.found if isinstance(nodes[branch.decision.node], COMPARISONS)
+            branch.decision for branch, _ in self._list_found() if isinstance(nodes[branch.decision.node], COMPARISONS)
         )
 
     def _list_edges(self, decision: Decision) -> list[FlatRow]:

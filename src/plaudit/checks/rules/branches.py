@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from plaudit.checks.finding import Finding, SourceLine, Step
+from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import evaluate
@@ -17,6 +17,7 @@ from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Builder, Program
 from plaudit.language.reader import Mark
+from plaudit.language.source import SourceLine
 from plaudit.reward.lower import find_transitions, read_term_into
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term

@@ -135,23 +135,25 @@ def find_unused_allowances(context: CheckContext) -> Found:
 def find_changed_constants(context: CheckContext) -> Found:
     """Find functions whose constants or helpers were given another value after the reward was made."""
     for term in context.reward.terms:
-        for name, before, after in _find_changes(term.source) if term.source is not None else ():
+        for source, name, before, after in _find_changes(term.source) if term.source is not None else ():
             yield context.finding(
                 term.name,
                 f"{name} was {before} when {term.name!r} was read and is {after} now: the function computes something "
                 "else than the reward.",
                 "Make the reward after its constants have their values, or make the constant a knob.",
+                place=locate_source(source),
             )
 
 
-def _find_changes(source: Source) -> Iterator[tuple[str, str, str]]:
+def _find_changes(source: Source) -> Iterator[tuple[Source, str, str, str]]:
+    """Yield the function that reads a name, the name, and what it was and is."""
     for name, before in source.known.items():
         if not isinstance(name, str):
             continue
         with suppress(KeyError):  # a name that is gone changes nothing
             after = read_current(source.function, name)
             if after is not before and not (type(after) is type(before) and _is_equal(after, before)):
-                yield name, f"{before!r:.60}", f"{after!r:.60}"
+                yield source, name, f"{before!r:.60}", f"{after!r:.60}"
     for helper in source.helpers.values():
         yield from _find_changes(helper)
 

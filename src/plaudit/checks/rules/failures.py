@@ -2,12 +2,11 @@
 
 import math
 
-from plaudit.checks.finding import SourceLine, Step
+from plaudit.checks.finding import Step
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.question import Question, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
 from plaudit.language import nodes as n
-from plaudit.language.program import Guard
 
 
 @rule("unbounded", severity="warning", why="One row can outweigh a whole training run.")
@@ -98,14 +97,7 @@ def find_unscorable_rows(context: CheckContext) -> Found:
                     f"{guard.where!r} {guard.why} for inputs that the declared ranges allow.",
                     "Guard the operation with a condition, or tighten the range of the field: low=, high= or a fact.",
                     witness=[model.build_step(row, "cannot be scored", only=read, plain=True)],
-                    place=_locate_guard(guard, model.locate(guard.where)),
+                    place=guard.place,
                     facts=model.facts_about(*read),
                     code=code,
                 )
-
-
-def _locate_guard(guard: Guard, term: SourceLine | None) -> SourceLine | None:
-    """Return the line that a guard names: 'rewards.py, line 12:  return a / b'."""
-    head, _, text = guard.line.partition(":  ")
-    line = head.rpartition("line ")[2]
-    return SourceLine(term.file, int(line), text) if term is not None and line.isdecimal() else term

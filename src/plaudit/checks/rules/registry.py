@@ -6,10 +6,11 @@ from types import ModuleType
 from typing import Any, Literal
 
 from plaudit.checks.bounds import Ranges, Span
-from plaudit.checks.finding import Finding, Severity, SourceLine, Step, Suppressed, Undecided
+from plaudit.checks.finding import Finding, Severity, Step, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel, find_contradiction
 from plaudit.checks.solver.question import Unknown
 from plaudit.checks.solver.solver import Solver
+from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 
 ROUGH = 40
