@@ -196,7 +196,7 @@ def format_allowed(field: Field) -> str:
     '-1 … 1; others clipped'
     """
     values = f"{_format_values(field)} or inf" if field.infinite else _format_values(field)
-    outside = {"error": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
+    outside = {"raise": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
     other = "" if field.other is None else f"others: {format_value(field.other)}"
     absent = "" if field.missing is None else f"absent: {format_value(field.missing)}"
     return "; ".join(part for part in (values, outside, other, absent) if part)

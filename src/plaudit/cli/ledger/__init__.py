@@ -13,7 +13,7 @@ SUMMARIES = {
     "stats": "Show how much of what is in a LEDGER.",
     "exchange:export": "Write records of a LEDGER to a FILE, .jsonl or .parquet.",
     "exchange:import": "Take into a LEDGER what `plaudit ledger export` wrote.",
-    "quarantine": "Show the records that `plaudit ledger import --quarantine` kept apart...",
+    "quarantine": "Show the records that an import kept apart from a LEDGER's history.",
     "maintenance:backup": "Copy a LEDGER as it is now to a FILE, while others write to it.",
     "maintenance:compact": "Merge the small blocks of a LEDGER, and give back the space that nothing needs.",
 }

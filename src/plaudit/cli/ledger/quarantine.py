@@ -13,7 +13,7 @@ from plaudit.terminal import escape_controls
 @click.argument("ledger")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def quarantine(ledger: str, as_json: bool) -> None:
-    """Show the records that `plaudit ledger import --quarantine` kept apart from a LEDGER's history.
+    """Show the records that an import kept apart from a LEDGER's history.
 
     Their numbers are not what their rewards compute from their inputs. Nothing else reads them.
     """
