@@ -63,7 +63,9 @@ def problems(ledger, kind=None):
 
 
 def test_a_writer_deleted_with_all_that_it_wrote_is_missed(ledger, execute):
+    execute("DELETE FROM summaries WHERE first IN (SELECT first FROM blocks WHERE writer = 1)")
     execute("DELETE FROM blocks WHERE writer = 1")
+    execute("DELETE FROM summaries WHERE first IN (SELECT first FROM blocks WHERE origin IS NOT NULL)")
     execute("DELETE FROM blocks WHERE origin IS NOT NULL")
     execute("DELETE FROM writers WHERE id = 1")
     assert any("records 1 to 5" in text for text in problems(ledger, "removed"))
@@ -79,12 +81,14 @@ def test_the_last_writer_deleted_with_all_that_it_wrote_is_missed(ledger, execut
 
 def test_the_last_block_deleted_and_the_head_set_back_is_missed(ledger, execute):
     execute("UPDATE writers SET records = records - 1 WHERE id = 1")
+    execute("DELETE FROM summaries WHERE first IN (SELECT first FROM blocks WHERE first = 5)")
     execute("DELETE FROM blocks WHERE first = 5")
     execute("UPDATE writers SET head = (SELECT head FROM blocks WHERE first = 4) WHERE id = 1")
     assert any("what came after it is missing" in text for text in problems(ledger, "removed"))
 
 
 def test_the_only_record_of_the_last_writer_deleted_is_missed(ledger, execute):
+    execute("DELETE FROM summaries WHERE first IN (SELECT first FROM blocks WHERE writer = 3)")
     execute("DELETE FROM blocks WHERE writer = 3")
     execute("UPDATE writers SET records = 0 WHERE id = 3")
     assert problems(ledger)

@@ -109,7 +109,7 @@ class SpecCache:
                 self._stored[row.id] = load_spec(self._backend, row)
         for number in wanted:
             if number not in self._stored:
-                raise LedgerBroken(f"{self._backend.name}: a reward (number {number}) is missing; verify the ledger.")
+                raise LedgerBroken(f"{self._backend.name}: it is damaged: reward {number} is missing; verify it.")
         return {number: self._stored[number] for number in wanted}
 
     def read_all(self, connection: Connection) -> list[RecordLayout]:
