@@ -195,10 +195,7 @@ class _Entries:
         if not (column.startswith("[") and column.endswith("]")):
             raise ValueError("a column is no list")
         if "null" in column:
-            entries = split_column(column, count, self._separator)
-            if not any(entries):
-                raise ValueError("a column without entries is NULL")
-            self._add_each(entries)
+            self._add_each(split_column(column, count, self._separator))
         elif count > 1 and _scan(column, 1)[1] == len(column) - 1:  # one for all
             self._feed((column[1:-1] + self._separator) * count)
         else:

@@ -1,5 +1,6 @@
 """Verification: every record recomputed from its stored reward and inputs, every checksum checked."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -28,6 +29,8 @@ _ROWS = 32_768
 _BLOCKS = 4096
 """Blocks to read at a time, at most."""
 _BYTES = 16 << 20
+_EMPTY = re.compile(r"\[null(?:, ?null)*\]")
+"""A column without an entry, which no ledger writes and which changes no record."""
 _PAGE = (
     select(blocks)
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
@@ -190,6 +193,9 @@ class _Walk:
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
             chain.skip(block)
             return
+        columns = (block.keys, block.episodes, block.steps, block.contexts)
+        if any(column is not None and _EMPTY.fullmatch(column) for column in columns):
+            result.add("edited", first, "one of its columns says of no record anything: that is written as NULL")
         problem = chain.follow(block, common, None if block.job is None else self.jobs.get(block.job, "missing"))
         if problem is not None:
             result.add(problem[0], first, problem[1])
