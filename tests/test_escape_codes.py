@@ -1,6 +1,7 @@
 """No `str` or `repr` of ours lets a string from a file or a caller steer a terminal."""
 
 import ast
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
 from plaudit.checks.report import Report
 from plaudit.checks.rules.units import Unit
+from plaudit.language.source import SourceLine
 from plaudit.learn.off_policy.evaluate import Evaluation
 from plaudit.learn.off_policy.intervals import Estimate, Interval
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.ledger.rescore import Lacking, Rescoring
 from plaudit.ledger.stats import Head, Stats, Totals
-from plaudit.ledger.verify.verify import Verification
+from plaudit.ledger.verify.result import Verification
 from plaudit.targets.python import ABSENT
 
 STEER = "\x1b]0;owned\x07\x1b[31m\r\x9b2J\u202e\x7f"
@@ -100,6 +102,7 @@ def samples(tmp_path):
         "learn/off_policy/evaluate.py:Evaluation": [
             Evaluation(STEER, 9, (STEER,), {"dr": estimate}, estimate, 9.0, 1.0, 1.0, "normal", 0.95, notes=(STEER,))
         ],
+        "language/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
         "ledger/changes.py:Changes": [changes],
         "ledger/dataset/files.py:FileRescoring": [
             FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
@@ -110,10 +113,21 @@ def samples(tmp_path):
         "ledger/rescore.py:Rescoring": [Rescoring(1, STEER, STEER, 1, (Lacking(STEER, STEER, 1, (STEER,)),), changes)],
         "ledger/stats.py:Stats": [
             ledger.stats(),
-            Stats(STEER, 1, 1, 0, 0, None, None, {STEER: Totals(1)}, {STEER: Totals(1)}, (head,)),
+            Stats(
+                STEER,
+                1,
+                1,
+                0,
+                0,
+                None,
+                None,
+                {STEER: Totals(1)},
+                {STEER: Totals(1)},
+                replace(ledger.head(), writers=(head,)),
+            ),
         ],
         "ledger/storage/buffered.py:Receipt": [receipt],
-        "ledger/verify/verify.py:Verification": [verification, ledger.verify()],
+        "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "reward/reward.py:Reward": [reward],
         "reward/signal.py:Signal": [signal, read, read.explain()],
         "targets/python.py:Absent": [ABSENT],

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from plaudit.errors import ReadError
+from plaudit.terminal import escape_controls
 
 
 class SourceLine(NamedTuple):
@@ -25,7 +26,7 @@ class SourceLine(NamedTuple):
 
     def __str__(self) -> str:
         """Return it as people are told: 'rewards.py, line 12:  return a / b'."""
-        return f"{PurePath(self.file).name}, line {self.line}:  {self.text}"
+        return escape_controls(f"{PurePath(self.file).name}, line {self.line}:  {self.text}")
 
 
 @dataclass(frozen=True, slots=True)
