@@ -139,12 +139,13 @@ TABLES = [
 
 @pytest.mark.parametrize("table", TABLES)
 def test_an_edit_of_any_value_is_found(opened, table, counted):
-    edit_all(*opened, table, {"blocks": 5, "specs": 2, "scopes": 2}.get(table, 1), counted)
+    edit_all(*opened, table, {"blocks": 5, "summaries": 7, "specs": 2, "scopes": 2}.get(table, 1), counted)
 
 
 @pytest.mark.slow
-def test_an_edit_of_any_value_of_any_block_is_found(opened, counted):
-    edit_all(*opened, "blocks", 1, counted)
+@pytest.mark.parametrize("table", ["blocks", "summaries"])
+def test_an_edit_of_any_value_of_any_block_is_found(opened, table, counted):
+    edit_all(*opened, table, 1, counted)
 
 
 def edit_all(ledger, other, table, every, counted):
