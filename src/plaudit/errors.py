@@ -206,6 +206,7 @@ def shorten(value: object, length: int = 60) -> str:
     ("'a string'", '<int>')
     """
     try:
-        return repr(value)[:length]
+        text = repr(value)
     except Exception:  # anything at all: the value is somebody else's
         return f"<{type(value).__name__}>"
+    return text if len(text) <= length else f"{text[:length]}…"

@@ -70,6 +70,15 @@ def escape_controls(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
+def escape_line(text: str) -> str:
+    r"""Return a text in one line, its control characters made visible, those that end a line among them.
+
+    >>> escape_line("red: \x1b[31m\n")
+    'red: \\x1b[31m\\n'
+    """
+    return escape_controls(text).replace("\n", "\\n")
+
+
 def format_value(value: float | bool | str) -> str:
     """Return a value as people write it: six digits, no trailing zeros.
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Severity, Suppressed, Undecided
-from plaudit.checks.formats.plain import escape_control
 from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
 from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
-from plaudit.terminal import escape_controls, format_count
+from plaudit.terminal import escape_controls, escape_line, format_count
 
 WIDTH = 80
 """Characters of a line where nobody says otherwise."""
@@ -147,13 +146,13 @@ def summarise_counts(reports: Sequence[Report]) -> str:
 
 def _format_failed(report: Report, width: int) -> Iterator[Line]:
     for each in report.failed:
-        text = f"{each.code}: {escape_control(each.error)}. This is a fault of plaudit; please report it."
+        text = f"{each.code}: {escape_line(each.error)}. This is a fault of plaudit; please report it."
         yield from _format_aside("failed", text, width)
 
 
 def _format_undecided(report: Report, width: int) -> Iterator[Line]:
     for each in report.undecided:
-        yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_control(each.why)}", width)
+        yield from _format_aside("undecided", f"{each.code}  {each.term}: {escape_line(each.why)}", width)
 
 
 def _format_skipped(report: Report, width: int) -> Iterator[Line]:
@@ -161,13 +160,13 @@ def _format_skipped(report: Report, width: int) -> Iterator[Line]:
     for code, why in report.skipped.items():
         by_reason.setdefault(why, []).append(code)
     for why, codes in by_reason.items():
-        yield from _format_aside("not run", f"{', '.join(codes)}: {escape_control(why)}", width)
+        yield from _format_aside("not run", f"{', '.join(codes)}: {escape_line(why)}", width)
 
 
 def _format_allowed(report: Report, width: int) -> Iterator[Line]:
     for each in report.suppressed:
         yield from _format_aside(
-            "allowed", f"{each.finding.code}  {each.finding.term}: {escape_control(each.reason)}", width
+            "allowed", f"{each.finding.code}  {each.finding.term}: {escape_line(each.reason)}", width
         )
 
 

@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from plaudit.cli.errors import format_error
 from plaudit.cli.streams import Source
-from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean
+from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean, shorten
 from plaudit.language.codec import find_doubled
 from plaudit.language.field import Kind
 from plaudit.reward.row_files import TextFormat, strip_mark
-from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number, shorten
+from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number
 from plaudit.targets.inputs import find_default
 from plaudit.targets.python import PythonReward
 from plaudit.targets.python import Row as Outputs
@@ -69,7 +69,7 @@ def build_csv_reader(layout: RowLayout, header: str) -> Reader:
                 convert(cells[at] or "0")
             except ValueError:
                 needed = "a number" if convert is parse_number else "true, false, 1 or 0"
-                given = shorten(cells[at])
+                given = shorten(cells[at], 40)
                 return WrongType(f"reward {layout.reward.name!r}, field {name!r}: {given} is not {needed}.")
         raise AssertionError("every cell can be converted")
 
@@ -81,7 +81,7 @@ def _check_header(layout: RowLayout, names: Sequence[str]) -> None:
         raise FileError(f"column {names.index('') + 1} of the header has no name.")
     doubled = find_doubled(filter(None, names))
     if doubled is not None:
-        raise FileError(f"the header has the column {shorten(doubled)} twice.")
+        raise FileError(f"the header has the column {shorten(doubled, 40)} twice.")
     layout.check(names)
     given = set(names)
     for name, place in layout.inputs.items():

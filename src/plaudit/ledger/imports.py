@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, insert, select
 
 from plaudit.atomic import parse_path
 from plaudit.errors import FileError, InputError, LedgerError, PlauditError, SpecError
-from plaudit.ledger.context import CONTEXT_FIELDS, Context, validate_string
+from plaudit.ledger.context import Scope, validate_string
 from plaudit.ledger.jsonl.encoding import LONGEST_LINE, decode, describe_problem
 from plaudit.ledger.quarantine import Refused, add_quarantined
 from plaudit.ledger.record import EXPORT_FORMAT
@@ -124,10 +124,12 @@ class _Import:
         if given.get("target") not in ("python", "numpy"):
             raise SpecError(f"the target {given.get('target')!r} is not known")
         signal = Signal.from_dict(given["signal"])
-        parts: dict[str, Any] = {name: given.get(name) for name in CONTEXT_FIELDS}
-        context = Context(**{**parts, "at": datetime.fromisoformat(given["at"])})
+        scope = Scope(*(given.get(name) for name in Scope._fields))
+        key, episode, step, context = (given.get(name) for name in ("key", "episode", "step", "context"))
+        at = datetime.fromisoformat(given["at"])
         try:
-            packed = self.store.specs.find_layout(signal).pack(signal, context, self.store.writer.now)
+            layout, now = self.store.specs.find_layout(signal), self.store.writer.now
+            packed = layout.pack(signal, now, key, scope, episode, step, context, at)
         except InputError as error:  # inputs that its reward refuses
             if not self.quarantine:
                 raise

@@ -158,7 +158,7 @@ class Ledger:
         """
         scope = run, phase, decision_class, actor
         with self._lock:
-            packed = self._store.pack_parts(signal, key, scope, episode, step, context, at)
+            packed = self._store.pack(signal, key, scope, episode, step, context, at)
             return self._reopen_if_forked().writer.write((packed,))[0]
 
     def record_many(self, entries: Iterable[Entry | Signal]) -> list[int]:
@@ -211,7 +211,8 @@ class Ledger:
             entry = Entry(entry)
         if not isinstance(entry, Entry):
             raise WrongType(f"{shorten(entry)} is neither a Signal nor an Entry.")
-        return self._store.pack(entry.signal, entry)
+        scope = entry.run, entry.phase, entry.decision_class, entry.actor
+        return self._store.pack(entry.signal, entry.key, scope, entry.episode, entry.step, entry.context, entry.at)
 
     def _write(self, records: Sequence[PackedRecord]) -> list[int]:
         with self._lock:

@@ -1,6 +1,7 @@
 """What the totals of many records are like: how many there are, their mean, the lowest and the highest."""
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,9 +22,13 @@ class Totals:
         return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high}
 
 
+_MOST_SUMS = 65_536
+"""Sums to keep apart before they become one: memory stays flat, and each of many is rounded once more."""
+
+
 @dataclass(slots=True)
 class Tally:
-    """Adds up totals, block by block; no rounding error grows with their number."""
+    """Adds up totals, block by block, in flat memory; rounding errors do not grow with their number."""
 
     records: int = 0
     low: float = float("inf")
@@ -38,21 +43,29 @@ class Tally:
             self.low = low
         if high > self.high:
             self.high = high
+        if len(self.sums) > _MOST_SUMS:
+            self._add_up()
 
     def add(self, totals: NDArray[np.float64]) -> None:
         """Take in totals one by one."""
         if len(totals):
-            self.records += len(totals)
-            self.sums += totals.tolist()
-            self.low = min(self.low, float(totals.min()))
-            self.high = max(self.high, float(totals.max()))
+            self._extend(len(totals), totals.tolist(), float(totals.min()), float(totals.max()))
 
     def join(self, other: "Tally") -> None:
         """Take in what another has added up."""
-        self.records += other.records
-        self.sums += other.sums
-        self.low = min(self.low, other.low)
-        self.high = max(self.high, other.high)
+        self._extend(other.records, other.sums, other.low, other.high)
+
+    def _extend(self, records: int, sums: list[float], low: float, high: float) -> None:
+        self.records += records
+        self.sums += sums
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if len(self.sums) > _MOST_SUMS:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        """Make one sum of all; those whose sum is no number stay apart."""
+        with suppress(OverflowError):
+            self.sums = [math.fsum(self.sums)]
 
     def finish(self) -> Totals:
         """Return what the totals are like."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plaudit.errors import FileError, InputError, UnknownInput, WrongType, did_you_mean
+from plaudit.errors import FileError, InputError, UnknownInput, WrongType, did_you_mean, shorten
 from plaudit.language.codec import build_object
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
@@ -56,22 +56,12 @@ def parse_json_row(line: str) -> dict[str, Any]:
     except ValueError as error:  # a whole number of thousands of digits
         raise InputError(f"this is not a row: {error}.") from None
     if not isinstance(row, dict):
-        raise InputError(f"a row is a JSON object, {{…}}, and this is {shorten(row)}.")
+        raise InputError(f"a row is a JSON object, {{…}}, and this is {shorten(row, 40)}.")
     return row
 
 
-def shorten(value: object) -> str:
-    """Return a value as Python writes it, cut where it gets long.
-
-    >>> shorten("x" * 100)
-    "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
-    """
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"
-
-
 def _build_unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return build_object(pairs, lambda name: InputError(f"{shorten(name)} is given twice."))
+    return build_object(pairs, lambda name: InputError(f"{shorten(name, 40)} is given twice."))
 
 
 _decode = json.JSONDecoder(object_pairs_hook=_build_unique).decode
@@ -243,7 +233,7 @@ class RowLayout:
     def _flatten(self, row: Row) -> Row:
         for record in self._records & row.keys():
             if not isinstance(row[record], dict):
-                given = shorten(row[record])
+                given = shorten(row[record], 40)
                 raise WrongType(f"reward {self.reward.name!r}: {record!r} must be an object, not {given}.")
         try:
             return flatten_records(row)
@@ -254,7 +244,7 @@ class RowLayout:
         near = did_you_mean(name, self.inputs)
         comma = " Cells are separated by commas." if ";" in name or "\t" in name else ""
         return UnknownInput(
-            f"reward {self.reward.name!r} does not read {shorten(name)}.{near}{comma}\n"
+            f"reward {self.reward.name!r} does not read {shorten(name, 40)}.{near}{comma}\n"
             f"It reads: {', '.join(self.inputs)}. Use --ignore-extra to leave out everything else."
         )
 

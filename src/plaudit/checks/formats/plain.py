@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.terminal import escape_controls
+from plaudit.terminal import escape_line
 
 MOST_SENTENCES = 6
 """Of longer witnesses the rest is counted."""
@@ -37,7 +37,7 @@ def format_value(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return escape_control(value)
+        return escape_line(value)
     return repr(float(value)).removesuffix(".0")
 
 
@@ -48,15 +48,6 @@ def format_total(total: float | None) -> str:
     ('0.3', '-113', 'none')
     """
     return "none" if total is None else f"{total + 0.0:.6g}"
-
-
-def escape_control(text: str) -> str:
-    r"""Return a text in one line, its control characters made visible: no text can steer a terminal or a log.
-
-    >>> escape_control("red: \x1b[31m")
-    'red: \\x1b[31m'
-    """
-    return escape_controls(text).replace("\n", "\\n")
 
 
 def encode_number(value: Value | None) -> Value | None:
@@ -118,18 +109,18 @@ def format_finding(finding: Finding, rest: Mapping[str, Value]) -> str:
     Do.
     """
     lines = [
-        f"{finding.term}: {escape_control(finding.message)}",
+        f"{finding.term}: {escape_line(finding.message)}",
         *_format_steps(finding.witness, rest),
-        escape_control(finding.advice),
+        escape_line(finding.advice),
     ]
-    return "\n".join([*lines, f"Facts used: {escape_control(', '.join(finding.facts))}."] if finding.facts else lines)
+    return "\n".join([*lines, f"Facts used: {escape_line(', '.join(finding.facts))}."] if finding.facts else lines)
 
 
 def _format_steps(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[str]:
     named = {name for step in steps for name, value in step.inputs.items() if name not in rest or value != rest[name]}
     resting = ", the others at rest" if any(step.inputs.keys() - named for step in steps) else ""
     for step in steps[:MOST_SENTENCES]:
-        note = f"{escape_control(step.note)}: " if step.note else ""
+        note = f"{escape_line(step.note)}: " if step.note else ""
         inputs = ", ".join(f"{name} {format_value(value)}" for name, value in step.inputs.items() if name in named)
         yield f"{note}{inputs or 'all inputs at rest'}{resting if inputs else ''}; total {format_total(step.total)}"
     if len(steps) > MOST_SENTENCES:

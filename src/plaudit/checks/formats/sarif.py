@@ -9,11 +9,12 @@ from typing import Any
 
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.json import format_step
-from plaudit.checks.formats.plain import escape_control, format_finding, format_uri
+from plaudit.checks.formats.plain import format_finding, format_uri
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule
 from plaudit.language.source import SourceLine
+from plaudit.terminal import escape_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}
@@ -66,7 +67,7 @@ class _Results:
             yield self._format_result(located, finding)
         for each in located.report.suppressed:
             result = self._format_result(located, each.finding)
-            allowed = f"Allowed: {escape_control(each.reason)}"  # not every reader knows suppressions
+            allowed = f"Allowed: {escape_line(each.reason)}"  # not every reader knows suppressions
             result["message"]["text"] += f"\n{allowed}"
             yield result | {"suppressions": [{"kind": "inSource", "justification": each.reason}]}
 

@@ -7,8 +7,8 @@ from textwrap import wrap
 from typing import Literal, NamedTuple
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import Value, escape_control, format_total, format_value, short_path
-from plaudit.terminal import format_count
+from plaudit.checks.formats.plain import Value, format_total, format_value, short_path
+from plaudit.terminal import escape_line, format_count
 
 _INDENT = 2
 FEW = 6
@@ -34,22 +34,22 @@ Line = tuple[Piece, ...]
 def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:
     """Yield a finding: what and where, in a sentence, as a table, and what to do."""
     head = Piece(finding.severity, finding.severity), Piece(f"  {finding.code}", "title"), Piece(f"  {finding.term}")
-    place = finding.place and f"{escape_control(short_path(finding.place.file, Path.cwd()))}:{finding.place.line}"
+    place = finding.place and f"{escape_line(short_path(finding.place.file, Path.cwd()))}:{finding.place.line}"
     if place and len(join_pieces(head)) + 2 + len(place) <= width:
         yield (*head, Piece(f"  {place}", "dim"))
     else:
         yield head
         if place:
             yield (Piece(" " * _INDENT), Piece(place, "dim"))
-    message = escape_control(finding.message)
+    message = escape_line(finding.message)
     yield from wrap_paragraph(message[:1].upper() + message[1:], width=width, indent=_INDENT)
     if finding.witness:
         yield ()
         yield from format_witness(finding.witness, rest=rest, width=width, indent=2 * _INDENT)
         yield ()
-    yield from wrap_paragraph(escape_control(finding.advice), width=width, indent=_INDENT, first="→ ")
+    yield from wrap_paragraph(escape_line(finding.advice), width=width, indent=_INDENT, first="→ ")
     if finding.facts:
-        facts = escape_control(", ".join(finding.facts))
+        facts = escape_line(", ".join(finding.facts))
         yield from wrap_paragraph(facts, width=width, indent=_INDENT, first="Facts used: ", part="dim")
 
 
@@ -149,7 +149,7 @@ def _format_by_step(steps: Sequence[Step], columns: tuple[str, ...], room: int) 
         [*columns, "total"],
         *([*(_format_cell(step, name) for name in columns), format_total(step.total)] for step in steps),
     ]
-    notes = [escape_control(step.note) for step in steps]
+    notes = [escape_line(step.note) for step in steps]
     widths = [max(len(row[at]) for row in grid) for at in range(len(grid[0]))]
     left = room - sum(widths) - len(_GAP) * len(widths)
     if left < min(max(map(len, notes)), _SHORTEST_NOTE) - (0 if any(notes) else len(_GAP)):
@@ -178,7 +178,7 @@ def _format_by_input(steps: Mapping[int, Step], names: tuple[str, ...], room: in
     for number, step in zip(numbers, steps.values(), strict=True):
         if step.note:
             lines += wrap_paragraph(
-                escape_control(step.note), width=room, first=f"{number}: " if number else "", part="dim"
+                escape_line(step.note), width=room, first=f"{number}: " if number else "", part="dim"
             )
     return lines if join_pieces(lines[0]) else lines[1:]
 
@@ -188,7 +188,7 @@ def _format_in_words(steps: Mapping[int, Step], names: tuple[str, ...], room: in
     lines: list[Line] = []
     for number, step in steps.items():
         inputs = ", ".join(f"{name} {_format_cell(step, name)}" for name in names if name in step.inputs)
-        note = f"{escape_control(step.note)}: " if step.note else ""
+        note = f"{escape_line(step.note)}: " if step.note else ""
         lines += wrap_paragraph(f"{note}{inputs}; total {format_total(step.total)}", width=room, first=f"{number}. ")
     return lines
 

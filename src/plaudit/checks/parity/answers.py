@@ -8,7 +8,7 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import did_you_mean, shorten
 from plaudit.language.codec import build_object
 from plaudit.reward.rows import Value
 
@@ -50,10 +50,10 @@ def parse_line(line: bytes, terms: Sequence[str]) -> Answer:
     try:
         found = json.loads(line.decode(), object_pairs_hook=partial(build_object, refuse=_refuse_doubled))
     except UnicodeDecodeError:
-        raise NoAnswer("garbage", f"answered with bytes that are not UTF-8: {shorten(line)}") from None
+        raise NoAnswer("garbage", f"answered with bytes that are not UTF-8: {shorten_answer(line)}") from None
     except (ValueError, RecursionError):
         other = " Whatever is no answer belongs on standard error."
-        raise NoAnswer("garbage", f"answered with something that is not JSON: {shorten(line)}.{other}") from None
+        raise NoAnswer("garbage", f"answered with something that is not JSON: {shorten_answer(line)}.{other}") from None
     return parse_answer(found, terms)
 
 
@@ -65,7 +65,7 @@ def parse_answer(found: Any, terms: Sequence[str]) -> Answer:
         return Answer(_parse_number("total", found.total), _parse_values(getattr(found, "values", {}), terms))
     if not isinstance(found, bool) and isinstance(found, Real):
         return Answer(_parse_number("total", found))
-    raise NoAnswer("wrong keys", f"answered with {shorten(found)} instead of an object with a 'total'")
+    raise NoAnswer("wrong keys", f"answered with {shorten_answer(found)} instead of an object with a 'total'")
 
 
 def _parse_mapping(found: Mapping[Any, Any], terms: Sequence[str]) -> Answer:
@@ -73,9 +73,9 @@ def _parse_mapping(found: Mapping[Any, Any], terms: Sequence[str]) -> Answer:
         if key not in KEYS:
             near = did_you_mean(str(key), KEYS)
             wanted = "an answer holds 'total' and 'values', nothing else"
-            raise NoAnswer("wrong keys", f"answered with the key {shorten(key)}; {wanted}.{near}")
+            raise NoAnswer("wrong keys", f"answered with the key {shorten_answer(key)}; {wanted}.{near}")
     if "total" not in found:
-        raise NoAnswer("wrong keys", f"answered without a 'total': {shorten(found)}")
+        raise NoAnswer("wrong keys", f"answered without a 'total': {shorten_answer(found)}")
     if "values" in found and "breakdown" in found:
         raise NoAnswer("wrong keys", "answered with both 'values' and 'breakdown', which are two names of the same")
     return Answer(
@@ -87,17 +87,17 @@ def _parse_values(found: Any, terms: Sequence[str]) -> dict[str, float]:
     if found is None:
         return {}
     if not isinstance(found, Mapping):
-        raise NoAnswer("wrong keys", f"answered with 'values' that are no object: {shorten(found)}")
+        raise NoAnswer("wrong keys", f"answered with 'values' that are no object: {shorten_answer(found)}")
     for name in found:
         if name not in terms:
             near = did_you_mean(str(name), terms)
-            raise NoAnswer("wrong keys", f"answered with a value of {shorten(name)}, which is no term.{near}")
+            raise NoAnswer("wrong keys", f"answered with a value of {shorten_answer(name)}, which is no term.{near}")
     return {name: _parse_number(name, found[name]) for name in terms if name in found}
 
 
 def _parse_number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise NoAnswer("no number", f"answered with {name} {shorten(value)}, which is no number")
+        raise NoAnswer("no number", f"answered with {name} {shorten_answer(value)}, which is no number")
     try:
         number = float(value)
     except OverflowError:
@@ -108,17 +108,17 @@ def _parse_number(name: str, value: Any) -> float:
 
 
 def _refuse_doubled(name: str) -> NoAnswer:
-    return NoAnswer("wrong keys", f"answered with {shorten(name)} twice")
+    return NoAnswer("wrong keys", f"answered with {shorten_answer(name)} twice")
 
 
-def shorten(value: object) -> str:
+def shorten_answer(value: object) -> str:
     r"""Return a value as a message repeats it: in Python's notation, cut where it gets long.
 
-    >>> shorten(b'{"total": NaN}\n')
+    >>> shorten_answer(b'{"total": NaN}\n')
     '\'{"total": NaN}\''
     """
-    text = repr(value.rstrip(b"\r\n").decode(errors="backslashreplace") if isinstance(value, bytes) else value)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    plain = value.rstrip(b"\r\n").decode(errors="backslashreplace") if isinstance(value, bytes) else value
+    return shorten(plain, MOST_SHOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

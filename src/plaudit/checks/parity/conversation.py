@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from time import monotonic, sleep
 from typing import IO
 
-from plaudit.checks.parity.answers import NoAnswer, shorten
+from plaudit.checks.parity.answers import NoAnswer, shorten_answer
 from plaudit.errors import FileError
 
 LONGEST_ANSWER = 1 << 20
@@ -67,7 +67,7 @@ class Conversation:
         if not newline:
             raise self._describe_failure(bytes(answer), timeout, slow=monotonic() >= until)
         if rest:
-            text = f"printed more than one line for a row: {shorten(bytes(answer))} and {_first_line(rest)}"
+            text = f"printed more than one line for a row: {shorten_answer(bytes(answer))} and {_first_line(rest)}"
             raise NoAnswer("extra output", text, slow=True)
         return bytes(answer)
 
@@ -139,9 +139,9 @@ class Conversation:
     def _describe_failure(self, partial: bytes, timeout: float, *, slow: bool) -> NoAnswer:
         if len(partial) > LONGEST_ANSWER:
             return NoAnswer(
-                "too long", f"answered with a line of more than {LONGEST_ANSWER:,} bytes: {shorten(partial)}"
+                "too long", f"answered with a line of more than {LONGEST_ANSWER:,} bytes: {shorten_answer(partial)}"
             )
-        began = f" in the middle of a line, {shorten(partial)}" if partial else " instead of answering"
+        began = f" in the middle of a line, {shorten_answer(partial)}" if partial else " instead of answering"
         kind = "partial line" if partial else "ended"
         if self._has_ended(GRACE if self._silent else 0.0):
             return NoAnswer(kind, f"{self._describe_end()}{began}.{self._format_stderr()}", slow=slow)
@@ -151,7 +151,9 @@ class Conversation:
             return NoAnswer(kind, f"closed its standard input{began}.{self._format_stderr()}", slow=slow)
         if partial:
             newline = " The newline at its end is missing." if _is_json(partial) else ""
-            text = f"answered with part of a line, {shorten(partial)}, and no more within {timeout:g} s.{newline}"
+            text = (
+                f"answered with part of a line, {shorten_answer(partial)}, and no more within {timeout:g} s.{newline}"
+            )
         else:
             kind = "timeout"
             text = f"gave no answer within {timeout:g} s. Does it flush its output after every line?"
@@ -215,7 +217,7 @@ def _require_stream(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 def _first_line(text: bytearray) -> str:
-    return shorten(bytes(text[:LAST_WORDS]).partition(b"\n")[0])
+    return shorten_answer(bytes(text[:LAST_WORDS]).partition(b"\n")[0])
 
 
 def _is_json(text: bytes) -> bool:

@@ -14,7 +14,7 @@ from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import Screen, build_table, escape_controls, format_value
+from plaudit.terminal import Screen, build_table, escape_line, format_value
 
 FEW = 20
 """How many records a person is shown unless more are asked for."""
@@ -108,4 +108,4 @@ def _build_row(record: Record) -> tuple[str, ...]:
 
 
 def _shorten(text: str) -> str:
-    return escape_controls(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…").replace("\n", "\\n")
+    return escape_line(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")

@@ -97,7 +97,7 @@ class BufferedWriter:
         if wrong:
             raise LedgerError("a writer needs max_records of at least 1 and max_delay of at least 0.")
         store.backend.check_writable()
-        self._pack = store.pack_parts
+        self._pack = store.pack
         self._write = write
         self._max_records = max_records
         self._max_delay = max_delay

@@ -1,15 +1,31 @@
-"""What is wrong with the small tables: rewards, labels, scopes, re-scorings, imports, writers and powers of two."""
+"""What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, summaries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, func, select
 
+from plaudit.ledger.backends.backend import UNREADABLE
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
-from plaudit.ledger.storage.schema import jobs, keys, labels, metadata, powers, scopes, table_heads, writers
+from plaudit.ledger.storage.schema import (
+    blocks,
+    jobs,
+    keys,
+    labels,
+    metadata,
+    powers,
+    scopes,
+    summaries,
+    table_heads,
+    writers,
+)
 from plaudit.ledger.storage.signing import SignatureChecker, format_table_end, format_writer_end
+from plaudit.ledger.storage.summary import Summary, summarize
+
+_SUMMARIZED = ("first", "records", "earliest", "latest", "job", "episodes", "steps", "outputs")
+_STREAMED = {"yield_per": 1000}
 
 Kept = Sequence[tuple[str, TableHead]]
 
@@ -78,6 +94,25 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
         yield "reward" if name == "specs" else "edited", f"a row of {name!r} is not what it was"
     if any(wanted.values()):
         yield "removed", f"what {name!r} held when the head of the ledger was kept is not there as it was"
+
+
+def check_summaries(connection: Connection) -> Iterator[tuple[int | None, str]]:
+    """Yield the first record of each block whose summary is another, and what that means; None for the whole table."""
+    stored = [summaries.c[name] for name in Summary._fields]
+    joined = blocks.outerjoin(summaries, summaries.c.first == blocks.c.first)
+    statement = select(*(blocks.c[name] for name in _SUMMARIZED), *stored).select_from(joined).order_by(blocks.c.first)
+    counted = 0
+    for first, *block in connection.execute(statement, execution_options=_STREAMED):
+        counted += 1
+        try:
+            right = summarize(*block[: len(_SUMMARIZED) - 1]) == tuple(block[len(_SUMMARIZED) - 1 :])
+        except UNREADABLE:
+            right = False
+        if not right:
+            yield first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
+    found = connection.execute(select(func.count()).select_from(summaries)).scalar_one()
+    if found != counted:
+        yield None, f"there are {found:,} summaries of {counted:,} blocks"
 
 
 def find_unsigned(connection: Connection, checker: SignatureChecker) -> Iterator[str]:

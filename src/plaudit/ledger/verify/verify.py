@@ -21,8 +21,7 @@ from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.objects import find_changed_objects
 from plaudit.ledger.verify.result import Verification
-from plaudit.ledger.verify.summaries import check_summaries
-from plaudit.ledger.verify.tables import find_problems, find_unsigned
+from plaudit.ledger.verify.tables import check_summaries, find_problems, find_unsigned
 
 _ROWS = 32_768
 """Records to recompute at a time."""
