@@ -104,6 +104,21 @@ def test_what_is_no_key_is_refused(tmp_path):
         Ledger(tmp_path / "ledger.db", sign_with=7)
 
 
+def test_a_published_head_that_somebody_else_made_is_found_by_its_signature(tmp_path, keys):
+    private, public = keys
+    published = tmp_path / "heads.jsonl"
+    with Ledger(tmp_path / "ledger.db", sign_with=private, publish=published, publish_every=2) as ledger:
+        fill(ledger, 0, 5)
+    lines = list(read_lines(published))
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert ledger.verify(heads=lines, public_key=public).ok
+        lines[1]["signature"] = lines[0]["signature"]
+        assert ledger.verify(heads=lines).ok  # without a key, nobody asks for signatures
+        found = ledger.verify(heads=lines, public_key=public)
+    assert [problem.kind for problem in found.problems] == ["unsigned"]
+    assert "the head of 4 records that was kept has a signature that is not of this key" in str(found)
+
+
 # -- published -------------------------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -58,6 +58,8 @@ class LedgerHead:
 
     writers: tuple[Head, ...]
     tables: Mapping[str, TableHead]
+    signature: bytes | None = field(default=None, compare=False)
+    """Of `digest`, where the ledger that published the head signs."""
 
     @property
     def records(self) -> int:
@@ -74,7 +76,8 @@ class LedgerHead:
     def to_dict(self) -> dict[str, Any]:
         """Return the head as plain data for JSON."""
         tables = {name: {"rows": head.rows, "checksum": head.checksum} for name, head in self.tables.items()}
-        return {"head": self.digest, "heads": [head.to_dict() for head in self.writers], "tables": tables}
+        signed = {} if self.signature is None else {"signature": self.signature.hex()}
+        return {"head": self.digest, "heads": [head.to_dict() for head in self.writers], "tables": tables, **signed}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "LedgerHead":
@@ -88,7 +91,8 @@ class LedgerHead:
             }
             for each in tables.values():
                 bytes.fromhex(each.checksum)
-            found = cls(tuple(map(Head.from_dict, data["heads"])), tables)
+            signature = bytes.fromhex(data["signature"]) if "signature" in data else None
+            found = cls(tuple(map(Head.from_dict, data["heads"])), tables, signature)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, SpecError):
                 raise
@@ -108,11 +112,11 @@ def read_head(connection: Connection) -> LedgerHead:
     return LedgerHead(tuple(heads), {row.name: TableHead(row.rows, bytes(row.head).hex()) for row in tables})
 
 
-def collect_heads(kept: Any) -> tuple[list[Head], list[tuple[str, TableHead]]]:
-    """Return the heads of writers and of tables in what was kept: a head of a ledger, or many heads of either kind."""
+def collect_heads(kept: Iterable[Head | LedgerHead]) -> tuple[list[Head], list[tuple[str, TableHead]]]:
+    """Return the heads of writers and of tables in what was kept, each once."""
     writers: dict[Head, None] = {}
     tables: dict[tuple[str, TableHead], None] = {}
-    for each in _list_heads(kept):
+    for each in kept:
         if isinstance(each, Head):
             writers[each] = None
         else:
@@ -121,7 +125,8 @@ def collect_heads(kept: Any) -> tuple[list[Head], list[tuple[str, TableHead]]]:
     return list(writers), list(tables)
 
 
-def _list_heads(kept: Any) -> Iterator[Head | LedgerHead]:
+def list_heads(kept: Any) -> Iterator[Head | LedgerHead]:
+    """Yield what was kept: a head of a ledger, or many heads of either kind, as they are or as their JSON."""
     if isinstance(kept, str | bytes | os.PathLike) or not isinstance(kept, Iterable | LedgerHead):
         raise WrongType(
             f"heads={kept!r:.60} are what stats().head or stats().heads gave: a head, a list of heads, or what their "

@@ -28,7 +28,7 @@ from plaudit.ledger.stats import Stats, compute_stats
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
 from plaudit.ledger.storage.codec import Block, PackedRecord
-from plaudit.ledger.storage.merge import merge_blocks
+from plaudit.ledger.storage.merge import merge_blocks, merge_written
 from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
@@ -105,7 +105,7 @@ class Ledger:
             except BaseException:
                 self._store.backend.close()
                 raise
-            self._store.writer.after_write = self._publisher.publish_if_due
+        self._store.writer.after_write = _list_chores(self._store, self._publisher)
         self._process = os.getpid()
         self._closed = False
         weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
@@ -423,6 +423,7 @@ class Ledger:
             if self._process != os.getpid():
                 return
             try:
+                merge_written(self._store, closing=True)
                 if self._publisher is not None:
                     self._publisher.close()
             finally:
@@ -471,6 +472,17 @@ def _reopen(
     """Return a ledger that was opened in another process, opened in this one."""
     more: dict[str, Any] = {"sign_with": sign_with, "publish": publish, "publish_every": publish_every}
     return Ledger(where, read_only=read_only, timeout=timeout, clock=clock, **more)
+
+
+def _list_chores(store: Store, publisher: Publisher | None) -> Callable[[], None]:
+    """Return what does, when a transaction is durable, what is due now and then; it does not hold on to the ledger."""
+
+    def do_chores() -> None:
+        merge_written(store)
+        if publisher is not None:
+            publisher.publish_if_due()
+
+    return do_chores
 
 
 def _close_abandoned(backend: Backend, process: int) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,11 +70,10 @@ class Publisher:
     def _build_line(self) -> dict[str, Any]:
         with self._store.backend.snapshot() as connection:
             head = read_head(connection)
-        line = {"ledger": self._store.backend.name, "records": head.records, **head.to_dict()}
         signer = self._store.writer.signer
         if signer is not None:
-            line["signature"] = signer.sign(format_ledger_end(head.digest)).hex()
-        return line
+            head = replace(head, signature=signer.sign(format_ledger_end(head.digest)))
+        return {"ledger": self._store.backend.name, "records": head.records, **head.to_dict()}
 
 
 def build_sender(destination: Destination) -> Sender:

@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 
 from plaudit import Entry, Ledger
+from plaudit.errors import LedgerError
 from plaudit.ledger.storage import chain, merge
 from support.ledgers import REWARD, columns, signal, verified
 
@@ -174,6 +175,65 @@ def test_blocks_are_not_merged_beyond_where_the_chain_begins_anew(tmp_path, monk
         told = [(problem.kind, problem.id) for problem in ledger.verify().problems]
         assert told == [("edited", 1), ("edited", 41)]
         other.close()
+
+
+@pytest.fixture
+def short_segments(monkeypatch):
+    """Let a writer merge every 16 records what it wrote in 4 blocks or more."""
+    for module in (chain, merge):
+        monkeypatch.setattr(module, "SEGMENT", 16)
+    monkeypatch.setattr(merge, "_MANY", 4)
+
+
+def test_a_writer_merges_what_it_wrote_one_by_one_now_and_then_and_when_it_closes(where, short_segments):
+    with Ledger(where) as ledger:
+        heads = []
+        for n in range(39):
+            ledger.record(signal(n), run="run", step=n, key=f"key {n}" if n % 2 else None)
+            heads.append(ledger.head())
+        assert count_blocks(ledger) == 2 + 7
+        before = everything(ledger)
+    with Ledger(where) as ledger:
+        assert count_blocks(ledger) == 3
+        assert everything(ledger) == before
+        found = ledger.verify(heads=heads)
+        assert found.ok, str(found)
+        assert ledger.compact() == 0
+
+
+def test_two_writers_that_take_turns_merge_nothing_that_is_not_theirs(where, short_segments):
+    with Ledger(where) as one, Ledger(where) as two:
+        for n in range(30):
+            one.record(signal(n), run="one", step=n)
+            if n >= 20:
+                two.record(signal(n), run="two", step=n)
+        before = everything(one)
+    with Ledger(where) as ledger:
+        assert everything(ledger) == before
+        verified(ledger)
+        assert count_blocks(ledger) < 40 - 15
+
+
+def test_few_blocks_are_left_as_they_are(tmp_path, short_segments):
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record_batch(REWARD, columns(0, 15), run="run")
+        ledger.record(signal(1), run="run")
+        ledger.record_batch(REWARD, columns(0, 15), run="run")
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert count_blocks(ledger) == 3
+
+
+def test_a_record_is_there_also_where_merging_fails(tmp_path, short_segments, monkeypatch):
+    def fail(*arguments):
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(merge, "_merge_spans", fail)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert [ledger.record(signal(n), run="run", step=n) for n in range(40)] == list(range(1, 41))
+        assert count_blocks(ledger) == 40
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        verified(ledger)
+        assert ledger.history().count() == 40
 
 
 def test_verifying_keys_takes_no_statement_a_record(tmp_path, monkeypatch):

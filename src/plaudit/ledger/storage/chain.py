@@ -166,6 +166,11 @@ class RecordChain:
             self._runs.update(b"n%b" % _RUN(self._first, self._length))
             self._runs_digest = b""
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the stream begins with the next block."""
+        return self._since == 0
+
     def copy(self) -> Self:
         """Return a chain that goes on from here by itself."""
         made = self.__class__.__new__(self.__class__)

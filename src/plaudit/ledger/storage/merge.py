@@ -1,7 +1,8 @@
 """Merging small blocks: records that were written one by one are read as fast as those that came in bulk.
 
 Numbers, keys, heads and sources stay what they were, for chains run over records. Each transaction replaces a few
-blocks by one that holds the same records, so whoever is killed in between loses nothing.
+blocks by one that holds the same records, so whoever is killed in between loses nothing. A writer merges what it wrote
+itself now and then; `compact` merges what is left.
 """
 
 import struct
@@ -12,14 +13,18 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select
 
+from plaudit.errors import PlauditError
 from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
 from plaudit.ledger.storage.schema import blocks, jobs, summaries, writers
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
+from plaudit.ledger.storage.writer import Segment
 
 _TOGETHER = 32_768
 """Records to rewrite in one transaction, about; writers wait no longer than that takes."""
+_MANY = 64
+"""Blocks of a segment from which on a writer merges them; fewer are read fast enough."""
 _SHARED = ("writer", "spec", "scope", "target")
 _NAMES = [column.name for column in blocks.columns]
 _between: tuple[Any, Any] = (bindparam("low"), bindparam("high"))
@@ -36,18 +41,38 @@ Span = tuple[int, int]
 """The first numbers of the first and of the last of some blocks."""
 
 
-def merge_blocks(store: Store) -> int:
-    """Merge small blocks that follow one another, of one writer, reward and scope; return how many there are fewer."""
+def merge_written(store: Store, *, closing: bool = False) -> None:
+    """Merge what this writer wrote in small blocks: segments that are whole and, when it is closing, the last one.
+
+    What was recorded is durable, merged or not: where merging fails, blocks stay as they are, for `compact`.
+    """
+    for segment in store.writer.take_segments(open=closing):
+        if segment.blocks >= _MANY:
+            try:
+                merge_blocks(store, segment)
+            except PlauditError:
+                return
+
+
+def merge_blocks(store: Store, segment: Segment | None = None) -> int:
+    """Merge small blocks that follow one another, of one writer, reward and scope; return how many there are fewer.
+
+    With `segment`, only blocks of that.
+    """
     merged = 0
-    for spans in _find_spans(store):
+    for spans in _find_spans(store, segment):
         merged += store.writer.transact(lambda cursor, spans=spans: _merge_spans(store, cursor, spans))  # type: ignore[misc]
     return merged
 
 
-def _find_spans(store: Store) -> Iterator[list[Span]]:
+def _find_spans(store: Store, segment: Segment | None) -> Iterator[list[Span]]:
     """Yield blocks that can be merged, a few at a time."""
     columns = [blocks.c[name] for name in ("first", "records", "job", *_SHARED)]
     statement = select(*columns).order_by(blocks.c.first)
+    if segment is not None:
+        statement = statement.where(
+            blocks.c.first.between(segment.first, segment.last), blocks.c.writer == segment.writer
+        )
     since: dict[int, int] = {}
     waiting: list[Span] = []
     size = 0

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
@@ -60,6 +60,15 @@ _KNOWN = 50_000
 """Scopes to remember; beyond that all are forgotten and looked up again."""
 
 
+class Segment(NamedTuple):
+    """Blocks of one writer, from where its stream of records begins anew: the numbers of the first and of the last."""
+
+    writer: int
+    first: int
+    last: int
+    blocks: int
+
+
 class BlockWriter:
     """One writer of a ledger: its place in the chain of its own blocks."""
 
@@ -92,11 +101,21 @@ class BlockWriter:
         self._number: int | None = None
         self._chain = RecordChain(b"")
         self._moved = False
+        self._segment: Segment | None = None
+        self._whole_segments: list[Segment] = []
         self._known: dict[tuple[RecordLayout, str, Scope], tuple[int, int, bytes]] = {}
 
     def open_sibling(self, made_with: str) -> "BlockWriter":
         """Return another writer of the same ledger, for records whose numbers were computed elsewhere."""
         return BlockWriter(self._backend, self._clock, self.signer, made_with=made_with)
+
+    def take_segments(self, *, open: bool = False) -> list[Segment]:
+        """Return the segments that are whole since the last call, and with `open` the one that is being written."""
+        if open and self._segment is not None:
+            self._whole_segments.append(self._segment)
+            self._segment = None
+        taken, self._whole_segments = self._whole_segments, []
+        return taken
 
     def now(self) -> int:
         """Return the time by this writer's clock, in microseconds."""
@@ -227,6 +246,11 @@ class BlockWriter:
             cursor.execute(self._block_text, values)
             written.append((first, block.count))
             total += block.count
+            _, start, _, blocks = self._segment or (writer, first, first, 0)
+            self._segment = Segment(writer, start, first, blocks + 1)
+            if chain.begins_anew:
+                self._whole_segments.append(self._segment)
+                self._segment = None
         self.recorded += total
         return written
 

@@ -6,7 +6,7 @@ from sqlalchemy import Connection, func, select
 
 from plaudit.ledger.backends.backend import UNREADABLE
 from plaudit.ledger.context import Scope
-from plaudit.ledger.heads import TableHead
+from plaudit.ledger.heads import Head, LedgerHead, TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
 from plaudit.ledger.storage.schema import (
@@ -21,7 +21,7 @@ from plaudit.ledger.storage.schema import (
     table_heads,
     writers,
 )
-from plaudit.ledger.storage.signing import SignatureChecker, format_table_end, format_writer_end
+from plaudit.ledger.storage.signing import SignatureChecker, format_ledger_end, format_table_end, format_writer_end
 from plaudit.ledger.storage.summary import Summary, summarize
 
 _SUMMARIZED = ("first", "records", "earliest", "latest", "job", "episodes", "steps", "outputs")
@@ -115,8 +115,15 @@ def check_summaries(connection: Connection) -> Iterator[tuple[int | None, str]]:
         yield None, f"there are {found:,} summaries of {counted:,} blocks"
 
 
-def find_unsigned(connection: Connection, checker: SignatureChecker) -> Iterator[str]:
-    """Yield which heads are not signed with the key that they should be signed with."""
+def find_unsigned(
+    connection: Connection, kept: Sequence[Head | LedgerHead], checker: SignatureChecker
+) -> Iterator[str]:
+    """Yield which heads are not signed with the key that they should be signed with, and which kept ones wrongly."""
+    for head in kept:
+        if not isinstance(head, LedgerHead) or head.signature is None:
+            continue
+        if not checker.accepts(head.signature, format_ledger_end(head.digest)):
+            yield f"the head of {head.records:,} records that was kept {_describe_signature(head.signature)}"
     for row in connection.execute(select(writers)):
         end = format_writer_end(close_chain(row.token, row.records, bytes(row.head)))
         if row.records and not _is_signed(checker, row.signature, end):

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, func, select
 from plaudit.errors import LedgerBroken
 from plaudit.ledger.backends.backend import UNREADABLE, Backend
 from plaudit.ledger.context import Scope
-from plaudit.ledger.heads import Head, TableHead, collect_heads, read_head
+from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
 from plaudit.ledger.storage.recompute import Recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
@@ -47,19 +47,19 @@ def verify(
     """Recompute every record of a ledger and check every checksum, in one view that later writes do not change.
 
     `heads` are ends of chains that were kept elsewhere; each must still occur. With `checker`, those that are stored
-    must be signed.
+    must be signed, and signatures of those that were kept must be right.
     """
     result = Verification(backend.name)
-    kept = collect_heads(heads)
+    kept = list(list_heads(heads))
     for text in backend.find_damage():
         result.add("damaged", None, text)
     try:
         with backend.snapshot() as connection:
-            walk = _Walk(backend, connection, result, *kept, progress)
+            walk = _Walk(backend, connection, result, *collect_heads(kept), progress)
             walk.run()
             result.head = read_head(connection).digest
             if checker is not None:
-                for text in find_unsigned(connection, checker):
+                for text in find_unsigned(connection, kept, checker):
                     result.add("unsigned", None, text)
     except LedgerBroken as error:
         result.add("damaged", None, str(error))
