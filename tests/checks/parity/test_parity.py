@@ -121,7 +121,7 @@ def test_a_function_that_takes_something_else_is_told():
 
 
 @given(case=cases())
-@examples(0.25, suppress_health_check=list(HealthCheck))
+@examples(0.05, suppress_health_check=list(HealthCheck))
 def test_the_plain_functions_of_any_reward_agree_with_it(case):
     oracle = Oracle(case)
 
