@@ -1,6 +1,7 @@
 """Files that appear under their name when they are complete, or not at all."""
 
 import errno
+import gc
 import os
 import stat
 import subprocess
@@ -263,3 +264,29 @@ def test_a_link_among_what_was_left_is_not_followed(tmp_path):
     (tmp_path / ".scores.00000000.part.owner").symlink_to("thesis.txt")
     AtomicPath(tmp_path / "scores").discard()
     assert (tmp_path / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", [AtomicFile, AtomicPath])
+def test_whatever_interrupts_it_nothing_is_left(tmp_path, kind, monkeypatch):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    (tmp_path / "scores.txt").write_text("old")
+    monkeypatch.setattr("plaudit.atomic.shutil.copymode", interrupt)  # the hidden file is there by then
+    with pytest.raises(KeyboardInterrupt):
+        kind(tmp_path / "scores.txt")
+    gc.collect()
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_copy_of_the_process_removes_nothing(tmp_path):
+    with AtomicPath(tmp_path / "scores.txt") as hidden:
+        child = os.fork()
+        if not child:
+            hidden.discard()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert hidden.path.exists()
+        hidden.commit()
+    assert (tmp_path / "scores.txt").exists()

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 import shutil
+import weakref
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
@@ -153,11 +154,11 @@ class AtomicFolder:
 class _Claim:
     """A hidden name beside a target, ours for as long as this process lives: a lock on a file beside it says so.
 
-    What processes that are dead left under such names of the same target is removed first.
+    What processes that are dead left under such names of the same target is removed first. Whatever interrupts this
+    process, what is under the name is removed with the claim, or when the process ends.
     """
 
     def __init__(self, target: Path, name: str) -> None:
-        self._file = -1
         try:
             _remove_abandoned(target)
             while not self._take(_hidden_path(target)):
@@ -166,25 +167,26 @@ class _Claim:
             raise build_write_error(name, error.strerror or str(error)) from None
 
     def _take(self, path: Path) -> bool:
-        self.path = path
-        self._owner = _owner_path(path)
-        self._file = os.open(self._owner, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self.path, owner = path, _owner_path(path)
+        opened: list[int] = []
+        self.release = weakref.finalize(self, _remove_claimed, path, owner, opened, os.getpid())
+        opened.append(os.open(owner, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            taken = try_lock(self._file) and os.fstat(self._file).st_nlink > 0
+            taken = try_lock(opened[0]) and os.fstat(opened[0]).st_nlink > 0
         except OSError:  # a file system without locks: nobody can take it for abandoned there
             taken = True
         if not taken:
             self.release()
         return taken
 
-    def release(self) -> None:
-        """Remove what is under the name."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            _remove_draft(self.path)
-            os.close(file)  # first: Windows removes no file that is open
-            with contextlib.suppress(OSError):
-                self._owner.unlink(missing_ok=True)
+
+def _remove_claimed(path: Path, owner: Path, opened: list[int], process: int) -> None:
+    """Remove what is under a claimed name, unless this is a copy of the process that claimed it."""
+    if opened and process == os.getpid():
+        _remove_draft(path)
+        os.close(opened[0])  # first: Windows removes no file that is open
+        with contextlib.suppress(OSError):
+            owner.unlink(missing_ok=True)
 
 
 def _remove_abandoned(target: Path) -> None:

@@ -232,7 +232,9 @@ def test_a_vector_is_a_list_or_its_entries(plaudit, vectors, write, objects, row
 def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tmp_path):
     write("rows.csv", "torque[2],torque[0],torque[1]", "3,1,2", "3,,", ",,")
     assert plaudit("score", "effort.json", "-i", "rows.csv", "-o", "s.csv").exit_code == 0
-    assert (tmp_path / "s.csv").read_text(encoding="utf-8") == "line,total,effort\n2,14.0,14.0\n3,9.0,9.0\n4,0.0,0.0\n"
+    assert (tmp_path / "s.csv").read_text(encoding="utf-8") == (
+        "line,total,effort,effort.score\n2,14.0,14.0,14.0\n3,9.0,9.0,9.0\n4,0.0,0.0,0.0\n"
+    )
 
 
 @pytest.mark.parametrize(
