@@ -37,9 +37,13 @@ _SPELLINGS = dict(zip("×−–—·’█─━│", "x---.'#--|", strict=True)
 _SPELLINGS |= {"…": "...", "→": "->", "²": "^2", "±": "+/-", "≤": "<=", "≥": ">="}
 """What stands for a character that an encoding lacks."""
 _LONGEST_WORD = 20
-"""How many characters of a word stand side by side in a table at least: only what is longer is broken."""
+"""How many characters of a word stand side by side in a table where there is room: only what is longer is broken."""
+_NARROWEST = 6
+"""How many characters of a text stand side by side in a table where there is none."""
 _UNLIMITED = 1_000_000
 """Characters in a line where nothing says how many there is room for: in a pipe or a file nothing is wrapped."""
+_GAP = 3
+"""Characters between two columns."""
 _LONGEST_BAR = 16
 
 
@@ -192,15 +196,25 @@ def draw_bar(share: float) -> "Text":
 
 
 def _keep_names_and_numbers_whole(table: "Table", console: "Console") -> None:
-    """Let no name, number or word of a table be cut: where there is no room for them, its lines are too long."""
+    """Let no name or number of a table be cut: where there is no room for them, its lines are too long."""
     from rich.measure import Measurement
 
     unlimited = console.options.update(max_width=_UNLIMITED)
-    for column in table.columns:
-        sizes = [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
-        whole, word = max(size.maximum for size in sizes), max(size.minimum for size in sizes)
-        least = whole if column.no_wrap else min(word, _LONGEST_WORD)
-        column.min_width = max(least, column.min_width or 0)
+    sizes = [
+        [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+        for column in table.columns
+    ]
+    for longest in (_LONGEST_WORD, _NARROWEST):
+        least = [
+            max(size.maximum for size in cells) if column.no_wrap else min(longest, max(size.minimum for size in cells))
+            for column, cells in zip(table.columns, sizes, strict=True)
+        ]
+        needed = sum(least) + _GAP * (len(least) - 1)
+        if needed <= console.width:
+            break
+    for column, width in zip(table.columns, least, strict=True):
+        column.min_width = width
+    table.width = needed if needed > console.width else None  # Rich would leave columns out
 
 
 def _build_console(stderr: bool) -> "Console":

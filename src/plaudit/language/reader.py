@@ -107,6 +107,7 @@ class Reader:
         self.path: int | None = None
         self.guards: list[Guard] = []
         self.marks: list[Mark] = []
+        self.names: dict[int, str] = {}  # of locals, by the node that got it first
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
@@ -188,6 +189,11 @@ class Reader:
         reached = self.builder.const(True) if self.path is None else self.path
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         self.marks.append(Mark(reached, source.file, line, column, ast.unparse(node).partition("\n")[0], test))
+
+    def name(self, value: Value, name: str) -> None:
+        """Remember what the author called a value."""
+        if isinstance(value, Ref):
+            self.names.setdefault(value.at, name)
 
     def require(self, flag: int, why: str, node: ast.AST, source: Source) -> None:
         """Add the guard that `flag` is true where this point is reached."""
