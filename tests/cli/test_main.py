@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import click
 import pytest
@@ -20,6 +21,26 @@ def test_every_command_has_help_with_an_example(plaudit, name):
     assert result.exit_code == 0
     assert main.commands[name].help.strip()
     assert f"Example: plaudit {name}" in " ".join(result.stdout.split())
+
+
+def list_commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command and group, those of systems among them."""
+    yield path
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from list_commands(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def test_h_is_short_for_help_of_every_command(plaudit):
+    commands = list(list_commands())
+    assert {(), ("ledger",), ("ledger", "why"), ("run", "apex"), ("train", "roadsense")} <= set(commands)
+    for words in commands:
+        result = plaudit(*words, "-h")
+        assert result.exit_code == 0, words
+        assert result.stdout == plaudit(*words, "--help").stdout
+        assert "  -h, --help " in result.stdout
 
 
 @pytest.mark.parametrize("name", main.commands)

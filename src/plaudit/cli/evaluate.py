@@ -77,8 +77,9 @@ def evaluate(
     """Estimate what a POLICY would have earned on the decisions in a LEDGER.
 
     Each record of the decision class holds the decision in its context, with the probability it was made with. Those of
-    other actions than the policy's are weighed by how likely the policy makes them, or a regression stands in for them;
-    nothing is run or written. A log that cannot tell is refused, with the reason.
+    other actions than the policy's are weighed by how likely the policy makes them, or a regression stands in for them.
+    A log that cannot tell is refused, with the reason. Nothing is written; a POLICY given as file.py:name is Python,
+    which is run.
 
     The exit code is 0 if every decision counted, 1 if some were left out, 2 if there is no estimate.
     """

@@ -32,7 +32,7 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sq
     """Show a REWARD: its terms, formula, fields, knobs and fingerprint.
 
     REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
-    file. The specification rebuilds the reward without its Python source:
+    file; Python is run. The specification rebuilds the reward without its Python source:
 
     \b
         plaudit show roadsense --spec > r.json
