@@ -22,6 +22,7 @@ PlauditError
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
 ├── NotEvaluable (ValueError)         a log of decisions that can carry no estimate for another policy
 ├── FileError (OSError)               a file that cannot be read or written
+│   └── UnusableFile                  what a file of data holds is not what is needed, or its disk is full
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
     ├── KeyConflict (ValueError)      a key that is taken by another record
     ├── VersionConflict (ValueError)  a version label that is tied to another formula
@@ -121,6 +122,10 @@ class FileError(PlauditError, OSError):
     """A file cannot be read or written."""
 
 
+class UnusableFile(FileError):
+    """A file of data holds something else than is needed, or its disk is full: another name for it would not help."""
+
+
 class LedgerError(PlauditError, RuntimeError):
     """A ledger cannot do what was asked."""
 
@@ -176,10 +181,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("distnce", ["distance", "action"])
     " Did you mean 'distance'?"
     """
+    close = find_nearest(name, known)
+    return "" if close is None else f" Did you mean {close!r}?"
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is closest to a misspelt one, or None where none is close.
+
+    >>> find_nearest("nigth-3", ["night-3", "day-3"])
+    'night-3'
+    """
     if len(name) > _LONGEST_NAME:
-        return ""
+        return None
     close = get_close_matches(name, islice((each for each in known if len(each) <= _LONGEST_NAME), _MOST_NAMES), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return close[0] if close else None
 
 
 def explain_unreadable(path: Path, error: Exception) -> FileError:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SOME_BAD = 1
-"""The command did what it could; some rows are bad."""
+"""Something was found (a flaw, a difference, bad rows), nothing was, or what is there would not have it."""
 FAILED = 2
-"""The command could not run."""
+"""Wrong usage: what was asked for cannot be run as it is written."""
 UNDECIDED = 3
 """The command found nothing wrong and could not show that nothing is."""
 INTERNAL = 4

@@ -142,7 +142,10 @@ def test_what_a_file_prints_does_not_mix_with_the_output(plaudit, here, name):
         ("ow.py:reaching", "ow.py does not exist. Did you mean 'own.py'?"),
         ("folder.py:reward", "folder.py is a directory; name a file in it."),
         ("own.py:not a name", "'not a name' cannot be a name in own.py"),
-        ("own.py:reachin", "own.py has no 'reachin'. Did you mean 'reaching'?\nIts rewards: own.py:near_by, own.py:reaching"),
+        (
+            "own.py:reachin",
+            "own.py has no 'reachin'. Did you mean 'reaching'?\nIts rewards: own.py:near_by, own.py:reaching",
+        ),
         ("own.py:Holder.reard", "own.py has no 'Holder.reard'. Did you mean 'reward'?"),
         ("own.py:near", "own.py:near is a Term, not a Reward.\nIts rewards: own.py:near_by, own.py:reaching"),
         ("own.py:Holder", "is a type, not a Reward."),

@@ -8,14 +8,42 @@ from contextlib import contextmanager
 
 import click
 
-from plaudit.errors import PlauditError
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, TERMINATED, Terminated, escape_controls
+from plaudit.errors import InputError, NotEvaluable, PlauditError, UnusableFile
+from plaudit.terminal import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERNAL,
+    INTERRUPTED,
+    SOME_BAD,
+    TERMINATED,
+    Terminated,
+    escape_controls,
+)
+
+_USAGE: tuple[type[Exception], ...] = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
+_USAGE += (PermissionError,)
+"""What the operating system says of a name that is wrong; of anything else, the name is not to blame."""
 
 
 class Failure(click.ClickException):
-    """A command that cannot run."""
+    """A command that was stopped by an error."""
 
-    exit_code = FAILED
+    def __init__(self, message: str, exit_code: int) -> None:
+        """Say what stopped it."""
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def choose_exit_code(error: PlauditError | OSError) -> int:
+    """Return 2 where another command line is needed, and 1 where it was fine: data, a ledger or a disk is not.
+
+    >>> choose_exit_code(DefinitionError("there is no reward 'raodsense'")), choose_exit_code(LedgerBusy("held"))
+    (2, 1)
+    """
+    if isinstance(error, PlauditError):
+        found = isinstance(error, InputError | NotEvaluable | UnusableFile | RuntimeError)
+        return SOME_BAD if found and not isinstance(error, NotImplementedError) else FAILED
+    return FAILED if isinstance(error, _USAGE) else SOME_BAD
 
 
 @contextmanager
@@ -25,7 +53,7 @@ def translate_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except PlauditError as error:
-        raise Failure(format_error(error)) from None
+        raise Failure(format_error(error), choose_exit_code(error)) from None
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
         raise click.exceptions.Exit(INTERRUPTED) from None
@@ -36,7 +64,7 @@ def translate_errors() -> Iterator[None]:
         raise click.exceptions.Exit(BROKEN_PIPE) from None
     except OSError as error:
         _discard_output()
-        raise Failure(format_os_error(error)) from None
+        raise Failure(format_os_error(error), choose_exit_code(error)) from None
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception:

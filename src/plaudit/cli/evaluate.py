@@ -9,7 +9,7 @@ from typing import Any, get_args
 import click
 from rich.text import Text
 
-from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
+from plaudit.cli.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
@@ -19,6 +19,7 @@ from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, han
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
 _ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
+_QUERY = ("decision_class", "run", "since", "until")
 _POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name or package.module:name."
 
 
@@ -91,8 +92,10 @@ def evaluate(
         given["estimators"] = estimators
     if actions is not None:
         given["actions"] = tuple(name.strip() for name in actions.split(","))
+    query = parse_query({name: given.get(name) for name in _QUERY})
     chosen = find_policy(policy)
     with handle_signals(), open_ledger(ledger) as log, show_progress("reading decisions") as progress:
+        check_any_record(log, query)
         result = evaluate_policy(log, chosen, reward=found, progress=progress, **given)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2))
