@@ -178,11 +178,22 @@ _LONGEST_NAME = 200
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" when a known name is close to `name`, else an empty string.
 
+    A field before and after a step is close to the plain field, however short its name is.
+
     >>> did_you_mean("distnce", ["distance", "action"])
     " Did you mean 'distance'?"
+    >>> did_you_mean("x", ["prev.x", "curr.x", "y"])
+    " Did you mean 'prev.x' or 'curr.x'?"
     """
-    close = find_nearest(name, known)
-    return "" if close is None else f" Did you mean {close!r}?"
+    names = list(islice(known, _MOST_NAMES))
+    columns = {*names, *(each.partition("[")[0] for each in names)}
+    plain = name.removeprefix("prev.").removeprefix("curr.")
+    wanted = (f"prev.{plain}", f"curr.{plain}") if name == plain else (plain,)
+    close = [each for each in wanted if each in columns]
+    if not close:
+        nearest = find_nearest(name, (each for each in names if each not in (f"prev.{plain}", f"curr.{plain}")))
+        close = [] if nearest is None else [nearest]
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:

@@ -140,11 +140,16 @@ class Reader:
             raise UnknownField(
                 f"{self.what} {self.term!r} reads {field_name!r}, which the reward does not declare.\n"
                 f"  {source.locate(node)}\n"
-                f"Declared fields: {known}.{did_you_mean(field_name, self.scope.fields)}"
+                f"Declared fields: {known}.{did_you_mean(field_name, self._list_readable())}"
             )
         if declared.length is None:
             return self._add_input(name, declared)
         return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)))
+
+    def _list_readable(self) -> list[str]:
+        """Return the names that a term may read: fields, and fields before and after the step."""
+        fields = self.scope.fields or {}
+        return [*fields, *(f"{record}.{name}" for name in fields for record in RECORDS)]
 
     def _add_input(self, name: str, declared: Field) -> Ref:
         self.inputs[name] = declared
