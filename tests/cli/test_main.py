@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from plaudit import PlauditError
+from plaudit import PlauditError, errors
 from plaudit.cli import main
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, SOME_BAD
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -122,7 +122,23 @@ def failing(error: BaseException) -> click.Command:
     [
         (PlauditError("no"), FAILED, "Error: no\n"),
         (FileNotFoundError(2, "No such file or directory", "x"), FAILED, "Error: x: No such file or directory\n"),
-        (OSError("odd"), FAILED, "Error: odd\n"),
+        (OSError("odd"), SOME_BAD, "Error: odd\n"),
+        (OSError(28, "No space left on device", "x"), SOME_BAD, "Error: x: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "x"), FAILED, "Error: x: Permission denied\n"),
+        (errors.DefinitionError("no"), FAILED, "Error: no\n"),
+        (errors.SpecError("no"), FAILED, "Error: no\n"),
+        (errors.MissingExtra("no"), FAILED, "Error: no\n"),
+        (errors.UnsupportedNode("no"), FAILED, "Error: no\n"),
+        (errors.FileError("no"), FAILED, "Error: no\n"),
+        (errors.LedgerError("no"), FAILED, "Error: no\n"),
+        (errors.UnusableFile("full"), SOME_BAD, "Error: full\n"),
+        (errors.NotEvaluable("no"), SOME_BAD, "Error: no\n"),
+        (errors.MissingField("no"), SOME_BAD, "Error: no\n"),
+        (errors.NotInLedger("no"), SOME_BAD, "Error: no\n"),
+        (errors.KeyConflict("no"), SOME_BAD, "Error: no\n"),
+        (errors.LedgerBusy("away"), SOME_BAD, "Error: away\n"),
+        (errors.LedgerBroken("damaged"), SOME_BAD, "Error: damaged\n"),
+        (errors.LedgerTooNew("new"), SOME_BAD, "Error: new\n"),
         (KeyboardInterrupt(), INTERRUPTED, "\n"),
         (BrokenPipeError(32, "Broken pipe"), BROKEN_PIPE, ""),
     ],

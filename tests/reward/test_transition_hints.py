@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from plaudit import Field, PlauditError, Reward, UnknownField, check, prefer, term
-from plaudit.errors import did_you_mean
+from plaudit import Field, PlauditError, Reward, check, prefer, term
+from plaudit.errors import UnknownField, did_you_mean
 from plaudit.reward.rows import RowLayout
 
 HINT = "Did you mean 'prev.x' or 'curr.x'?"

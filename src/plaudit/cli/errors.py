@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from plaudit.errors import InputError, NotEvaluable, PlauditError, UnusableFile
+from plaudit.errors import InputError, LedgerError, NotEvaluable, PlauditError, UnusableFile
 from plaudit.terminal import (
     BROKEN_PIPE,
     FAILED,
@@ -37,12 +37,14 @@ class Failure(click.ClickException):
 def choose_exit_code(error: PlauditError | OSError) -> int:
     """Return 2 where another command line is needed, and 1 where it was fine: data, a ledger or a disk is not.
 
+    >>> from plaudit.errors import DefinitionError, LedgerBusy
     >>> choose_exit_code(DefinitionError("there is no reward 'raodsense'")), choose_exit_code(LedgerBusy("held"))
     (2, 1)
     """
     if isinstance(error, PlauditError):
+        plain = type(error) is LedgerError or isinstance(error, NotImplementedError)  # what was asked cannot be done
         found = isinstance(error, InputError | NotEvaluable | UnusableFile | RuntimeError)
-        return SOME_BAD if found and not isinstance(error, NotImplementedError) else FAILED
+        return SOME_BAD if found and not plain else FAILED
     return FAILED if isinstance(error, _USAGE) else SOME_BAD
 
 

@@ -46,7 +46,13 @@ _POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name o
     default="normal",
     help="How intervals are made; anytime stays true however often you look.",
 )
-@click.option("--confidence", metavar="SHARE", type=float, default=0.95, help="Of intervals; 0.95 if not given.")
+@click.option(
+    "--confidence",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    help="Of intervals; 0.95 if not given.",
+)
 @click.option(
     "--reward-range",
     metavar="LOW HIGH",
@@ -82,7 +88,8 @@ def evaluate(
     A log that cannot tell is refused, with the reason. Nothing is written; a POLICY given as file.py:name is Python,
     which is run.
 
-    The exit code is 0 if every decision counted, 1 if some were left out, 2 if there is no estimate.
+    The exit code is 0 if every decision counted, 1 if some were left out or there is no estimate, 2 if it was
+    asked for wrongly.
     """
     if reward is None and (settings or params):
         raise click.UsageError("--set and --params change a reward: name it with --reward.")

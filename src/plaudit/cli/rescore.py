@@ -73,7 +73,8 @@ def rescore(
     A ledger is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The new scores are new
     records beside the old ones; a re-scoring that was stopped goes on where it was.
 
-    The exit code is 0 if every row was scored, 1 if some could not be, 2 if nothing was done.
+    The exit code is 0 if every row was scored, 1 if some could not be or none was found, 2 if it was
+    asked for wrongly.
     """
     if not set(source) & set("*?["):  # the parts of a data set may be named by a pattern
         check_exists(source)

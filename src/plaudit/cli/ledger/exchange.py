@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
+from plaudit.cli.errors import Failure, format_error
 from plaudit.cli.options import check_any_record, parse_query, query_options
-from plaudit.errors import FileError, explain_unreadable
+from plaudit.errors import FileError, LedgerError, explain_unreadable
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
-from plaudit.terminal import format_count, handle_signals, show_progress
+from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress
 
 FORMATS = ("jsonl", "parquet")
 
@@ -57,7 +58,10 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
     _check_importable(Path(file))
     with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
         before = max((apart.id for apart in found.quarantined()), default=0) if quarantine else 0
-        count = found.import_file(file, quarantine=quarantine, progress=progress)
+        try:
+            count = found.import_file(file, quarantine=quarantine, progress=progress)
+        except LedgerError as error:  # of what the file holds
+            raise Failure(format_error(error), SOME_BAD) from None
         apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
         name = found.name
     text = f"{format_count(count, 'record')} of {file} added to {name}."
