@@ -203,7 +203,7 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "plaudit", "list"], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path
         )
-    assert done.returncode == FAILED
+    assert done.returncode == SOME_BAD
     assert done.stderr == b"Error: No space left on device\n"
 
 

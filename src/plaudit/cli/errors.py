@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import click
 
@@ -20,18 +21,14 @@ from plaudit.terminal import (
     escape_controls,
 )
 
-_USAGE: tuple[type[Exception], ...] = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
-_USAGE += (PermissionError,)
+_WRONG_NAME = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 """What the operating system says of a name that is wrong; of anything else, the name is not to blame."""
 
 
-class Failure(click.ClickException):
-    """A command that was stopped by an error."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        """Say what stopped it."""
-        super().__init__(message)
-        self.exit_code = exit_code
+def fail(message: str, exit_code: int) -> NoReturn:
+    """End a command with a message on stderr."""
+    click.echo(f"Error: {message}", err=True)
+    raise click.exceptions.Exit(exit_code) from None
 
 
 def choose_exit_code(error: PlauditError | OSError) -> int:
@@ -45,7 +42,7 @@ def choose_exit_code(error: PlauditError | OSError) -> int:
         plain = type(error) is LedgerError or isinstance(error, NotImplementedError)  # what was asked cannot be done
         found = isinstance(error, InputError | NotEvaluable | UnusableFile | RuntimeError)
         return SOME_BAD if found and not plain else FAILED
-    return FAILED if isinstance(error, _USAGE) else SOME_BAD
+    return FAILED if isinstance(error, _WRONG_NAME) else SOME_BAD
 
 
 @contextmanager
@@ -55,7 +52,7 @@ def translate_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except PlauditError as error:
-        raise Failure(format_error(error), choose_exit_code(error)) from None
+        fail(format_error(error), choose_exit_code(error))
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
         raise click.exceptions.Exit(INTERRUPTED) from None
@@ -66,7 +63,7 @@ def translate_errors() -> Iterator[None]:
         raise click.exceptions.Exit(BROKEN_PIPE) from None
     except OSError as error:
         _discard_output()
-        raise Failure(format_os_error(error), choose_exit_code(error)) from None
+        fail(format_os_error(error), choose_exit_code(error))
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception:

@@ -104,7 +104,7 @@ def test_an_empty_ledger_has_stats_too(plaudit, tmp_path):
     assert plaudit("ledger", "stats", "empty.db").stdout.startswith("empty.db: 0 records, ")
     assert json.loads(plaudit("ledger", "stats", "empty.db", "--json").stdout)["first"] is None
     assert plaudit("ledger", "verify", "empty.db").exit_code == 0
-    assert plaudit("ledger", "history", "empty.db").stderr == "No record was found.\n"
+    assert plaudit("ledger", "history", "empty.db").stderr == "Error: No record was found.\n"
 
 
 def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards):

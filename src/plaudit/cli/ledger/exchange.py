@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli.errors import Failure, format_error
+from plaudit.cli.errors import fail, format_error
 from plaudit.cli.options import check_any_record, parse_query, query_options
 from plaudit.errors import FileError, LedgerError, explain_unreadable
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
@@ -61,7 +61,7 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
         try:
             count = found.import_file(file, quarantine=quarantine, progress=progress)
         except LedgerError as error:  # of what the file holds
-            raise Failure(format_error(error), SOME_BAD) from None
+            fail(format_error(error), SOME_BAD)
         apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
         name = found.name
     text = f"{format_count(count, 'record')} of {file} added to {name}."

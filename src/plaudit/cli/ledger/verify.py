@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.errors import Failure, format_error
+from plaudit.cli.errors import fail, format_error
 from plaudit.errors import FileError, LedgerBusy, SpecError, explain_unreadable
 from plaudit.ledger.heads import LedgerHead
 from plaudit.systems.arguments import open_ledger
@@ -36,7 +36,7 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
         with open_ledger(ledger) as found, show_progress("verifying") as progress:
             result = found.verify(heads=heads, public_key=public_key, progress=progress)
     except LedgerBusy as error:  # which says nothing of its records
-        raise Failure(format_error(error), UNDECIDED) from None
+        fail(format_error(error), UNDECIDED)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
         raise click.exceptions.Exit(SOME_BAD)
