@@ -1,6 +1,7 @@
-"""What a command shows in a terminal: tables whose numbers stay whole, text as it is, progress where somebody looks."""
+"""What a command shows in a terminal: tables whose names and numbers stay whole, text as it is, progress if watched."""
 
 import io
+import os
 import subprocess
 import sys
 
@@ -28,6 +29,46 @@ def test_numbers_stay_whole_however_narrow_the_terminal(printed, width):
     table.add_row("first", "-123456.789", "a text that gives way where there is no room for it")
     shown = printed(table, width=width)
     assert any("-123456.789" in line for line in shown)
+
+
+@pytest.mark.parametrize("others", [(), ("what it is",)], ids=["no other text", "another text"])
+@pytest.mark.parametrize("width", [12, 40, 80])
+def test_the_name_of_a_row_stays_whole_however_narrow_the_terminal(printed, width, others):
+    numbers = [f"number {at}" for at in range(12)]
+    table = build_table("the name of it", *others, *numbers, right=numbers)
+    table.add_row("a rather long name", *("a text that gives way" for _ in others), *("-1234.5" for _ in numbers))
+    shown = printed(table, width=width)
+    assert any(line.startswith("the name of it ") for line in shown)  # other headings may take several lines
+    assert any(line.startswith("a rather long name ") for line in shown)
+    assert any(line.count("-1234.5") == 12 for line in shown)
+
+
+def test_texts_are_broken_between_words_alone(printed):
+    table = build_table("name", "kind", "what it is")
+    table.add_row("first", "potential_based", "a text that gives way where there is no room for it")
+    shown = printed(table, width=42)
+    assert any("potential_based" in line for line in shown)
+    assert max(map(len, shown)) <= 42
+    assert max(map(len, printed(table, width=12))) < 30  # there is no room for whole words
+
+
+PIPED = """
+from plaudit.terminal import Screen, build_table
+table = build_table("name", "what it is")
+table.add_row("first", "a text " * 40)
+Screen().print(table)
+Screen().print("a sentence " * 40)
+"""
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(None, 4), ("", 4), ("80", 12)])
+def test_nothing_is_wrapped_in_a_pipe_unless_asked_for(columns, lines):
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    environment |= {"COLUMNS": columns} if columns is not None else {}
+    done = subprocess.run(
+        [sys.executable, "-c", PIPED], env=environment, capture_output=True, encoding="utf-8", check=True
+    )
+    assert len(done.stdout.splitlines()) == lines
 
 
 def test_a_table_can_be_printed_twice(printed):

@@ -10,7 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Self
 
-from plaudit.errors import FileError, WrongType, shorten
+from plaudit.errors import FileError, UnusableFile, WrongType, shorten
 from plaudit.file_lock import try_lock
 
 
@@ -37,7 +37,7 @@ class AtomicFile:
         try:
             self.file.close()
         except OSError as error:
-            raise build_write_error(self.name, error.strerror or str(error)) from None
+            raise build_write_error(self.name, error) from None
         self._hidden.commit()
 
     def discard(self) -> None:
@@ -76,7 +76,7 @@ class AtomicPath:
                 shutil.copymode(self.target, self.path)
         except OSError as error:
             self.discard()
-            raise build_write_error(self.name, error.strerror or str(error)) from None
+            raise build_write_error(self.name, error) from None
 
     def commit(self) -> None:
         """Put the file, which is complete, under its name."""
@@ -85,7 +85,7 @@ class AtomicPath:
                 os.fsync(file.fileno())
             self.path.replace(self.target)
         except OSError as error:
-            raise build_write_error(self.name, error.strerror or str(error)) from None
+            raise build_write_error(self.name, error) from None
         self._claim.release()
 
     def discard(self) -> None:
@@ -136,7 +136,7 @@ class AtomicFolder:
         except OSError as error:
             if old.exists() and not self.target.exists():
                 old.rename(self.target)
-            raise build_write_error(self.name, error.strerror or str(error)) from None
+            raise build_write_error(self.name, error) from None
         shutil.rmtree(old, ignore_errors=True)
         self._claim.release()
 
@@ -164,7 +164,7 @@ class _Claim:
             while not self._take(_hidden_path(target)):
                 pass  # another process took it for abandoned, in the moment before it was locked
         except OSError as error:
-            raise build_write_error(name, error.strerror or str(error)) from None
+            raise build_write_error(name, error) from None
 
     def _take(self, path: Path) -> bool:
         self.path, owner = path, _owner_path(path)
@@ -257,6 +257,13 @@ def _hidden_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.{token_hex(4)}.part")
 
 
-def build_write_error(name: str, reason: str) -> FileError:
+_NO_FAULT_OF_THE_NAME = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+def build_write_error(name: str, reason: str | OSError) -> FileError:
     """Return the error for a file that cannot be written."""
-    return FileError(f"{name} cannot be written: {reason}")
+    kind = FileError
+    if isinstance(reason, OSError):
+        kind = UnusableFile if reason.errno in _NO_FAULT_OF_THE_NAME else FileError
+        reason = (os.strerror(reason.errno) if reason.errno else "") or str(reason)
+    return kind(f"{name} cannot be written: {reason}")

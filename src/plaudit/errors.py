@@ -22,6 +22,7 @@ PlauditError
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
 ├── NotEvaluable (ValueError)         a log of decisions that can carry no estimate for another policy
 ├── FileError (OSError)               a file that cannot be read or written
+│   └── UnusableFile                  what a file of data holds is not what is needed, or its disk is full
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
     ├── KeyConflict (ValueError)      a key that is taken by another record
     ├── VersionConflict (ValueError)  a version label that is tied to another formula
@@ -121,6 +122,10 @@ class FileError(PlauditError, OSError):
     """A file cannot be read or written."""
 
 
+class UnusableFile(FileError):
+    """A file of data holds something else than is needed, or its disk is full: another name for it would not help."""
+
+
 class LedgerError(PlauditError, RuntimeError):
     """A ledger cannot do what was asked."""
 
@@ -173,13 +178,34 @@ _LONGEST_NAME = 200
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" when a known name is close to `name`, else an empty string.
 
+    A field before and after a step is close to the plain field, however short its name is.
+
     >>> did_you_mean("distnce", ["distance", "action"])
     " Did you mean 'distance'?"
+    >>> did_you_mean("x", ["prev.x", "curr.x", "y"])
+    " Did you mean 'prev.x' or 'curr.x'?"
+    """
+    names = list(islice(known, _MOST_NAMES))
+    columns = {*names, *(each.partition("[")[0] for each in names)}
+    plain = name.removeprefix("prev.").removeprefix("curr.")
+    wanted = (f"prev.{plain}", f"curr.{plain}") if name == plain else (plain,)
+    close = [each for each in wanted if each in columns]
+    if not close:
+        nearest = find_nearest(name, (each for each in names if each not in (f"prev.{plain}", f"curr.{plain}")))
+        close = [] if nearest is None else [nearest]
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def find_nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is closest to a misspelt one, or None where none is close.
+
+    >>> find_nearest("nigth-3", ["night-3", "day-3"])
+    'night-3'
     """
     if len(name) > _LONGEST_NAME:
-        return ""
+        return None
     close = get_close_matches(name, islice((each for each in known if len(each) <= _LONGEST_NAME), _MOST_NAMES), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    return close[0] if close else None
 
 
 def explain_unreadable(path: Path, error: Exception) -> FileError:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SOME_BAD = 1
-"""The command did what it could; some rows are bad."""
+"""Something was found (a flaw, a difference, bad rows), nothing was, or what is there would not have it."""
 FAILED = 2
-"""The command could not run."""
+"""Wrong usage: what was asked for cannot be run as it is written."""
 UNDECIDED = 3
 """The command found nothing wrong and could not show that nothing is."""
 INTERNAL = 4
@@ -36,8 +36,14 @@ TERMINATED = 143
 _SPELLINGS = dict(zip("×−–—·’█─━│", "x---.'#--|", strict=True))
 _SPELLINGS |= {"…": "...", "→": "->", "²": "^2", "±": "+/-", "≤": "<=", "≥": ">="}
 """What stands for a character that an encoding lacks."""
+_LONGEST_WORD = 20
+"""How many characters of a word stand side by side in a table where there is room: only what is longer is broken."""
 _NARROWEST = 6
-"""How many characters of a text stand side by side in a table at least."""
+"""How many characters of a text stand side by side in a table where there is none."""
+_UNLIMITED = 1_000_000
+"""Characters in a line where nothing says how many there is room for: in a pipe or a file nothing is wrapped."""
+_GAP = 3
+"""Characters between two columns."""
 _LONGEST_BAR = 16
 
 
@@ -121,7 +127,7 @@ class Screen:
 
         for each in objects:
             if isinstance(each, Table):
-                _keep_numbers_whole(each, self._console)
+                _keep_names_and_numbers_whole(each, self._console)
         self._console.print(*objects, **({"crop": False} | options))
 
     def status(self, text: str) -> AbstractContextManager[Any]:
@@ -163,7 +169,11 @@ class Bars:
 
 
 def build_table(*headers: str, right: Sequence[str] = ()) -> "Table":
-    """Return an empty table; columns in `right` hold numbers, which stay whole whatever else has to give way."""
+    """Return an empty table; the first column names a row, and those in `right` hold numbers.
+
+    Names and numbers stay whole in a terminal of any width: other texts give way, and where there are none, or not
+    enough, lines are longer than the terminal is wide.
+    """
     from rich.box import Box
     from rich.table import Table
 
@@ -171,12 +181,10 @@ def build_table(*headers: str, right: Sequence[str] = ()) -> "Table":
     # the line: it is spelled then.
     box = Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n", ascii=True)
     table = Table(box=box, pad_edge=False, show_edge=False, header_style="dim", border_style="dim")
-    texts = [header for header in headers if header not in right]
-    for header in headers:
+    for at, header in enumerate(headers):
         number = header in right
         justify: Literal["left", "right"] = "right" if number else "left"
-        name = header == headers[0] and len(texts) > 1  # which stays whole as long as other texts can give way
-        table.add_column(header, justify=justify, no_wrap=number or name, overflow="fold")
+        table.add_column(header, justify=justify, no_wrap=number or at == 0, overflow="fold")
     return table
 
 
@@ -187,15 +195,26 @@ def draw_bar(share: float) -> "Text":
     return Text("█" * max(1, round(_LONGEST_BAR * abs(share))) if share else "", style="red" if share < 0 else "green")
 
 
-def _keep_numbers_whole(table: "Table", console: "Console") -> None:
-    """Let no number of a table be cut: where there is no room for them, its lines are too long."""
+def _keep_names_and_numbers_whole(table: "Table", console: "Console") -> None:
+    """Let no name or number of a table be cut: where there is no room for them, its lines are too long."""
     from rich.measure import Measurement
 
-    for column in table.columns:
-        cells = [column.header, *column.cells]
-        whole = max(Measurement.get(console, console.options, cell).maximum for cell in cells)
-        least = whole if column.justify == "right" else min(whole, _NARROWEST)
-        column.min_width = max(least, column.min_width or 0)
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    sizes = [
+        [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+        for column in table.columns
+    ]
+    for longest in (_LONGEST_WORD, _NARROWEST):
+        least = [
+            max(size.maximum for size in cells) if column.no_wrap else min(longest, max(size.minimum for size in cells))
+            for column, cells in zip(table.columns, sizes, strict=True)
+        ]
+        needed = sum(least) + _GAP * (len(least) - 1)
+        if needed <= console.width:
+            break
+    for column, width in zip(table.columns, least, strict=True):
+        column.min_width = width
+    table.width = needed if needed > console.width else None  # Rich would leave columns out
 
 
 def _build_console(stderr: bool) -> "Console":
@@ -206,7 +225,9 @@ def _build_console(stderr: bool) -> "Console":
             """Leave a reader that has gone to the caller, as with any other output."""
             raise BrokenPipeError
 
-    return QuietConsole(stderr=stderr, markup=False, highlight=False, emoji=False)
+    known = (sys.stderr if stderr else sys.stdout).isatty() or os.environ.get("COLUMNS", "").isdigit()
+    width = None if known else _UNLIMITED
+    return QuietConsole(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
 # -- progress on stderr ---------------------------------------------------------------------------------------------

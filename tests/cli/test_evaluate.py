@@ -149,7 +149,7 @@ def test_another_reward_and_other_knobs(plaudit, night):
 
 def test_what_the_reward_cannot_score_stops_it_or_is_left_out(plaudit, night):
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:positive")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "step@positive refuses the inputs of" in done.stderr
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:positive", "--on-bad", "mask")
     assert done.exit_code == 1
@@ -175,8 +175,9 @@ def test_decisions_are_chosen_by_run_and_time(plaudit, night):
         in plaudit("evaluate", *night, "--policy", "uniform", "--run", "night-3", "--since", "1d").stdout
     )
     done = plaudit("evaluate", *night, "--policy", "uniform", "--until", "1d")
-    assert done.exit_code == 2
-    assert "has no record with" in done.stderr
+    assert (done.exit_code, done.stderr) == (1, "Error: No record was found.\n")
+    done = plaudit("evaluate", *night, "--policy", "uniform", "--run", "nihgt-3")
+    assert (done.exit_code, done.stderr) == (1, "Error: No record was found. Did you mean --run night-3?\n")
     assert plaudit("evaluate", *night, "--policy", "uniform", "--since", "yesterday-ish").exit_code == 2
 
 
@@ -192,8 +193,6 @@ def test_decisions_are_chosen_by_run_and_time(plaudit, night):
         (("--policy", "policies.py:broken", "--actions", "star,flat"), "policies.py:broken raised IndexError"),
         (("--policy", "nowhere:policy"), "there is no module 'nowhere'"),
         (("--policy", "policies.py"), "policies.py is not a saved learner"),
-        (("--policy", "uniform", "--minimum-effective", "1000"), "1000 are needed"),
-        (("--policy", "uniform", "--confidence", "95"), "between 0 and 1"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(plaudit, night, arguments, words):
@@ -202,6 +201,15 @@ def test_what_cannot_be_done_is_one_sentence(plaudit, night, arguments, words):
     assert done.stdout == ""
     assert done.stderr.startswith("Error: ")
     assert words in done.stderr
+
+
+def test_a_log_that_cannot_tell_is_no_wrong_usage(plaudit, night):
+    done = plaudit("evaluate", *night, "--policy", "uniform", "--minimum-effective", "1000")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "1000 are needed" in done.stderr
+    done = plaudit("evaluate", *night, "--policy", "uniform", "--confidence", "95")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "0<x<1" in done.stderr
 
 
 def test_every_estimator_can_be_asked():
@@ -217,5 +225,5 @@ def test_a_ledger_that_is_not_there(plaudit):
 
 def test_a_class_that_is_not_there(plaudit, night):
     done = plaudit("evaluate", "rewards.db", "--decision-class", "toplogy", "--policy", "uniform")
-    assert done.exit_code == 2
-    assert "Did you mean 'topology'?" in done.stderr
+    assert done.exit_code == 1
+    assert "Did you mean --decision-class topology?" in done.stderr

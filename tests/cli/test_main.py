@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import click
 import pytest
 
-from plaudit import PlauditError
+from plaudit import PlauditError, errors
 from plaudit.cli import main
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED
+from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, SOME_BAD
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -20,6 +21,26 @@ def test_every_command_has_help_with_an_example(plaudit, name):
     assert result.exit_code == 0
     assert main.commands[name].help.strip()
     assert f"Example: plaudit {name}" in " ".join(result.stdout.split())
+
+
+def list_commands(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every command and group, those of systems among them."""
+    yield path
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from list_commands(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+def test_h_is_short_for_help_of_every_command(plaudit):
+    commands = list(list_commands())
+    assert {(), ("ledger",), ("ledger", "why"), ("run", "apex"), ("train", "roadsense")} <= set(commands)
+    for words in commands:
+        result = plaudit(*words, "-h")
+        assert result.exit_code == 0, words
+        assert result.stdout == plaudit(*words, "--help").stdout
+        assert "  -h, --help " in result.stdout
 
 
 @pytest.mark.parametrize("name", main.commands)
@@ -101,7 +122,23 @@ def failing(error: BaseException) -> click.Command:
     [
         (PlauditError("no"), FAILED, "Error: no\n"),
         (FileNotFoundError(2, "No such file or directory", "x"), FAILED, "Error: x: No such file or directory\n"),
-        (OSError("odd"), FAILED, "Error: odd\n"),
+        (OSError("odd"), SOME_BAD, "Error: odd\n"),
+        (OSError(28, "No space left on device", "x"), SOME_BAD, "Error: x: No space left on device\n"),
+        (PermissionError(13, "Permission denied", "x"), FAILED, "Error: x: Permission denied\n"),
+        (errors.DefinitionError("no"), FAILED, "Error: no\n"),
+        (errors.SpecError("no"), FAILED, "Error: no\n"),
+        (errors.MissingExtra("no"), FAILED, "Error: no\n"),
+        (errors.UnsupportedNode("no"), FAILED, "Error: no\n"),
+        (errors.FileError("no"), FAILED, "Error: no\n"),
+        (errors.LedgerError("no"), FAILED, "Error: no\n"),
+        (errors.UnusableFile("full"), SOME_BAD, "Error: full\n"),
+        (errors.NotEvaluable("no"), SOME_BAD, "Error: no\n"),
+        (errors.MissingField("no"), SOME_BAD, "Error: no\n"),
+        (errors.NotInLedger("no"), SOME_BAD, "Error: no\n"),
+        (errors.KeyConflict("no"), SOME_BAD, "Error: no\n"),
+        (errors.LedgerBusy("away"), SOME_BAD, "Error: away\n"),
+        (errors.LedgerBroken("damaged"), SOME_BAD, "Error: damaged\n"),
+        (errors.LedgerTooNew("new"), SOME_BAD, "Error: new\n"),
         (KeyboardInterrupt(), INTERRUPTED, "\n"),
         (BrokenPipeError(32, "Broken pipe"), BROKEN_PIPE, ""),
     ],
@@ -166,7 +203,7 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path):
         done = subprocess.run(
             [sys.executable, "-m", "plaudit", "list"], stdout=full, stderr=subprocess.PIPE, cwd=tmp_path
         )
-    assert done.returncode == FAILED
+    assert done.returncode == SOME_BAD
     assert done.stderr == b"Error: No space left on device\n"
 
 

@@ -219,17 +219,23 @@ def test_a_shell_runs_the_command_when_asked_to(plaudit, parking):
         ("nothing.jsonl", "nothing.jsonl does not exist."),
         ("pears.jsonl", "Did you mean 'pairs.jsonl'?"),
         ("nothing.py:function", "nothing.py does not exist."),
-        ("pairs.jsonl", "pairs.jsonl, line 2 is not JSON"),
         ("'", "no command line"),
         ("", "the command line is empty"),
     ],
 )
-def test_what_cannot_be_compared_is_told_and_exit_code_2(plaudit, write, against, told):
+def test_what_is_asked_for_wrongly_is_told_and_exit_code_2(plaudit, write, against, told):
     write("pairs.jsonl", {"inputs": rows()[0], "total": -100}, "{")
     result = plaudit("parity", "roadsense", "--against", against)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert told in result.stderr
+
+
+def test_pairs_that_cannot_be_read_are_no_wrong_usage(plaudit, write):
+    write("pairs.jsonl", {"inputs": rows()[0], "total": -100}, "{")
+    result = plaudit("parity", "roadsense", "--against", "pairs.jsonl")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "pairs.jsonl, line 2 is not JSON" in result.stderr
 
 
 @pytest.mark.parametrize(

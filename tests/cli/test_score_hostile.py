@@ -261,7 +261,7 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
     (tmp_path / name).write_bytes(content)
     (tmp_path / "s.jsonl").write_bytes(b"as it was")
     result = plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert told in result.stderr
     assert files(tmp_path) == {name, "s.jsonl"}
     assert (tmp_path / "s.jsonl").read_bytes() == b"as it was"
@@ -276,7 +276,7 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
 )
 def test_extra_columns_are_left_out_when_asked(plaudit, write, objects, name, lines):
     write(name, *lines)
-    assert plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl").exit_code == 2
+    assert plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl").exit_code == 1
     assert plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl", "--ignore-extra").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0
 
@@ -289,7 +289,7 @@ def test_extra_parts_of_a_transition_are_left_out_when_asked(plaudit, write, for
         row = {f"{end}.{key}": value for end in ("prev", "curr") for key, value in row[end].items()}
     write("rows.jsonl", row, row)
     result = plaudit("score", "apex", "-i", "rows.jsonl", "-o", "s.jsonl")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "does not read 'prev.who'" in result.stderr
     assert plaudit("score", "apex", "-i", "rows.jsonl", "-o", "s.jsonl", "--ignore-extra").exit_code == 0
 
@@ -391,7 +391,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 
     monkeypatch.setattr(step, fails)
     result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "cannot be written: No space left on device" in result.stderr
     assert files(tmp_path) == {"rows.jsonl", "s.csv"}
     assert output.read_text(encoding="utf-8") == "as it was\n"
@@ -401,7 +401,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 def test_a_full_device_is_told(plaudit, write):
     write("rows.jsonl", GOOD)
     result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "No space left on device" in result.stderr
 
 

@@ -43,9 +43,10 @@ def test_weights_clamps_ranges_units_and_roles_are_shown(plaudit):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_formula_and_source_are_those_of_the_reward(plaudit, name):
-    assert plaudit("show", name, "--formula").stdout.strip() == built_in(name).formula().strip()
-    assert plaudit("show", name, "--source").stdout.strip() == built_in(name).source().strip()
+def test_formula_and_source_are_those_of_the_reward(plaudit, tmp_path, name):
+    (tmp_path / "spec.json").write_text(built_in(name).to_json(), encoding="utf-8")
+    assert plaudit("show", "spec.json", "--formula").stdout.strip() == built_in(name).formula().strip()
+    assert plaudit("show", "spec.json", "--source").stdout.strip() == built_in(name).source().strip()
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -170,3 +171,37 @@ def test_a_range_is_written_as_people_write_it():
         "≥ 0",
         "",
     ]
+
+
+@pytest.mark.parametrize("columns", [None, "40", "80"])
+def test_the_formula_can_be_copied_out_and_compiled(plaudit, monkeypatch, columns):
+    monkeypatch.delenv("COLUMNS")
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    for name in BUILT_IN:
+        printed = plaudit("show", name).stdout
+        formula = printed.partition("\nFormula\n\n")[2].partition("\n\nFields\n")[0]
+        assert formula == plaudit("show", name, "--source").stdout.rstrip("\n")
+        compile(formula, name, "exec")
+
+
+LOCALS = """
+from plaudit import Field, Reward, term
+
+@term
+def comfort(deceleration):
+    force = abs(deceleration)
+    return -2.0 if force > 3 else -force
+
+driving = Reward("driving", version="1", terms=[comfort], fields=[Field("deceleration")])
+"""
+
+
+def test_locals_are_called_what_their_author_calls_them(plaudit, write):
+    write("rewards.py", LOCALS)
+    for printed in (
+        plaudit("show", "rewards.py:driving").stdout,
+        plaudit("show", "rewards.py:driving", "--source").stdout,
+    ):
+        assert "    force = abs(deceleration)\n" in printed
+    assert r"\text{force} &=" in plaudit("show", "rewards.py:driving", "--formula").stdout

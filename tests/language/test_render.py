@@ -129,6 +129,58 @@ def test_a_part_s_name_is_no_field_s_name():
     compare(reward_from(text), {"part_1": 3.0, "x": 2.0})
 
 
+LOCALS = """
+def squeeze(y):
+    inner = y * y + 1
+    return inner * abs(inner)
+
+def f(x, part_1, *, scale=2.0):
+    x = x + 1
+    gap = abs(x - part_1)
+    far = gap > scale
+    gap = gap * 3
+    if far:
+        late = gap * 2
+        return late + max(late, gap)
+    bonus = 1.0
+    if x > 3:
+        bonus = x * scale
+    return squeeze(gap) + squeeze(x) + bonus * bonus
+"""
+
+
+def test_locals_keep_the_names_that_their_author_gave_them():
+    reward = reward_from(LOCALS)
+    lines = reward.source().splitlines()
+    assert [line.split()[0] for line in lines if " = " in line and line.startswith(" ")] == [
+        "x_2", "gap", "far", "gap_2", "late", "inner", "inner_2", "bonus", "bonus_2",
+    ]  # fmt: skip
+    for x, part_1 in ((0.0, 1.0), (9.0, 1.0), (9.0, 9.5)):
+        compare(reward, {"x": x, "part_1": part_1})
+
+
+def test_a_local_that_is_called_like_a_function_gets_another_name():
+    reward = reward_from("def f(x, y):\n    max = x * y\n    return min(max * max, -max) + max")
+    assert "max_2 = x * y" in reward.source()
+    assert "min(max_2 ** 2, -max_2)" in reward.source()
+    compare(reward, {"x": 2.0, "y": 3.0})
+
+
+def test_a_local_that_not_every_row_may_compute_stays_where_it_is_reached():
+    reward = reward_from("def f(x):\n    if x == 0:\n        return 0.0\n    share = 1 / x\n    return share")
+    compare(reward, {"x": 0.0})
+    compare(reward, {"x": 4.0})
+
+
+def test_names_of_locals_change_nothing_else():
+    texts = ["def f(x):\n    near = abs(x)\n    return near * near", "def f(x): return abs(x) * abs(x)"]
+    named, plain = map(reward_from, texts)
+    assert named.fingerprint == plain.fingerprint
+    assert named.to_json() == plain.to_json()
+    assert "near = abs(x)" in named.source()
+    assert "part_1 = abs(x)" in type(named).from_json(named.to_json()).source()
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_formula_of_a_reward_is_whole(name):
     check_formula(SAMPLES[name])

@@ -7,7 +7,7 @@ import pytest
 
 from plaudit import PlauditError
 from plaudit.systems import BUILT_IN, load, system
-from plaudit.systems.arguments import find_reward
+from plaudit.systems.arguments import find_reward, find_reward_or_function
 
 OWN = '''
 from plaudit import Field, Reward, term
@@ -54,6 +54,34 @@ def test_a_file_and_a_name_in_it(here):
     assert find_reward("own.py:reaching").score(distance=1.0).total == 1.0
     assert find_reward(f"{here / 'own.py'}:near_by").version == "2"
     assert find_reward("./own.py:Holder.reward").name == "reaching"
+
+
+def test_a_file_with_one_reward_needs_no_name(here):
+    (here / "own.py").write_text(OWN.replace('near_by = reaching.with_version("2")', "same = reaching"), "utf-8")
+    assert find_reward("own.py").name == "reaching"
+    assert find_reward_or_function("./own.py").name == "reaching"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "own.py"),
+        ("show", "own.py"),
+        ("score", "own.py", "--input", "rows.csv", "--output", "-"),
+        ("prove", "own.py", "own.py"),
+        ("parity", "own.py", "--against", "own.py:near"),
+        ("rescore", "rows.csv", "own.py"),
+        ("evaluate", "rewards.db", "--decision-class", "x", "--policy", "uniform", "--reward", "own.py"),
+        ("train", "roadsense", "--reward", "own.py"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_says_which_rewards_a_file_has(plaudit, here, command):
+    (here / "own.py").write_text(OWN, encoding="utf-8")
+    (here / "rows.csv").write_text("distance\n1\n", encoding="utf-8")
+    done = plaudit(*command)
+    assert done.exit_code == 2
+    assert "Its rewards: own.py:near_by, own.py:reaching\n" in done.stderr
 
 
 def test_a_module_in_this_folder(here):
@@ -107,14 +135,19 @@ def test_what_a_file_prints_does_not_mix_with_the_output(plaudit, here, name):
         ("folder/nothing.json", "does not exist."),
         ("empty", "there is no reward 'empty'."),
         ("./empty", "empty is a directory; name a file in it."),
-        ("own.py", "say which of its rewards is meant: own.py:NAME."),
+        ("own.py", "own.py has several rewards; say which is meant.\nIts rewards: own.py:near_by, own.py:reaching"),
+        ("none.py", "none.py names no reward.\nThere is no Reward at the top level of none.py."),
+        ("nothing.py", "nothing.py does not exist."),
         ("nothing.py:reward", "nothing.py does not exist."),
         ("ow.py:reaching", "ow.py does not exist. Did you mean 'own.py'?"),
         ("folder.py:reward", "folder.py is a directory; name a file in it."),
         ("own.py:not a name", "'not a name' cannot be a name in own.py"),
-        ("own.py:reachin", "own.py has no 'reachin'. Did you mean 'reaching'?\nIts rewards: near_by, reaching."),
+        (
+            "own.py:reachin",
+            "own.py has no 'reachin'. Did you mean 'reaching'?\nIts rewards: own.py:near_by, own.py:reaching",
+        ),
         ("own.py:Holder.reard", "own.py has no 'Holder.reard'. Did you mean 'reward'?"),
-        ("own.py:near", "own.py:near is a Term, not a Reward.\nIts rewards: near_by, reaching."),
+        ("own.py:near", "own.py:near is a Term, not a Reward.\nIts rewards: own.py:near_by, own.py:reaching"),
         ("own.py:Holder", "is a type, not a Reward."),
         ("none.py:x", "none.py:x is a int, not a Reward.\nThere is no Reward at the top level of none.py."),
         ("text.txt:x", "is not a Python file"),

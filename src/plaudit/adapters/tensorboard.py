@@ -45,7 +45,7 @@ class Scalars:
         try:
             self._writer = EventFileWriter(os.fspath(folder))
         except OSError as error:
-            raise build_write_error(os.fspath(folder), error.strerror or str(error)) from None
+            raise build_write_error(os.fspath(folder), error) from None
         if after is not None:
             log = SessionLog(status=SessionLog.START)
             self._writer.add_event(Event(wall_time=time.time(), step=after + 1, session_log=log))

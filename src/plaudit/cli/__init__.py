@@ -55,7 +55,7 @@ def _print_version(ctx: click.Context, option: click.Parameter, asked: bool) -> 
     package="plaudit.cli",
     summaries=SUMMARIES,
     epilog="Begin with: plaudit demo",
-    context_settings={"max_content_width": 100},
+    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
 )
 @click.option(
     "--version",
@@ -69,5 +69,6 @@ def main() -> None:
     """Write a reward once, run it anywhere, and know why every number is what it is.
 
     Wherever a command takes a REWARD it takes a built-in (roadsense, or roadsense@R8 for a version),
-    path/to/file.py:name, package.module:name, or a JSON file written by `plaudit show --spec`.
+    path/to/file.py:name (the name can be left out where the file has one reward), package.module:name,
+    or a JSON file written by `plaudit show --spec`. A file or module of Python is run: name those you trust.
     """

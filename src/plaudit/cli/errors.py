@@ -5,17 +5,44 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 import click
 
-from plaudit.errors import PlauditError
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, TERMINATED, Terminated, escape_controls
+from plaudit.errors import InputError, LedgerError, NotEvaluable, PlauditError, UnusableFile
+from plaudit.terminal import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERNAL,
+    INTERRUPTED,
+    SOME_BAD,
+    TERMINATED,
+    Terminated,
+    escape_controls,
+)
+
+_WRONG_NAME = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+"""What the operating system says of a name that is wrong; of anything else, the name is not to blame."""
 
 
-class Failure(click.ClickException):
-    """A command that cannot run."""
+def fail(message: str, exit_code: int) -> NoReturn:
+    """End a command with a message on stderr."""
+    click.echo(f"Error: {message}", err=True)
+    raise click.exceptions.Exit(exit_code) from None
 
-    exit_code = FAILED
+
+def choose_exit_code(error: PlauditError | OSError) -> int:
+    """Return 2 where another command line is needed, and 1 where it was fine: data, a ledger or a disk is not.
+
+    >>> from plaudit.errors import DefinitionError, LedgerBusy
+    >>> choose_exit_code(DefinitionError("there is no reward 'raodsense'")), choose_exit_code(LedgerBusy("held"))
+    (2, 1)
+    """
+    if isinstance(error, PlauditError):
+        plain = type(error) is LedgerError or isinstance(error, NotImplementedError)  # what was asked cannot be done
+        found = isinstance(error, InputError | NotEvaluable | UnusableFile | RuntimeError)
+        return SOME_BAD if found and not plain else FAILED
+    return FAILED if isinstance(error, _WRONG_NAME) else SOME_BAD
 
 
 @contextmanager
@@ -25,7 +52,7 @@ def translate_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except PlauditError as error:
-        raise Failure(format_error(error)) from None
+        fail(format_error(error), choose_exit_code(error))
     except KeyboardInterrupt:
         click.echo(err=True)  # the prompt comes after the terminal's ^C
         raise click.exceptions.Exit(INTERRUPTED) from None
@@ -36,7 +63,7 @@ def translate_errors() -> Iterator[None]:
         raise click.exceptions.Exit(BROKEN_PIPE) from None
     except OSError as error:
         _discard_output()
-        raise Failure(format_os_error(error)) from None
+        fail(format_os_error(error), choose_exit_code(error))
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except Exception:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import click
 from rich.text import Text
 
-from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
+from plaudit.cli.options import check_any_record, convert_moment, drop_unset, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, explain_unreadable
 from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, uniform
 from plaudit.learn.off_policy import evaluate as evaluate_policy
@@ -19,6 +19,7 @@ from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, han
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
 _ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
+_QUERY = ("decision_class", "run", "since", "until")
 _POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name or package.module:name."
 
 
@@ -45,7 +46,13 @@ _POLICY = "A saved learner (router.json), uniform, always:ACTION, file.py:name o
     default="normal",
     help="How intervals are made; anytime stays true however often you look.",
 )
-@click.option("--confidence", metavar="SHARE", type=float, default=0.95, help="Of intervals; 0.95 if not given.")
+@click.option(
+    "--confidence",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    help="Of intervals; 0.95 if not given.",
+)
 @click.option(
     "--reward-range",
     metavar="LOW HIGH",
@@ -77,10 +84,12 @@ def evaluate(
     """Estimate what a POLICY would have earned on the decisions in a LEDGER.
 
     Each record of the decision class holds the decision in its context, with the probability it was made with. Those of
-    other actions than the policy's are weighed by how likely the policy makes them, or a regression stands in for them;
-    nothing is run or written. A log that cannot tell is refused, with the reason.
+    other actions than the policy's are weighed by how likely the policy makes them, or a regression stands in for them.
+    A log that cannot tell is refused, with the reason. Nothing is written; a POLICY given as file.py:name is Python,
+    which is run.
 
-    The exit code is 0 if every decision counted, 1 if some were left out, 2 if there is no estimate.
+    The exit code is 0 if every decision counted, 1 if some were left out or there is no estimate, 2 if it was
+    asked for wrongly.
     """
     if reward is None and (settings or params):
         raise click.UsageError("--set and --params change a reward: name it with --reward.")
@@ -90,8 +99,10 @@ def evaluate(
         given["estimators"] = estimators
     if actions is not None:
         given["actions"] = tuple(name.strip() for name in actions.split(","))
+    query = parse_query({name: given.get(name) for name in _QUERY})
     chosen = find_policy(policy)
     with handle_signals(), open_ledger(ledger) as log, show_progress("reading decisions") as progress:
+        check_any_record(log, query)
         result = evaluate_policy(log, chosen, reward=found, progress=progress, **given)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2))

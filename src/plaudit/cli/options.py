@@ -1,16 +1,19 @@
 """Options that several commands have: values for knobs, seconds, moments, and which records are meant."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, InputError, NotInLedger
 from plaudit.systems.commands import Command, add_options
 
 if TYPE_CHECKING:
+    from plaudit.ledger.history import History
+    from plaudit.ledger.ledger import Ledger
     from plaudit.reward.reward import Reward
 
 KNOBS = "Another value for a knob, a weight or a clamp; can be repeated."
@@ -128,6 +131,31 @@ def query_options(command: Command) -> Command:
     return add_options(command, *_QUERY)
 
 
+def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:
+    """Return the error for options that choose no record, with what may have been meant by them."""
+    near = history.suggest()
+    hint = "" if near is None else f" Did you mean --{near[0].replace('_', '-')} {shlex.quote(near[1])}?"
+    return NotInLedger(f"No record was found.{hint}{more}")
+
+
+def check_any_record(ledger: "Ledger", query: dict[str, Any]) -> None:
+    """Raise where options were given that choose no record of a ledger."""
+    if query and next(iter(history := ledger.history(**query)), None) is None:
+        raise explain_nothing(history)
+
+
+def parse_query(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as `Ledger.history` takes them; what no record can have is wrong usage."""
+    from plaudit.ledger.query import Query
+
+    given = drop_unset(options)
+    try:
+        Query.parse(given)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
+    return given
+
+
 def drop_unset(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, as `Ledger.history` takes them."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}

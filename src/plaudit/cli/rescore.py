@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from plaudit.cli.options import convert_moment, drop_unset, tune, tuning_options
+from plaudit.cli.options import check_any_record, convert_moment, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
@@ -73,7 +73,8 @@ def rescore(
     A ledger is the file that Ledger("rewards.db") made, or postgresql://user@host/database. The new scores are new
     records beside the old ones; a re-scoring that was stopped goes on where it was.
 
-    The exit code is 0 if every row was scored, 1 if some could not be, 2 if nothing was done.
+    The exit code is 0 if every row was scored, 1 if some could not be or none was found, 2 if it was
+    asked for wrongly.
     """
     if not set(source) & set("*?["):  # the parts of a data set may be named by a pattern
         check_exists(source)
@@ -89,7 +90,7 @@ def rescore(
     found = found.with_version(label) if label is not None else found
     if ledger:
         query = {name: options[name] for name in _LEDGER_ONLY} | {"decision_class": decision_class}
-        rescore_ledger(source, found, drop_unset(query), as_json)
+        rescore_ledger(source, found, parse_query(query), as_json)
     else:
         chosen = {name: options[name] for name in _FILES_ONLY} | {"decision_class": decision_class}
         rescore_dataset(source, found, engine, chosen, as_json)
@@ -156,7 +157,7 @@ def _rescore_on_engine(
 
 def _find_old(text: str | None) -> Reward | str | None:
     """Return the reward that `text` names, or the column."""
-    if text is None or not (is_system(text.partition("@")[0]) or ":" in text or text.endswith(".json")):
+    if text is None or not (is_system(text.partition("@")[0]) or ":" in text or text.endswith((".json", ".py"))):
         return text
     return find_reward(text)
 
@@ -194,6 +195,7 @@ def is_ledger(source: str) -> bool:
 def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_json: bool) -> None:
     """Re-score records; first say which lack an input, then what changed."""
     with handle_signals(), open_ledger_to_write(source) as ledger:
+        check_any_record(ledger, dict(query))
         planned = ledger.plan_rescore(reward, **query)
         for lacking in planned.lacking:
             click.echo(f"{lacking}; they are left out.", err=True)

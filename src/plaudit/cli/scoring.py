@@ -11,7 +11,16 @@ from typing import Any, TextIO
 
 from plaudit.cli.errors import format_error
 from plaudit.cli.streams import Source
-from plaudit.errors import DefinitionError, FileError, InputError, NotFinite, WrongType, did_you_mean, shorten
+from plaudit.errors import (
+    DefinitionError,
+    FileError,
+    InputError,
+    NotFinite,
+    UnusableFile,
+    WrongType,
+    did_you_mean,
+    shorten,
+)
 from plaudit.language.codec import find_doubled
 from plaudit.language.field import Kind
 from plaudit.reward.row_files import TextFormat, strip_mark
@@ -78,16 +87,16 @@ def build_csv_reader(layout: RowLayout, header: str) -> Reader:
 
 def _check_header(layout: RowLayout, names: Sequence[str]) -> None:
     if "" in names and not layout.ignore_extra:
-        raise FileError(f"column {names.index('') + 1} of the header has no name.")
+        raise UnusableFile(f"column {names.index('') + 1} of the header has no name.")
     doubled = find_doubled(filter(None, names))
     if doubled is not None:
-        raise FileError(f"the header has the column {shorten(doubled, 40)} twice.")
+        raise UnusableFile(f"the header has the column {shorten(doubled, 40)} twice.")
     layout.check(names)
     given = set(names)
     for name, place in layout.inputs.items():
         if name not in given and find_default(layout.reward.program, place, False) is None:
             near = did_you_mean(name, names)
-            raise FileError(f"the header has no column {name!r}, which reward {layout.reward.name!r} needs.{near}")
+            raise UnusableFile(f"the header has no column {name!r}, which reward {layout.reward.name!r} needs.{near}")
 
 
 def _split_cells(line: str) -> list[str]:
@@ -192,7 +201,7 @@ def score_lines(
         except InputError as error:
             bad.keep(number, raw, error)
         except FileError as error:
-            raise FileError(f"{source.name}, line {number}: {error}") from None
+            raise UnusableFile(f"{source.name}, line {number}: {error}") from None
     return good
 
 
@@ -212,7 +221,7 @@ def _read_lines(
         if len(raw) < LONGEST_LINE or raw.endswith(b"\n"):
             yield number, raw
         elif number == 1 and headed:
-            raise FileError(f"{source.name} is not CSV: its first line is longer than {LONGEST_LINE:,} bytes.")
+            raise UnusableFile(f"{source.name} is not CSV: its first line is longer than {LONGEST_LINE:,} bytes.")
         else:
             rest = iter(lambda: readline(LONGEST_LINE), b"")
             problem = InputError(f"the line is longer than {LONGEST_LINE:,} bytes.")
@@ -232,13 +241,13 @@ def _read_to_line_end(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def _read_header(layout: RowLayout, source: Source, lines: Iterator[tuple[int, bytes]]) -> Reader:
     _, raw = next(lines, (1, b""))
     if not raw.strip():
-        raise FileError(f"{source.name} is empty; a CSV file begins with the names of its columns.")
+        raise UnusableFile(f"{source.name} is empty; a CSV file begins with the names of its columns.")
     try:
         return build_csv_reader(layout, raw.decode())
     except UnicodeDecodeError as error:
-        raise FileError(f"{source.name}, line 1: byte {error.start + 1} is not UTF-8.") from None
+        raise UnusableFile(f"{source.name}, line 1: byte {error.start + 1} is not UTF-8.") from None
     except (FileError, InputError) as error:
-        raise FileError(f"{source.name}, line 1: {error}") from None
+        raise UnusableFile(f"{source.name}, line 1: {error}") from None
 
 
 def _build_writer(compiled: PythonReward, written: TextFormat) -> tuple[str, Callable[[int, Outputs], str]]:

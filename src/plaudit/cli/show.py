@@ -32,7 +32,7 @@ def show(reward: str, as_json: bool, formula: bool, source: bool, spec: bool, sq
     """Show a REWARD: its terms, formula, fields, knobs and fingerprint.
 
     REWARD is a built-in (roadsense, or roadsense@R8), path/to/file.py:name, package.module:name, or a JSON
-    file. The specification rebuilds the reward without its Python source:
+    file; Python is run. The specification rebuilds the reward without its Python source:
 
     \b
         plaudit show roadsense --spec > r.json
@@ -88,9 +88,8 @@ def print_reward(reward: Reward, screen: Screen) -> None:
     if reward.doc:
         screen.print(escape_controls(reward.doc))
     screen.print(Text.assemble(("fingerprint ", "dim"), reward.fingerprint))
-    source = Syntax(reward.source().strip("\n"), "python", background_color="default", word_wrap=True)
     _print_part(screen, "Terms", _build_term_table(reward))
-    _print_part(screen, "Formula", source)
+    _print_part(screen, "Formula", _highlight(reward.source()), soft_wrap=True)  # so that it can be copied
     _print_part(screen, "Fields", _build_field_table(reward))
     screen.print(Text.assemble("\n", ("A row holds ", "dim"), ", ".join(reward.inputs)))
     if knobs := _build_knob_table(reward):
@@ -103,9 +102,15 @@ def print_reward(reward: Reward, screen: Screen) -> None:
         screen.print(Text.assemble("\n", ("Discount ", "dim"), format_value(reward.discount)))
 
 
-def _print_part(screen: Screen, title: str, body: RenderableType) -> None:
+def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:
     screen.print(f"\n{title}\n", style="bold")
-    screen.print(body)
+    screen.print(body, soft_wrap=soft_wrap)
+
+
+def _highlight(source: str) -> Text:
+    text = Syntax("", "python", background_color="default").highlight(source)
+    text.rstrip()
+    return text
 
 
 def _build_term_table(reward: Reward) -> Table:

@@ -87,7 +87,7 @@ class Output:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise build_write_error(self.name, error.strerror or str(error)) from None
+            raise build_write_error(self.name, error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +111,7 @@ def _open_stream(path: str) -> TextIO:
     try:
         return Path(path).open("w", encoding="utf-8", newline="\n")
     except OSError as error:
-        raise build_write_error(path, error.strerror or str(error)) from None
+        raise build_write_error(path, error) from None
 
 
 def _prepare_standard_output() -> TextIO:

@@ -32,6 +32,8 @@ class Reading:
     params: tuple[str, ...]
     marks: tuple[Mark, ...]
     """Where in the source only some rows get."""
+    names: Mapping[int, str]
+    """What the author called the values of local names, by position."""
 
 
 def read_term(
@@ -139,16 +141,22 @@ class FunctionReader(CallReader):
                 self.reader.mark(statement, self.source)
                 flow.returned, flow.value = True, self.read_expression(expression, env)
             case ast.Assign(targets=[ast.Name(id=name)], value=expression):
-                env[name] = self.read_expression(expression, env)
+                self.assign(name, self.read_expression(expression, env), env)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as expression):
-                env[name] = self.read_expression(expression, env)
+                self.assign(name, self.read_expression(expression, env), env)
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=expression):
                 left = self.read_name(ast.copy_location(ast.Name(name, ast.Load()), target), env)
-                env[name] = self.apply_arithmetic(op, left, self.read_expression(expression, env), statement)
+                value = self.apply_arithmetic(op, left, self.read_expression(expression, env), statement)
+                self.assign(name, value, env)
             case ast.Pass():
                 pass
             case _:
                 raise self.error(statement, *explain_unsupported(statement))
+
+    def assign(self, name: str, value: Value, env: dict[str, Value]) -> None:
+        """Give a local name a value."""
+        env[name] = value
+        self.reader.name(value, name)
 
     def read_branch(self, statement: ast.If, env: dict[str, Value]) -> Flow:
         """Read an `if`: both branches, then what they leave joined."""
@@ -177,6 +185,8 @@ class FunctionReader(CallReader):
         for name in then.env | otherwise.env:
             left, right = then.env.get(name, Unassigned()), otherwise.env.get(name, Unassigned())
             env[name] = self.join(test, left, right, node)
+            if env[name] not in (left, right):
+                self.reader.name(env[name], name)
         return env
 
     def join_returns(self, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
@@ -211,5 +221,11 @@ def _read_result(function: FunctionReader, knobs: Mapping[str, Value]) -> Value:
 
 def _finish_reading(reader: Reader, result: int) -> Reading:
     return Reading(
-        result, tuple(reader.guards), reader.inputs, tuple(reader.reads), tuple(reader.params), tuple(reader.marks)
+        result=result,
+        guards=tuple(reader.guards),
+        inputs=reader.inputs,
+        reads=tuple(reader.reads),
+        params=tuple(reader.params),
+        marks=tuple(reader.marks),
+        names=reader.names,
     )

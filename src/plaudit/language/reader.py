@@ -107,6 +107,7 @@ class Reader:
         self.path: int | None = None
         self.guards: list[Guard] = []
         self.marks: list[Mark] = []
+        self.names: dict[int, str] = {}  # of locals, by the node that got it first
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
@@ -139,11 +140,16 @@ class Reader:
             raise UnknownField(
                 f"{self.what} {self.term!r} reads {field_name!r}, which the reward does not declare.\n"
                 f"  {source.locate(node)}\n"
-                f"Declared fields: {known}.{did_you_mean(field_name, self.scope.fields)}"
+                f"Declared fields: {known}.{did_you_mean(field_name, self._list_readable())}"
             )
         if declared.length is None:
             return self._add_input(name, declared)
         return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)))
+
+    def _list_readable(self) -> list[str]:
+        """Return the names that a term may read: fields, and fields before and after the step."""
+        fields = self.scope.fields or {}
+        return [*fields, *(f"{record}.{name}" for name in fields for record in RECORDS)]
 
     def _add_input(self, name: str, declared: Field) -> Ref:
         self.inputs[name] = declared
@@ -188,6 +194,11 @@ class Reader:
         reached = self.builder.const(True) if self.path is None else self.path
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         self.marks.append(Mark(reached, source.file, line, column, ast.unparse(node).partition("\n")[0], test))
+
+    def name(self, value: Value, name: str) -> None:
+        """Remember what the author called a value."""
+        if isinstance(value, Ref):
+            self.names.setdefault(value.at, name)
 
     def require(self, flag: int, why: str, node: ast.AST, source: Source) -> None:
         """Add the guard that `flag` is true where this point is reached."""

@@ -194,12 +194,16 @@ class Rendered:
     last: str = ""
 
 
-def render_python(program: Program) -> str:
+Names = Mapping[str, Mapping[int, str]]
+"""For each term whose function is known, what its author called the values of local names, by position."""
+
+
+def render_python(program: Program, names: Names) -> str:
     """Return a Program as readable Python: one function a term, then the total."""
     blocks = []
     for term in program.terms:
         score = program.outputs[f"{term}.score"]
-        rendered = _render_term(program, score, PYTHON)
+        rendered = _render_term(program, score, PYTHON, names.get(term, {}))
         lines = [f"def {term}({_format_signature(program, term, score)}):"]
         lines += [f"    {name} = {text}" for name, text in rendered.parts]
         for condition, value in rendered.cases:
@@ -208,11 +212,11 @@ def render_python(program: Program) -> str:
     return "\n\n\n".join([*blocks, f"total = {_render_total(program, PYTHON)}"]) + "\n"
 
 
-def render_formula(program: Program) -> str:
+def render_formula(program: Program, names: Names) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
     blocks = []
     for term in program.terms:
-        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX)
+        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX, names.get(term, {}))
         lines = [f"{name} &= {text}" for name, text in rendered.parts]
         value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
         blocks.append(_format_display([*lines, f"{LATEX.name(term)} &= {value}"]))
@@ -291,14 +295,17 @@ def _join_operands(kind: type[n.Node], operands: list[tuple[str, int]], style: S
     return template.format(*texts), tightness
 
 
-def _render_term(program: Program, root: int, style: Style) -> Rendered:
-    """Return the text of one node: shared or deep parts by name, a chain of choices as cases."""
+def _render_term(program: Program, root: int, style: Style, names: Mapping[int, str]) -> Rendered:
+    """Return the text of one node: locals, shared and deep parts by name, a chain of choices as cases.
+
+    A local that is used once gets its name only if it can be computed on every row: it stands above all cases.
+    """
     order = list(find_reachable(program.nodes, [root]))
     uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
-    taken = {word for name in (*program.inputs, *program.params) for word in re.findall(r"\w+", name)}
-    fresh = (name for i in count(1) if (name := f"part_{i}") not in taken)
+    taken = _find_taken_names([program.nodes[at] for at in order])
     texts: dict[int, tuple[str, int]] = {}
     depth: dict[int, int] = {}
+    partial: set[int] = set()
     rendered = Rendered()
     chain = _find_cases(program, root, uses)
     cases = set(chain)
@@ -309,8 +316,11 @@ def _render_term(program: Program, root: int, style: Style) -> Rendered:
         if at in cases:
             continue
         texts[at] = _render_node(program, node, texts, style)
-        if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST):
-            name = style.name(next(fresh))
+        if node.partial or not partial.isdisjoint(operands):
+            partial.add(at)
+        needed = uses[at] > 1 or depth[at] > DEEPEST or (at in names and at not in partial)
+        if at != root and depth[at] and needed:
+            name = style.name(_choose_name(names.get(at), taken))
             rendered.parts.append((name, texts[at][0]))
             texts[at], depth[at] = (name, ATOM), 0
     last = root
@@ -321,6 +331,23 @@ def _render_term(program: Program, root: int, style: Style) -> Rendered:
         last = choice.otherwise
     rendered.last = texts[last][0]
     return rendered
+
+
+_FUNCTION_NAMES = {word for text, _ in PYTHON.operations.values() for word in re.findall(r"[a-z_]\w*", text)}
+
+
+def _find_taken_names(nodes: list[n.Node]) -> set[str]:
+    """Return the names that stand for something else in the text of a term: what it reads, and functions."""
+    read = [node.name for node in nodes if isinstance(node, n.Input | n.Param)]
+    return {word for name in read for word in re.findall(r"\w+", name)} | _FUNCTION_NAMES | {"round", "float", "math"}
+
+
+def _choose_name(name: str | None, taken: set[str]) -> str:
+    """Return the author's name, or `part`, with a number where it is taken; it is taken then."""
+    numbered = (f"{name or 'part'}_{i}" for i in count(2 if name else 1))
+    chosen = name if name and name not in taken else next(each for each in numbered if each not in taken)
+    taken.add(chosen)
+    return chosen
 
 
 def _find_cases(program: Program, root: int, uses: Counter[int]) -> list[int]:

@@ -68,7 +68,7 @@ def backup(store: Store, path: str | os.PathLike[str], *, overwrite: bool = Fals
             else:
                 _copy_tables(backend, draft.path)
         except OSError as error:
-            raise build_write_error(os.fspath(path), error.strerror or str(error)) from None
+            raise build_write_error(os.fspath(path), error) from None
         draft.commit()
     sync_new_file(target)
     return target

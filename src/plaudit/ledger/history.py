@@ -16,6 +16,7 @@ from plaudit.ledger.search import BlockSearch, read_totals
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.suggest import suggest_value
 from plaudit.ledger.totals import Tally, Totals
 
 if TYPE_CHECKING:
@@ -46,7 +47,16 @@ class History:
         """Return the oldest record; NotInLedger if there is none."""
         for record in self:
             return record
-        raise NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.")
+        near = self.suggest()
+        hint = "" if near is None else f" Did you mean {near[0]}={near[1]!r}?"
+        raise NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.{hint}")
+
+    def suggest(self) -> tuple[str, str] | None:
+        """Return what may be misspelt where there are no records: a part of the query that none has, and the nearest.
+
+        None where there is no guess.
+        """
+        return suggest_value(self._store, self.query)
 
     def last(self, count: int) -> "History":
         """Return the history that begins with the last `count` records; itself where there are no older ones."""
@@ -158,8 +168,10 @@ def find_record(store: Store, record: int | str) -> Record:
     query = Query.parse({"key" if isinstance(record, str) else "id": record})
     for found in History(store, query):
         return found
+    near = suggest_value(store, query)
+    hint = "" if near is None else f" Did you mean {near[1]!r}?"
     what = f"the key {record!r}" if isinstance(record, str) else f"the number {record}"
-    raise NotInLedger(f"{store.backend.name} has no record with {what}.")
+    raise NotInLedger(f"{store.backend.name} has no record with {what}.{hint}")
 
 
 def explain_record(store: Store, record: Record) -> Why:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field, validate_number, validate_parameter
-from plaudit.language.program import Program
+from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_formula, render_python
 from plaudit.reward.declared import (
     Fact,
@@ -32,6 +32,7 @@ from plaudit.reward.lower import (
     clip_inputs,
     find_gradients,
     find_transitions,
+    read_term_into,
 )
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
 from plaudit.reward.signal import Frame, Signal
@@ -231,11 +232,23 @@ class Reward:
 
     def formula(self) -> str:
         """Return the reward as Markdown with one LaTeX formula a term."""
-        return render_formula(self.program)
+        return render_formula(self.program, self._find_local_names())
 
     def source(self) -> str:
-        """Return the reward as readable Python, one function a term."""
-        return render_python(self.program)
+        """Return the reward as readable Python, one function a term.
+
+        Locals are called what their author called them; a reward that was loaded from a specification does not know.
+        """
+        return render_python(self.program, self._find_local_names())
+
+    def _find_local_names(self) -> dict[str, Mapping[int, str]]:
+        """Return what the functions of terms call the nodes of the program."""
+        own = (term for term in self.terms if term.source is not None)
+        transition = find_transitions(self.terms)
+        return {
+            term.name: read_term_into(Builder(self.program.nodes), term, self.fields, transition, self.shared).names
+            for term in own
+        }
 
     def __repr__(self) -> str:
         """Return name, version, terms and the start of the fingerprint."""

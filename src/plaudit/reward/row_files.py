@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import IO, Literal
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, UnusableFile
 
 TextFormat = Literal["csv", "jsonl"]
 Format = TextFormat | Literal["parquet"]
@@ -31,7 +31,7 @@ def find_format(path: str) -> Format | None:
 def strip_mark(name: str, start: bytes) -> bytes:
     """Return the start of a text file without the mark that says UTF-8; a file of UTF-16 is an error."""
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise FileError(f"{name} is UTF-16 text; save it as UTF-8.")
+        raise UnusableFile(f"{name} is UTF-16 text; save it as UTF-8.")
     return start.removeprefix(codecs.BOM_UTF8)
 
 

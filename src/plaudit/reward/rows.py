@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plaudit.errors import FileError, InputError, UnknownInput, WrongType, did_you_mean, shorten
+from plaudit.errors import InputError, UnknownInput, UnusableFile, WrongType, did_you_mean, shorten
 from plaudit.language.codec import build_object
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
@@ -228,7 +228,7 @@ class RowLayout:
         """Refuse a file whose header, or first row, has names that the reward does not read."""
         for name in self._flatten(row) if isinstance(row, dict) else row:
             if name not in self._places and not self.ignore_extra:
-                raise FileError(str(self._explain_unknown(name)))
+                raise UnusableFile(str(self._explain_unknown(name)))
 
     def _flatten(self, row: Row) -> Row:
         for record in self._records & row.keys():

@@ -60,7 +60,7 @@ def find_reward_or_function(text: str) -> Reward | Callable[..., Any]:
     if place.endswith(".py"):
         raise DefinitionError(f"{attribute!r} cannot be a name in {place}; write {place}:NAME.")
     if text.endswith(".py"):
-        raise DefinitionError(f"{text} is a Python file; say which of its rewards is meant: {text}:NAME.")
+        return _find_only_reward(text)
     if _is_path(text):
         return _read_spec(Path(text))
     known = [entry.name for entry in list_systems() if not entry.problem]
@@ -127,11 +127,21 @@ def _load_attribute(place: str, name: str) -> Reward | Callable[..., Any]:
     return found
 
 
+def _find_only_reward(place: str) -> Reward:
+    """Return the reward of a Python file that has one; where there are several, say how each is named."""
+    module = load_module(place)
+    rewards = {id(value): value for value in vars(module).values() if isinstance(value, Reward)}
+    if len(rewards) != 1:
+        what = "has several rewards; say which is meant" if rewards else "names no reward"
+        raise DefinitionError(f"{place} {what}.{_list_rewards(place, module)}")
+    return next(iter(rewards.values()))
+
+
 def _list_rewards(place: str, module: ModuleType) -> str:
     names = [name for name, value in vars(module).items() if isinstance(value, Reward)]
     if not names:
         return f"\nThere is no Reward at the top level of {place}."
-    return f"\nIts rewards: {', '.join(sorted(names))}."
+    return f"\nIts rewards: {', '.join(f'{place}:{name}' for name in sorted(names))}"
 
 
 def _run_file(path: Path) -> ModuleType:

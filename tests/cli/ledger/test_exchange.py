@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import FAILED
+from plaudit.terminal import FAILED, SOME_BAD
 from support.command_line import DRIVE
 from support.ledgers import seal_export
 from support.samples import EPISODES, following, research
@@ -69,6 +69,13 @@ def test_what_cannot_be_written_is_told(plaudit, rewards, tmp_path, names, file,
     assert names() == ["folder.jsonl", "rewards.db"]
 
 
+def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, names):
+    result = plaudit("ledger", "export", "rewards.db", "x.jsonl", "--run", "nigth-3")
+    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
+    assert result.stderr == "Error: No record was found. Did you mean --run night-3?\n"
+    assert names() == ["rewards.db"]
+
+
 @pytest.mark.parametrize("file", ["rewards.db", "./rewards.db", "link.db", "rewards.db-wal", "rewards.db.lock"])
 def test_an_export_never_replaces_the_ledger(plaudit, rewards, tmp_path, file):
     (tmp_path / "link.db").symlink_to(rewards)
@@ -87,7 +94,7 @@ def test_a_file_that_cannot_be_imported_is_told_and_changes_nothing(plaudit, rew
     (tmp_path / "empty.jsonl").write_bytes(b"")
     for name in ("text.jsonl", "cut.jsonl", "edited.jsonl", "empty.jsonl", "rewards.db"):
         result = plaudit("ledger", "import", "rewards.db", name)
-        assert (result.exit_code, result.stdout) == (FAILED, "")
+        assert (result.exit_code, result.stdout) == (SOME_BAD, "")
         assert f"Error: {name} is " in result.stderr
     with Ledger(rewards, read_only=True) as ledger:
         assert ledger.history().count() == 13
@@ -107,7 +114,7 @@ def test_a_record_that_does_not_recompute_is_refused_or_kept_apart(plaudit, rewa
     forged["record"]["signal"]["total"] += 1
     (tmp_path / "all.jsonl").write_text(seal_export([*lines[:-1], json.dumps(forged)]))
     result = plaudit("ledger", "import", "copy.db", "all.jsonl")
-    assert result.exit_code == FAILED
+    assert result.exit_code == SOME_BAD
     assert f"all.jsonl, line {len(lines)}: the record from " in result.stderr
     assert plaudit("ledger", "quarantine", "copy.db").stderr == "No record is kept apart.\n"
     result = plaudit("ledger", "import", "copy.db", "all.jsonl", "--quarantine")

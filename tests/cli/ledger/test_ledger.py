@@ -7,7 +7,7 @@ import click
 import pytest
 
 from plaudit.cli.ledger import ledger
-from plaudit.terminal import FAILED
+from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
 COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "x.jsonl"]}
@@ -53,7 +53,8 @@ def test_what_is_no_ledger_is_told_and_left_as_it_was(plaudit, write, tmp_path, 
         where = "mysql://root:secret@127.0.0.1/odd"
     before = (tmp_path / "odd").read_bytes() if (tmp_path / "odd").is_file() else None
     result = plaudit(*arguments(name, where))
-    assert (result.exit_code, result.stdout) == (FAILED, "")
+    # a text may be a ledger whose beginning is damaged
+    assert (result.exit_code, result.stdout) == (SOME_BAD if kind == "text" else FAILED, "")
     assert result.stderr.startswith("Error: ")
     assert "secret" not in result.stderr
     assert before is None or (tmp_path / "odd").read_bytes() == before
@@ -116,6 +117,7 @@ def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, ad
     write("x.jsonl", "{}")
     for name in ledger.commands:
         result = plaudit(*arguments(name, address))
-        assert (result.exit_code, result.stdout) == (FAILED, "")
+        assert result.exit_code in (SOME_BAD, FAILED, UNDECIDED)
+        assert result.stdout == ""
         assert result.stderr.startswith("Error: ")
         assert "s3cret" not in result.stderr

@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from plaudit import Ledger
-from plaudit.cli.ledger.verify import PROBLEMS
-from plaudit.terminal import FAILED
+from plaudit import Ledger, LedgerBusy
+from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 
 def edit(path) -> None:
@@ -29,7 +28,7 @@ def test_a_ledger_that_nobody_touched_is_as_it_was_written(plaudit, rewards):
 def test_what_was_edited_is_shown_and_the_exit_code_says_so(plaudit, rewards):
     edit(rewards)
     result = plaudit("ledger", "verify", "rewards.db")
-    assert result.exit_code == PROBLEMS == 1
+    assert result.exit_code == SOME_BAD == 1
     assert "1 problem:\n  edited  record 13: it changed after being written" in result.stdout
 
 
@@ -38,14 +37,22 @@ def test_json_lists_the_problems(plaudit, rewards):
     edit(rewards)
     result = plaudit("ledger", "verify", "rewards.db", "--json")
     found = json.loads(result.stdout)
-    assert result.exit_code == PROBLEMS
+    assert result.exit_code == SOME_BAD
     assert (found["ok"], found["records"], found["found"]) == (False, 13, 1)
     assert [(problem["kind"], problem["id"]) for problem in found["problems"]] == [("edited", 13)]
 
 
-def test_what_cannot_be_verified_at_all_is_another_exit_code(plaudit, write):
-    write("rewards.db", "not a database")
-    assert plaudit("ledger", "verify", "rewards.db").exit_code == FAILED
+def test_what_cannot_be_verified_has_other_exit_codes(plaudit, write, rewards, monkeypatch):
+    write("damaged.db", "not a database")
+    assert plaudit("ledger", "verify", "damaged.db").exit_code == SOME_BAD
+    assert plaudit("ledger", "verify", "reward.db").exit_code == FAILED
+
+    def wait(*arguments, **options):
+        raise LedgerBusy("the server does not answer")
+
+    monkeypatch.setattr(Ledger, "verify", wait)
+    result = plaudit("ledger", "verify", "rewards.db")
+    assert (result.exit_code, result.stderr) == (UNDECIDED, "Error: the server does not answer\n")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
@@ -97,7 +104,7 @@ def test_an_empty_ledger_has_stats_too(plaudit, tmp_path):
     assert plaudit("ledger", "stats", "empty.db").stdout.startswith("empty.db: 0 records, ")
     assert json.loads(plaudit("ledger", "stats", "empty.db", "--json").stdout)["first"] is None
     assert plaudit("ledger", "verify", "empty.db").exit_code == 0
-    assert plaudit("ledger", "history", "empty.db").stderr == "No record was found.\n"
+    assert plaudit("ledger", "history", "empty.db").stderr == "Error: No record was found.\n"
 
 
 def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards):

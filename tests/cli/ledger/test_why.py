@@ -5,7 +5,7 @@ import json
 import pytest
 
 from plaudit import Ledger
-from plaudit.terminal import FAILED
+from plaudit.terminal import SOME_BAD
 from support.command_line import DRIVE
 from support.samples import following
 
@@ -34,10 +34,11 @@ def test_a_key_may_look_like_a_number(plaudit, rewards):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("99", "the number 99"), ("crsh", "the key 'crsh'"), (str(10**30), ""), ("", "")]
+    ("name", "told"),
+    [("99", "the number 99."), ("crsh", "the key 'crsh'. Did you mean 'crash'?"), (str(10**30), ""), ("", "")],
 )
 def test_a_record_that_is_not_there_is_told(plaudit, rewards, name, told):
     result = plaudit("ledger", "why", "rewards.db", name)
-    assert (result.exit_code, result.stdout) == (FAILED, "")
+    assert (result.exit_code, result.stdout) == (SOME_BAD, "")
     assert result.stderr.startswith("Error: ")
     assert told in result.stderr

@@ -45,7 +45,7 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
     assert {"rewards.db", "report.json", "plot.png"} <= kept
 
 
-def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path):
+def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path, monkeypatch):
     first = driven("--no-check", "--quiet", "--json")
     assert first.stderr == ""
     again = driven("--no-check", "--json", "--plot", "convoy.svg")
@@ -56,6 +56,10 @@ def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path
     assert report == json.loads((tmp_path / "runs" / "experiment-roadsense" / "report.json").read_text())
     assert report["studies"]["discrete"]["versions"]["R0"]["hazard"]["hacks"] == ["caution"]
     assert (tmp_path / "convoy.svg").read_text().startswith("<?xml")
+    for width in ("40", "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        shown = driven("--no-check", "--spread").stdout.splitlines()
+        assert {"policy", "version", "caution", "sensible", "R0", "R8"} <= {line.partition(" ")[0] for line in shown}
 
 
 def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
@@ -96,7 +100,7 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(driven, tmp_path, argument
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path):
     with lock_folder(tmp_path / "busy"):
         done = driven("--out", "busy")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "another run is writing to busy" in done.stderr
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, parse_answer
 from plaudit.checks.parity.branches import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
-from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, WrongType
+from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
 from plaudit.reward.rows import as_declared, encode_row, flatten_row, nest_row
 
 LONGEST_LINE = 1 << 20
@@ -61,15 +61,15 @@ class Recorded:
         try:
             found = json.loads(raw.decode())
         except (ValueError, RecursionError):
-            raise FileError(f"{where} is not JSON. A line looks like this: {EXAMPLE}") from None
+            raise UnusableFile(f"{where} is not JSON. A line looks like this: {EXAMPLE}") from None
         inputs = found.pop("inputs", None) if isinstance(found, dict) else None
         if not isinstance(inputs, dict):
-            raise FileError(f"{where} holds no object called 'inputs'. A line looks like this: {EXAMPLE}")
+            raise UnusableFile(f"{where} holds no object called 'inputs'. A line looks like this: {EXAMPLE}")
         try:
             return RecordedPair(number, inputs, parse_answer(found, terms))
         except NoAnswer as failed:
             text = str(failed).replace("answered without", "is without").replace("answered with", "holds")
-            raise FileError(f"{where} {text}") from None
+            raise UnusableFile(f"{where} {text}") from None
 
 
 def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress: Progress) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress
             row = judge.validate_row(flatten_row(program, pair.inputs))
             expected = judge.score(row)
         except (MissingField, UnknownInput, WrongType, ShapeMismatch) as error:
-            raise FileError(f"{where}: {error}") from None
+            raise UnusableFile(f"{where}: {error}") from None
         except InputError as error:
             counts["refused"] += 1
             first_refusal = first_refusal or f" The first, {where}: {error}"
@@ -111,5 +111,5 @@ def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress
             line=pair.line,
         )
     if not counts["tested"]:
-        raise FileError(f"{recorded.path} holds no row that the reward can score.{first_refusal}")
+        raise UnusableFile(f"{recorded.path} holds no row that the reward can score.{first_refusal}")
     return {**{name: counts[name] for name in ("tested", "refused", "aside", "differing")}, "mismatch": mismatch}

@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from plaudit.cli.options import drop_unset, query_options
-from plaudit.errors import FileError, explain_unreadable
+from plaudit.cli.errors import fail, format_error
+from plaudit.cli.options import check_any_record, parse_query, query_options
+from plaudit.errors import FileError, LedgerError, explain_unreadable
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
-from plaudit.terminal import format_count, handle_signals, show_progress
+from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress
 
 FORMATS = ("jsonl", "parquet")
 
@@ -25,15 +26,18 @@ def export(ledger: str, file: str, form: str | None, force: bool, as_json: bool,
     """Write records of a LEDGER to a FILE, .jsonl or .parquet.
 
     The FILE appears when it is complete, or not at all. JSON lines hold everything, the rewards' definitions too, and
-    `plaudit ledger import` takes them in. Parquet holds the records of one reward in columns, for analysis.
+    `plaudit ledger import` takes them in. Parquet holds the records of one reward in columns, for analysis. Where
+    options choose no record, nothing is written and the exit code is 1.
     """
+    given = parse_query(query)
     form = form or Path(file).suffix.lstrip(".")
     if form not in FORMATS:
         raise FileError(f"{file} ends in neither .jsonl nor .parquet; say which it is with --format.")
     if Path(file).is_file() and not force:
         raise FileError(f"{file} exists already; choose another name, or replace it with --force.")
     with handle_signals(), open_ledger(ledger) as found, show_progress("exporting") as progress:
-        count = found.export(file, format=form, overwrite=force, progress=progress, **drop_unset(query))
+        check_any_record(found, given)
+        count = found.export(file, format=form, overwrite=force, progress=progress, **given)
         name = found.name
     outcome = {"ledger": name, "file": file, "format": form, "records": count}
     _print_outcome(f"{format_count(count, 'record')} written to {file}.", outcome, as_json)
@@ -54,7 +58,10 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
     _check_importable(Path(file))
     with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
         before = max((apart.id for apart in found.quarantined()), default=0) if quarantine else 0
-        count = found.import_file(file, quarantine=quarantine, progress=progress)
+        try:
+            count = found.import_file(file, quarantine=quarantine, progress=progress)
+        except LedgerError as error:  # of what the file holds
+            fail(format_error(error), SOME_BAD)
         apart = sum(1 for _ in found.quarantined(after=before)) if quarantine else 0
         name = found.name
     text = f"{format_count(count, 'record')} of {file} added to {name}."

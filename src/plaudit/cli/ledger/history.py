@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from plaudit.cli.options import drop_unset, query_options
-from plaudit.errors import did_you_mean
+from plaudit.cli.options import explain_nothing, parse_query, query_options
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Record
@@ -40,17 +39,16 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
     """Show the records of a LEDGER, in the order in which they were recorded.
 
     Any number of records is printed without holding them in memory, so `| head` and `| jq` work on a ledger of any
-    size.
+    size. The exit code is 1 if there is none.
     """
+    given = parse_query(query)
     count = limit if limit is not None else 0 if as_json else FEW
     with open_ledger(ledger) as found:
-        records, older = _take_last(found.history(**drop_unset(query)), count)
-        if as_json:
-            for record in records:
-                sys.stdout.write(json.dumps(record.to_dict()) + "\n")
-        elif not _print_records(records):
-            click.echo(f"No record was found.{_guess_reward(found, query) or _guess_job(found, query)}", err=True)
-        elif older:
+        chosen = found.history(**given)
+        records, older = _take_last(chosen, count)
+        if not (_print_json(records) if as_json else _print_records(records)):
+            raise explain_nothing(chosen, more=_guess_job(found, query))
+        if older and not as_json:
             click.echo(f"There are older ones: --limit {10 * count} shows more, --limit 0 all.", err=True)
 
 
@@ -61,13 +59,6 @@ def _take_last(history: History, count: int) -> tuple[Iterator[Record], bool]:
     shown = history.last(count + 1)
     older = shown is not history
     return islice(shown, older, count + older), older
-
-
-def _guess_reward(ledger: Ledger, query: dict[str, Any]) -> str:
-    """Return what may have been meant by a reward's name that is not there."""
-    known = {stored.name for stored in ledger.rewards()}
-    name = query["reward"]
-    return did_you_mean(name, known) if name is not None and name not in known else ""
 
 
 def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
@@ -82,6 +73,15 @@ def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
     return (
         f" Re-scored records are shown with {' or '.join(f'--job {number}' for number in numbers)}." if numbers else ""
     )
+
+
+def _print_json(records: Iterator[Record]) -> bool:
+    """Print a line for each record, and return whether there were any."""
+    found = False
+    for record in records:
+        sys.stdout.write(json.dumps(record.to_dict()) + "\n")
+        found = True
+    return found
 
 
 def _print_records(records: Iterator[Record]) -> bool:

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import click
 
-from plaudit.errors import FileError, SpecError, explain_unreadable
+from plaudit.cli.errors import fail, format_error
+from plaudit.errors import FileError, LedgerBusy, SpecError, explain_unreadable
 from plaudit.ledger.heads import LedgerHead
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import show_progress
-
-PROBLEMS = 1
-"""Something is not as it was written."""
+from plaudit.terminal import SOME_BAD, UNDECIDED, show_progress
 
 
 @click.command(epilog="Example: plaudit ledger verify rewards.db")
@@ -30,14 +28,18 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     every bit; values have to add up to totals; checksums show what was edited or removed. With --heads, so does a
     past that was rewritten together with its checksums.
 
-    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if nothing could be verified.
+    The exit code is 0 if everything is as it was written, 1 if something is not, 2 if there is no such LEDGER, 3 if
+    its server does not answer, or another program holds it.
     """
     heads = () if kept is None else _read_heads(Path(kept))
-    with open_ledger(ledger) as found, show_progress("verifying") as progress:
-        result = found.verify(heads=heads, public_key=public_key, progress=progress)
+    try:
+        with open_ledger(ledger) as found, show_progress("verifying") as progress:
+            result = found.verify(heads=heads, public_key=public_key, progress=progress)
+    except LedgerBusy as error:  # which says nothing of its records
+        fail(format_error(error), UNDECIDED)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
-        raise click.exceptions.Exit(PROBLEMS)
+        raise click.exceptions.Exit(SOME_BAD)
 
 
 def _read_heads(path: Path) -> list[LedgerHead]:

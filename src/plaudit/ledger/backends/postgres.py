@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL, Dialect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from plaudit.errors import FileError, LedgerBusy, LedgerError, MissingExtra
+from plaudit.errors import LedgerBusy, LedgerError, MissingExtra, UnusableFile
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
 
 try:
@@ -144,7 +144,7 @@ class PostgresBackend(Backend):
         if isinstance(error, psycopg.errors.UniqueViolation | psycopg.errors.DeadlockDetected):
             return WriteConflict(f"{self.name}: {message}")
         if isinstance(error, psycopg.errors.DiskFull):
-            return FileError(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
+            return UnusableFile(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
         if isinstance(error, psycopg.errors.LockNotAvailable):
             return LedgerBusy(
                 f"another process has been writing to {self.name} for {self._timeout:g} s. Is one stopped in the "

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from plaudit.atomic import parse_path, sync_folder
-from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError
+from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
 from plaudit.ledger.backends.backend import Backend, WriteConflict, report_damage
 from plaudit.ledger.backends.writer_lock import WriterLock
 
@@ -189,9 +189,11 @@ class SqliteBackend(Backend):
         if "locked" in text or "busy" in text:
             return LedgerBusy(f"{self.name} is held by another program ({text}). Nothing was recorded; try again.")
         if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":
-            return FileError(f"{self.name}: no room for the index of its log. Is the disk full? Nothing was recorded.")
+            return UnusableFile(
+                f"{self.name}: no room for the index of its log. Is the disk full? Nothing was recorded."
+            )
         if "full" in text:
-            return FileError(f"{self.name}: the disk is full. Nothing was recorded; make room and go on.")
+            return UnusableFile(f"{self.name}: the disk is full. Nothing was recorded; make room and go on.")
         if "readonly" in text or "unable to open" in text:
             return FileError(f"{self.name} cannot be opened or written: {text}. Are file and folder writable?")
         if "not a database" in text:

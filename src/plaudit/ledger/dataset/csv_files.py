@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from plaudit.errors import FileError
+from plaudit.errors import FileError, UnusableFile
 from plaudit.ledger.dataset.arrow import Chunk, translate_read_errors
 from plaudit.reward.row_files import strip_mark
 
@@ -63,9 +63,9 @@ def _read_header(path: str) -> list[str]:
             file.seek(0)
             names = next(csv.reader(file, strict=True), None)
     except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} is not CSV: its header cannot be read ({error}).") from None
+        raise UnusableFile(f"{path} is not CSV: its header cannot be read ({error}).") from None
     if not names:
-        raise FileError(f"{path} is empty; a CSV file begins with the names of its columns.")
+        raise UnusableFile(f"{path} is empty; a CSV file begins with the names of its columns.")
     return names
 
 

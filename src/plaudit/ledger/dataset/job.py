@@ -1,7 +1,6 @@
 """One file of a data set: read, scored, compared and written, all of it or nothing."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -176,7 +175,7 @@ class Run:
             except FileError:
                 raise
             except OSError as error:
-                raise build_write_error(target, os.strerror(error.errno) if error.errno else str(error)) from None
+                raise build_write_error(target, error) from None
             draft.commit()
 
     def compare(self, progress: Callable[[int, int], None] | None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from plaudit.errors import FileError, InputError
+from plaudit.errors import FileError, InputError, UnusableFile
 from plaudit.language.field import RECORDS, Field
 from plaudit.ledger.dataset.arrow import Chunk, Flags, to_numpy, translate_read_errors
 from plaudit.ledger.jsonl.encoding import LONGEST_LINE
@@ -94,7 +94,7 @@ class JsonLinesSource:
             try:
                 return pa.array(given, field.type)
             except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-                raise FileError(
+                raise UnusableFile(
                     f"{self.name}: the column {name!r} is {field.type} in its first rows and something else later "
                     f"({str(error).splitlines()[0]}). Write .jsonl, or leave the column out with keep=."
                 ) from None
@@ -247,7 +247,7 @@ def _read_pieces(path: str) -> Iterator[bytes]:
             if newline:
                 yield whole + newline
             elif len(rest) > LONGEST_LINE:
-                raise FileError(f"{path} is not JSON Lines: a line is longer than {LONGEST_LINE >> 20} MiB.")
+                raise UnusableFile(f"{path} is not JSON Lines: a line is longer than {LONGEST_LINE >> 20} MiB.")
         if rest:
             yield rest
 

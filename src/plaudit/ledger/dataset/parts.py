@@ -94,7 +94,7 @@ def _make_folder(target: Path) -> None:
     except FileExistsError:
         raise FileError(f"{target} is a file; parts are written to a folder.") from None
     except OSError as error:
-        raise build_write_error(os.fspath(target), error.strerror or str(error)) from None
+        raise build_write_error(os.fspath(target), error) from None
 
 
 def _read_finished(job: Job, run: Run, target: Path) -> dict[str, Any] | None:

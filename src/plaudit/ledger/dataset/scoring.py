@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from plaudit.errors import FileError, InputError, MissingField, WrongType, did_you_mean
+from plaudit.errors import InputError, MissingField, UnusableFile, WrongType, did_you_mean
 from plaudit.language.field import RECORDS, Kind
 from plaudit.language.program import Program
 from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
@@ -137,7 +137,7 @@ def refuse_duplicates(names: Iterable[str], source: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise FileError(f"{source} has the column {name!r} twice; nobody can tell which one is meant.")
+            raise UnusableFile(f"{source} has the column {name!r} twice; nobody can tell which one is meant.")
         seen.add(name)
 
 

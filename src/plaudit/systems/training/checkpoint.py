@@ -12,7 +12,7 @@ from typing import Any, Generic
 import numpy as np
 
 from plaudit.atomic import AtomicPath, build_write_error
-from plaudit.errors import DefinitionError, FileError
+from plaudit.errors import DefinitionError, FileError, UnusableFile
 from plaudit.systems.training.settings import SettingsT
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -54,7 +54,7 @@ def read_info(path: Path, settings: Callable[[dict[str, Any]], SettingsT], *, fo
     except ValueError as error:
         raise build_damage_error(path, error) from None
     if not isinstance(given, dict) or "format" not in given:
-        raise FileError(f"{path} is no checkpoint: it does not say of which format it is.")
+        raise UnusableFile(f"{path} is no checkpoint: it does not say of which format it is.")
     found = given.pop("format")
     if found != format:
         raise FileError(
@@ -101,7 +101,7 @@ def write_archive(path: Path, text: str, arrays: Mapping[str, np.ndarray[Any, An
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                         np.lib.format.write_array(file, array, allow_pickle=False)
         except OSError as error:
-            raise build_write_error(str(path), error.strerror or str(error)) from None
+            raise build_write_error(str(path), error) from None
         draft.commit()
 
 
@@ -132,7 +132,7 @@ def check_shapes(path: Path, arrays: Mapping[str, Any], wanted: Mapping[str, Any
 
 def build_damage_error(path: Path, reason: object) -> FileError:
     """Return the error for a file that is none of ours, or not any more."""
-    return FileError(f"{path} is damaged, or no checkpoint: {reason}")
+    return UnusableFile(f"{path} is damaged, or no checkpoint: {reason}")
 
 
 @contextmanager

@@ -43,7 +43,7 @@ class Game:
 
     def find_reward(self, text: str) -> Reward:
         """Return the reward that a version, or the name of a reward, stands for."""
-        own = ":" in text or "@" in text or text.endswith(".json") or text == self.name
+        own = ":" in text or "@" in text or text.endswith((".json", ".py")) or text == self.name
         reward = find_reward(text) if own else self.version(text)
         self.check_inputs(reward)
         return reward

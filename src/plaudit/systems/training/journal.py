@@ -32,7 +32,7 @@ class JsonLines:
         try:
             self._file = path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
-            raise build_write_error(str(path), error.strerror or str(error)) from None
+            raise build_write_error(str(path), error) from None
         self._path = path
 
     def write(self, row: Row) -> None:
@@ -41,7 +41,7 @@ class JsonLines:
             self._file.write(json.dumps(replace_non_finite(row)) + "\n")
             self._file.flush()
         except OSError as error:
-            raise build_write_error(str(self._path), error.strerror or str(error)) from None
+            raise build_write_error(str(self._path), error) from None
 
     def close(self) -> None:
         """Finish writing."""

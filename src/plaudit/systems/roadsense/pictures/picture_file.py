@@ -33,5 +33,5 @@ def write_picture(path: PicturePath, write: Callable[[BinaryIO], None]) -> None:
         except OSError as error:
             if isinstance(error, PlauditError):
                 raise
-            raise build_write_error(hidden.name, error.strerror or str(error)) from None
+            raise build_write_error(hidden.name, error) from None
         hidden.commit()
