@@ -49,7 +49,7 @@ def totals(reward=None):
 
 
 def test_a_data_set_gets_the_rewards(plaudit, rows, tmp_path):
-    done = plaudit("rescore", rows, "roadsense", "--out", "out.parquet")
+    done = plaudit("rescore", rows, "roadsense", "--output", "out.parquet")
     assert done.exit_code == 0
     assert done.stdout == "4 rows scored with roadsense@R0 and written to out.parquet.\n"
     assert pq.read_table(tmp_path / "out.parquet")["total"].to_pylist() == totals()
@@ -66,12 +66,12 @@ def test_the_output_is_named_after_the_source(plaudit, rows, tmp_path):
 
 def test_what_changed_is_told(plaudit, rows):
     command = ("rescore", rows, "roadsense", "--set", "safety.weight=-1", "--against", "roadsense")
-    done = plaudit(*command, "--decision-class", "kind", "--out", "o.csv")
+    done = plaudit(*command, "--decision-class", "kind", "--output", "o.csv")
     assert done.exit_code == 0
     assert "4 totals compared" in done.stdout
     assert "Rank correlation (Spearman)" in done.stdout
     assert "brake" in done.stdout
-    told = json.loads(plaudit(*command, "--out", "p.jsonl", "--json").stdout)
+    told = json.loads(plaudit(*command, "--output", "p.jsonl", "--json").stdout)
     assert told["rows"] == told["changes"]["records"] == 4
     assert told["changes"]["new"]["mean"] == pytest.approx(
         sum(totals(built_in("roadsense").with_weights(safety=-1))) / 4
@@ -79,7 +79,7 @@ def test_what_changed_is_told(plaudit, rows):
 
 
 def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_path):
-    plaudit("rescore", rows, "roadsense", "--out", "one.parquet", "--scores")
+    plaudit("rescore", rows, "roadsense", "--output", "one.parquet", "--scores")
     done = plaudit(
         "rescore",
         "one.parquet",
@@ -90,7 +90,7 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_
         "new.",
         "--keep",
         "kind",
-        "--out",
+        "--output",
         "t.csv",
     )
     assert "4 of them unchanged to the bit" in done.stdout
@@ -99,10 +99,10 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_
 
 def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
     pq.write_table(pa.table({**ROWS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "rows.parquet")
-    done = plaudit("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    done = plaudit("rescore", "rows.parquet", "roadsense", "--output", "out.parquet")
     assert done.exit_code == 1
     assert "2 rows cannot be scored, and are written with NULL:\n  1 × distance is NULL\n" in done.stdout
-    stopped = plaudit("rescore", "rows.parquet", "roadsense", "--out", "o2.parquet", "--on-bad", "raise")
+    stopped = plaudit("rescore", "rows.parquet", "roadsense", "--output", "o2.parquet", "--on-bad", "raise")
     assert stopped.exit_code == 2
     assert "row 1 (the first is 0)" in stopped.stderr
     assert not (tmp_path / "o2.parquet").exists()
@@ -121,7 +121,7 @@ def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
             ["rows.parquet", "roadsense", "--engine", "ray", "--against", "roadsense"],
             "--against needs the local engine",
         ),
-        (["rows.parquet", "roadsense", "--out", "rows.parquet"], "the file that the rows come from"),
+        (["rows.parquet", "roadsense", "--output", "rows.parquet"], "the file that the rows come from"),
         (["rows.db", "roadsense", "--keep", "kind"], "--keep is for a data set"),
         (["rows.db", "roadsense", "--engine", "spark"], "--engine is for data sets"),
     ],
@@ -189,7 +189,7 @@ def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_command_that_is_stopped_leaves_nothing(process, tmp_path, many_rows, number, code):
     os.link(many_rows, tmp_path / "rows.parquet")
-    running = process("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    running = process("rescore", "rows.parquet", "roadsense", "--output", "out.parquet")
     while not any(path.name.endswith(".part") and path.stat().st_size for path in tmp_path.iterdir()):
         assert running.poll() is None, running.communicate()
         time.sleep(0.01)
@@ -242,7 +242,7 @@ def test_engines_beyond_one_process_are_called(plaudit, rows, tmp_path, monkeypa
 
     module = importlib.import_module(f"plaudit.adapters.{engine}")
     monkeypatch.setattr(module, f"rescore_with_{engine}", pretend)
-    done = plaudit("rescore", rows, "roadsense", "--engine", engine, "--out", "out", "--keep", "kind")
+    done = plaudit("rescore", rows, "roadsense", "--engine", engine, "--output", "out", "--keep", "kind")
     assert done.exit_code == 0
     assert asked["target"] == "out"
     assert asked["keep"] == ("kind",)

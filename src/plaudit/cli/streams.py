@@ -10,12 +10,12 @@ from typing import BinaryIO, Self, TextIO
 
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import DefinitionError, explain_unreadable
-from plaudit.reward.row_files import TextFormat, find_format, read_status
+from plaudit.reward.row_files import Format, find_format, read_status
 
 STANDARD = "-"
 
 
-def choose_format(path: str, chosen: TextFormat | None) -> TextFormat:
+def choose_format(path: str, chosen: Format | None) -> Format:
     """Return how a file is written: by its ending, or as `chosen` where that does not say.
 
     >>> choose_format("rows.csv", None), choose_format("-", None), choose_format("rows.log", "csv")
@@ -23,10 +23,9 @@ def choose_format(path: str, chosen: TextFormat | None) -> TextFormat:
     """
     if path == STANDARD:
         return chosen or "jsonl"
-    found = find_format(path)
-    found = chosen if found is None or found == "parquet" else found
+    found = find_format(path) or chosen
     if found is None:
-        raise DefinitionError(f"{path} ends in neither .jsonl nor .csv; say which it is with --format.")
+        raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say which it is with --format.")
     return found
 
 
