@@ -62,7 +62,7 @@ def test_scores_come_where_they_are_asked_for(mixed, write, tmp_path):
     source = write("rows.parquet", table(3))
     rescore_file(mixed, source, tmp_path / "out.parquet", scores=True, keep=[])
     found = read(tmp_path / "out.parquet").to_pylist()[0]
-    assert list(found) == ["total", *(f"{t.name}.{p}" for p in ("value", "score") for t in mixed.terms), "ok"]
+    assert list(found) == ["total", *(t.name for t in mixed.terms), *(f"{t.name}.score" for t in mixed.terms), "ok"]
     assert found["effort"] == -0.5 * found["effort.score"]
 
 

@@ -59,7 +59,9 @@ def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path
 
 
 def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
-    assert "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--output", "here", "--spread").stdout
+    assert (
+        "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--output", "here", "--spread").stdout
+    )
     assert not (tmp_path / "here" / "rewards.db").exists()
     with Ledger("mine.db", read_only=True) as ledger:
         assert ledger.verify().ok
@@ -116,7 +118,9 @@ def wait_for_records(path, seconds=60):
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
 )
 def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, tmp_path, number, code):
-    running = process("experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--output", "run", "--workers", 1)
+    running = process(
+        "experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--output", "run", "--workers", 1
+    )
     wait_for_records(tmp_path / "run" / "rewards.db")
     running.send_signal(number)
     out, err = running.communicate(timeout=60)
