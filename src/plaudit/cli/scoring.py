@@ -183,9 +183,7 @@ def _score_parquet(
     layout: RowLayout, source: Source, run: Run, write: WriteScores, bad: BadRows, progress: Progress | None
 ) -> int:
     if source.size is None:
-        raise FileError(
-            f"{source.name} cannot be read as Parquet, which begins at its end; save it in a file."
-        )
+        raise FileError(f"{source.name} cannot be read as Parquet, which begins at its end; save it in a file.")
     with explain_missing("reading Parquet", "data"):
         from plaudit.ledger.dataset.parquet_rows import read_rows
     good = 0

@@ -132,6 +132,8 @@ class Run:
         self.kept = self._choose_kept()
         if isinstance(self.source, JsonLinesSource) and written == "jsonl" and job.keep is None:
             self.kept = []  # lines stay as they are, so what they hold need not be understood
+        elif isinstance(self.source, JsonLinesSource) and written == "parquet":
+            self.source.keep_integers()  # CSV writes 3 for 3.0 too
         self.schema = self._build_schema()
 
     def _choose_kept(self) -> list[str]:
