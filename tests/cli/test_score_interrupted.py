@@ -18,18 +18,18 @@ def drafts(folder) -> list[str]:
     return [name for name in os.listdir(folder) if name.endswith(".part")]
 
 
-def stopped(process, folder, number) -> int:
+def stopped(process, folder, number, output="scores.jsonl") -> int:
     """Send a signal to a command that has scored some rows and waits for more; return how it ended."""
-    running = process("score", "roadsense", "-", "-o", "scores.jsonl")
-    running.stdin.write(ROW * 20_000)
+    running = process("score", "roadsense", "-", "-o", output, "--format", "jsonl")
+    running.stdin.write(ROW * 40_000)
     running.stdin.flush()
     written = 0
-    while written < 100_000:  # bytes of the draft: it is in the middle
+    while written < 50_000:  # bytes of the draft: it is in the middle
         assert running.poll() is None
         time.sleep(0.01)
         with suppress(FileNotFoundError):
             written = max((os.path.getsize(folder / name) for name in drafts(folder)), default=0)
-    assert not (folder / "scores.jsonl").exists() or (folder / "scores.jsonl").read_bytes() == b"as it was"
+    assert not (folder / output).exists() or (folder / output).read_bytes() == b"as it was"
     running.send_signal(number)
     code = running.wait(timeout=30)
     for stream in (running.stdin, running.stdout, running.stderr):
@@ -60,6 +60,15 @@ def test_what_is_killed_leaves_no_half_of_an_output(process, tmp_path, before):
         {"scores.jsonl"} if before else set()
     )
     assert before is None or (tmp_path / "scores.jsonl").read_bytes() == before
+
+
+@posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_nothing_of_parquet_is_seen_before_it_is_whole(process, tmp_path, number, code):
+    pytest.importorskip("pyarrow", reason="needs plaudit[data]")
+    assert stopped(process, tmp_path, number, "scores.parquet") == code
+    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == []
+    assert bool(drafts(tmp_path)) is (number == signal.SIGKILL)
 
 
 @posix
