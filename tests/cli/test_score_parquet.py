@@ -1,6 +1,7 @@
 """`plaudit score` on Parquet: the numbers of every other format, in memory that does not grow, and nothing half-done."""
 
 import json
+import subprocess
 import sys
 from decimal import Decimal
 
@@ -72,6 +73,14 @@ def test_parquet_goes_to_standard_output_and_does_not_come_from_standard_input(p
     printed, told = running.communicate((tmp_path / "rows.parquet").read_bytes())
     assert (running.returncode, printed) == (2, b"")
     assert b"standard input cannot be read as Parquet" in told
+    with open(tmp_path / "rows.parquet", "rb") as file:
+        redirected = subprocess.run(
+            [sys.executable, "-m", "plaudit", "score", "roadsense", "--format", "parquet"],
+            stdin=file,
+            capture_output=True,
+        )
+    assert (redirected.returncode, redirected.stdout) == (2, b"")
+    assert b"standard input cannot be read as Parquet" in redirected.stderr
 
 
 @pytest.mark.parametrize(

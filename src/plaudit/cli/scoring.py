@@ -182,12 +182,12 @@ def score_rows(
 def _score_parquet(
     layout: RowLayout, source: Source, run: Run, write: WriteScores, bad: BadRows, progress: Progress | None
 ) -> int:
-    if source.size is None:
+    if source.path is None or source.size is None:
         raise FileError(f"{source.name} cannot be read as Parquet, which begins at its end; save it in a file.")
     with explain_missing("reading Parquet", "data"):
         from plaudit.ledger.dataset.parquet_rows import read_rows
     good = 0
-    for number, row in enumerate(read_rows(layout, source.name, progress), start=1):
+    for number, row in enumerate(read_rows(layout, source.path, progress), start=1):
         try:
             write(number, run(layout.arrange(row)))
             good += 1

@@ -35,6 +35,7 @@ class Source:
     def __init__(self, path: str) -> None:
         """Open the file at `path`."""
         self.name = "standard input" if path == STANDARD else path
+        self.path = None if path == STANDARD else path
         self.file: BinaryIO = sys.stdin.buffer if path == STANDARD else _open_source(path)
         self.status = read_status(self.file)
         self.size = self.status.st_size if self.status and stat.S_ISREG(self.status.st_mode) else None
