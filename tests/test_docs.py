@@ -169,3 +169,17 @@ def test_a_page_that_shows_something_else_fails(tmp_path, monkeypatch):
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match=r"wrong\.md, line 1, shows"):
         pages.run_page(page, tmp_path)
+
+
+def test_commands_have_one_grammar():
+    for name, command in walk(main, "plaudit"):
+        arguments = [each.human_readable_name for each in command.params if isinstance(each, click.Argument)]
+        if any("REWARD" in argument for argument in arguments):
+            assert "REWARD" in arguments[0], f"{name}: the REWARD comes first"
+        for option in command.params:
+            if isinstance(option, click.Option) and {"-o", "--output"} & set(option.opts):
+                assert option.opts == ["-o", "--output"], name
+            assert "--out" not in option.opts, name
+        writes = {"plaudit score", "plaudit rescore", "plaudit ledger export", "plaudit ledger backup", "plaudit check"}
+        if name in writes or name.startswith(("plaudit run ", "plaudit train ", "plaudit experiment ")):
+            assert any("--output" in option.opts for option in command.params), name

@@ -27,7 +27,7 @@ _EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --
 @click.command(epilog=_EXAMPLE)
 @click.argument("reward")
 @click.argument("data", metavar="[DATA]", default=STANDARD)
-@click.option("-i", "--input", "old_input", metavar="FILE", hidden=True)  # what DATA was called once
+@click.option("-i", "--input", "old_input", metavar="FILE", hidden=True, help="DATA, as it was called once.")
 @output_option("Scores, .jsonl, .csv or .parquet; - is stdout.", default=STANDARD, show_default=True)
 @click.option("--bad", metavar="FILE", help="Bad rows, .jsonl; OUTPUT.bad.jsonl unless given.")
 @format_option("What - holds, and files with other endings; jsonl unless given.")
