@@ -66,7 +66,7 @@ def test_each_output_is_one_expression_too(engine, reward, rows, monkeypatch, re
     wanted = named(scored(engine, reward, rows), [t.name for t in reward.terms])
     compiled = reward.compile("sql", dialect=engine.name)
     texts = {"total": compiled.total}
-    texts |= compiled.values
+    texts |= {f"{name}.value": text for name, text in compiled.values.items()}
     texts |= {f"{name}.score": text for name, text in compiled.scores.items()}
     for name, text in texts.items():
         found = [value for (value,) in engine.execute(f"SELECT {text} FROM steps ORDER BY id").fetchall()]
