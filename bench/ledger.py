@@ -245,7 +245,7 @@ def ask(ledger: Ledger, path: Path, asked: dict[str, dict[str, object]]) -> None
 
     def by_duckdb(choice: dict[str, object]) -> tuple[int, float]:
         where = " AND ".join(f'"record.{name}" = ?' for name in choice)
-        query = f"SELECT count(*), avg(\"reward.total\") FROM '{path}' WHERE {where}"
+        query = f"SELECT count(*), avg(total) FROM '{path}' WHERE {where}"
         found = duckdb.execute(query, list(choice.values())).fetchone()
         assert found is not None
         return found

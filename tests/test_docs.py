@@ -1,6 +1,8 @@
 """README and docs: every block runs and shows what it prints; every public name and command is mentioned."""
 
 import re
+import runpy
+import shlex
 from pathlib import Path
 
 import click
@@ -8,6 +10,7 @@ import pytest
 
 import plaudit
 from plaudit.cli import main
+from plaudit.cli.demo import NEXT
 from support import pages
 
 ROOT = Path(__file__).parent.parent
@@ -67,6 +70,83 @@ def test_every_command_is_in_the_docs():
     assert missing(command_names(main, "plaudit")) == []
 
 
+def test_the_reference_of_the_command_line_is_what_the_commands_say():
+    made = runpy.run_path(str(ROOT / "docs" / "commands.py"))
+    page = made["PAGE"].read_text(encoding="utf-8")
+    assert page == made["write_reference"](page), "docs/command-line.md is stale; renew it: python docs/commands.py"
+
+
+def test_every_option_is_in_the_reference():
+    reference = TEXT.partition("## Every command")[2]
+    found = [option for _, command in walk(main, "plaudit") for option in command.params if not is_hidden(option)]
+    assert [name for option in found for name in option.opts if name.startswith("--") and name not in reference] == []
+
+
+def is_hidden(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and option.hidden
+
+
+def walk(group: click.Group, prefix: str) -> list[tuple[str, click.Command]]:
+    """Return every command below `group` with its name."""
+    found: list[tuple[str, click.Command]] = []
+    for name, command in group.commands.items():
+        found.append((f"{prefix} {name}", command))
+        if isinstance(command, click.Group):
+            found += walk(command, f"{prefix} {name}")
+    return found
+
+
+def parse(line: str) -> None:
+    """Parse a command line as a shell and plaudit would, and run nothing; UsageError where it cannot be."""
+    words = [*shlex.split(re.sub(r"\$\w+", "1", line), comments=True), ";"]  # a variable is a number here
+    words = words[1 : min(words.index(end) for end in ("|", ">", ">>", "&&", ";") if end in words)]
+    command: click.Command = main
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"there is no command {words[0]!r} in {line!r}"
+        command = command.commands[words.pop(0)]
+    if not isinstance(command, click.Group):
+        command.make_context("plaudit", words)
+
+
+def shown_lines() -> list[str]:
+    """Return the whole command lines that are shown and not run: in help, in the demo and in blocks of the shell."""
+    lines = [(command.epilog or "").removeprefix("Example: ") for _, command in walk(main, "plaudit")]
+    lines += [line for line, _ in NEXT]
+    for path in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        for block in pages.blocks(path.read_text(encoding="utf-8")):
+            if block.language in ("sh", "yaml"):
+                lines += re.findall(r"^\s*(?:- run: |\$ )?(plaudit .*)", block.text.replace("\\\n", " "), re.MULTILINE)
+    return sorted({line.strip() for line in lines if line.strip()})
+
+
+@pytest.mark.parametrize("line", shown_lines())
+def test_every_command_line_that_is_shown_can_be_parsed(line):
+    parse(line)
+
+
+def test_a_command_line_that_cannot_be_parsed_fails():
+    for line in ("plaudit rescore roadsense rows.csv --out x", "plaudit ledger export rewards.db x.csv"):
+        with pytest.raises(click.UsageError):
+            parse(line)
+
+
+def mentioned_options() -> list[tuple[str, str]]:
+    """Return each command that is mentioned in a sentence, with the options that it is given there."""
+    mentions = re.findall(r"`(plaudit [a-z][^`\n]*)`", TEXT)
+    return sorted({(line, option) for line in mentions for option in re.findall(r"(?<=\s)--[a-z][a-z-]*", line)})
+
+
+def test_every_option_that_is_mentioned_exists():
+    known = {name: {opt for option in command.params for opt in (*option.opts, *option.secondary_opts)}
+             for name, command in walk(main, "plaudit")}  # fmt: skip
+    unknown = []
+    for line, option in mentioned_options():
+        names = [name for name in known if f"{line} ".startswith(f"{name} ")]
+        if not names or option not in known[max(names, key=len)] | {"--help"}:
+            unknown.append(line)
+    assert unknown == []
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
@@ -89,3 +169,17 @@ def test_a_page_that_shows_something_else_fails(tmp_path, monkeypatch):
     page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n", encoding="utf-8")
     with pytest.raises(AssertionError, match=r"wrong\.md, line 1, shows"):
         pages.run_page(page, tmp_path)
+
+
+def test_commands_have_one_grammar():
+    for name, command in walk(main, "plaudit"):
+        arguments = [each.human_readable_name for each in command.params if isinstance(each, click.Argument)]
+        if any("REWARD" in argument for argument in arguments):
+            assert "REWARD" in arguments[0], f"{name}: the REWARD comes first"
+        for option in command.params:
+            if isinstance(option, click.Option) and {"-o", "--output"} & set(option.opts):
+                assert option.opts == ["-o", "--output"], name
+            assert "--out" not in option.opts, name
+        writes = {"plaudit score", "plaudit rescore", "plaudit ledger export", "plaudit ledger backup", "plaudit check"}
+        if name in writes or name.startswith(("plaudit run ", "plaudit train ", "plaudit experiment ")):
+            assert any("--output" in option.opts for option in command.params), name

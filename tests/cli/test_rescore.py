@@ -49,29 +49,29 @@ def totals(reward=None):
 
 
 def test_a_data_set_gets_the_rewards(plaudit, rows, tmp_path):
-    done = plaudit("rescore", rows, "roadsense", "--out", "out.parquet")
+    done = plaudit("rescore", "roadsense", rows, "--output", "out.parquet")
     assert done.exit_code == 0
     assert done.stdout == "4 rows scored with roadsense@R0 and written to out.parquet.\n"
     assert pq.read_table(tmp_path / "out.parquet")["total"].to_pylist() == totals()
 
 
 def test_the_output_is_named_after_the_source(plaudit, rows, tmp_path):
-    assert plaudit("rescore", rows, "roadsense").exit_code == 0
+    assert plaudit("rescore", "roadsense", rows).exit_code == 0
     assert (tmp_path / "rows.rescored.parquet").exists()
-    again = plaudit("rescore", rows, "roadsense")
+    again = plaudit("rescore", "roadsense", rows)
     assert again.exit_code == 2
     assert "exists already" in again.stderr
-    assert plaudit("rescore", rows, "roadsense", "--force").exit_code == 0
+    assert plaudit("rescore", "roadsense", rows, "--force").exit_code == 0
 
 
 def test_what_changed_is_told(plaudit, rows):
-    command = ("rescore", rows, "roadsense", "--set", "safety.weight=-1", "--against", "roadsense")
-    done = plaudit(*command, "--decision-class", "kind", "--out", "o.csv")
+    command = ("rescore", "roadsense", rows, "--set", "safety.weight=-1", "--against", "roadsense")
+    done = plaudit(*command, "--decision-class", "kind", "--output", "o.csv")
     assert done.exit_code == 0
     assert "4 totals compared" in done.stdout
     assert "Rank correlation (Spearman)" in done.stdout
     assert "brake" in done.stdout
-    told = json.loads(plaudit(*command, "--out", "p.jsonl", "--json").stdout)
+    told = json.loads(plaudit(*command, "--output", "p.jsonl", "--json").stdout)
     assert told["rows"] == told["changes"]["records"] == 4
     assert told["changes"]["new"]["mean"] == pytest.approx(
         sum(totals(built_in("roadsense").with_weights(safety=-1))) / 4
@@ -79,18 +79,18 @@ def test_what_changed_is_told(plaudit, rows):
 
 
 def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_path):
-    plaudit("rescore", rows, "roadsense", "--out", "one.parquet", "--scores")
+    plaudit("rescore", "roadsense", rows, "--output", "one.parquet", "--scores")
     done = plaudit(
         "rescore",
-        "one.parquet",
         "roadsense",
+        "one.parquet",
         "--against",
         "total",
         "--prefix",
         "new.",
         "--keep",
         "kind",
-        "--out",
+        "--output",
         "t.csv",
     )
     assert "4 of them unchanged to the bit" in done.stdout
@@ -99,10 +99,10 @@ def test_a_column_of_old_totals_a_prefix_and_columns_to_keep(plaudit, rows, tmp_
 
 def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
     pq.write_table(pa.table({**ROWS, "distance": [30.0, None, -1.0, 50.0]}), tmp_path / "rows.parquet")
-    done = plaudit("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    done = plaudit("rescore", "roadsense", "rows.parquet", "--output", "out.parquet")
     assert done.exit_code == 1
     assert "2 rows cannot be scored, and are written with NULL:\n  1 × distance is NULL\n" in done.stdout
-    stopped = plaudit("rescore", "rows.parquet", "roadsense", "--out", "o2.parquet", "--on-bad", "raise")
+    stopped = plaudit("rescore", "roadsense", "rows.parquet", "--output", "o2.parquet", "--on-bad", "raise")
     assert stopped.exit_code == 1
     assert "row 1 (the first is 0)" in stopped.stderr
     assert not (tmp_path / "o2.parquet").exists()
@@ -111,18 +111,20 @@ def test_bad_rows_are_told_and_make_the_exit_code_1(plaudit, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nothing.parquet", "roadsense"], "does not exist"),
-        (["rows.parquet", "rodsense"], "Did you mean 'roadsense'"),
-        (["rows.parquet", "roadsense", "--column", "distance"], "--column distance: write an input"),
-        (["rows.parquet", "roadsense", "--run", "night"], "--run is for a ledger"),
-        (["rows.parquet", "roadsense", "--decision-class", "kind"], "--against something"),
+        (["roadsense", "nothing.parquet"], "does not exist"),
+        (["rows.parquet", "roadsense"], "the REWARD comes before the DATA: plaudit rescore roadsense rows.parquet"),
+        (["rows.db", "roadsense"], "the REWARD comes before the DATA: plaudit rescore roadsense rows.db"),
+        (["rodsense", "rows.parquet"], "Did you mean 'roadsense'"),
+        (["roadsense", "rows.parquet", "--column", "distance"], "--column distance: write an input"),
+        (["roadsense", "rows.parquet", "--run", "night"], "--run is for a ledger"),
+        (["roadsense", "rows.parquet", "--decision-class", "kind"], "--against something"),
         (
-            ["rows.parquet", "roadsense", "--engine", "ray", "--against", "roadsense"],
+            ["roadsense", "rows.parquet", "--engine", "ray", "--against", "roadsense"],
             "--against needs the local engine",
         ),
-        (["rows.parquet", "roadsense", "--out", "rows.parquet"], "the file that the rows come from"),
-        (["rows.db", "roadsense", "--keep", "kind"], "--keep is for a data set"),
-        (["rows.db", "roadsense", "--engine", "spark"], "--engine is for data sets"),
+        (["roadsense", "rows.parquet", "--output", "rows.parquet"], "the file that the rows come from"),
+        (["roadsense", "rows.db", "--keep", "kind"], "--keep is for a data set"),
+        (["roadsense", "rows.db", "--engine", "spark"], "--engine is for data sets"),
     ],
 )
 def test_what_cannot_be_done_is_told(plaudit, rows, tmp_path, arguments, told):
@@ -153,7 +155,7 @@ def test_a_run_of_a_ledger_that_is_misspelt_is_guessed(plaudit, tmp_path):
 def test_inputs_may_lie_under_other_names(plaudit, tmp_path):
     names = ["gap_m", "deceleration", "action", "kind"]
     pq.write_table(pa.table(ROWS).rename_columns(names), tmp_path / "rows.parquet")
-    assert plaudit("rescore", "rows.parquet", "roadsense", "--column", "distance=gap_m").exit_code == 0
+    assert plaudit("rescore", "roadsense", "rows.parquet", "--column", "distance=gap_m").exit_code == 0
     assert pq.read_table(tmp_path / "rows.rescored.parquet")["total"].to_pylist() == totals()
 
 
@@ -162,10 +164,10 @@ def test_a_ledger_gets_new_records_beside_the_old_ones(plaudit, tmp_path):
         for at in range(10):
             signal = built_in("roadsense").score(distance=5.0 * at, deceleration=0.0, action=0)
             ledger.record(signal, run="night" if at % 2 else "day", decision_class="keep")
-    done = plaudit("rescore", "rewards.db", "roadsense", "--set", "safety.weight=-1", "--run", "night")
+    done = plaudit("rescore", "roadsense", "rewards.db", "--set", "safety.weight=-1", "--run", "night")
     assert done.exit_code == 1  # the label R0 is tied to another formula
     assert "--label on the command line" in done.stderr
-    command = ("rescore", "rewards.db", "tuned.json", "--run", "night")
+    command = ("rescore", "tuned.json", "rewards.db", "--run", "night")
     tuned = built_in("roadsense").with_weights(safety=-1).with_version("flipped")
     (tmp_path / "tuned.json").write_text(tuned.to_json())
     done = plaudit(*command)
@@ -184,7 +186,7 @@ def test_a_changed_reward_gets_a_label_and_is_found_by_its_job(plaudit, tmp_path
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0))
     changed = ("--set", "safety.weight=-1", "--label", "flipped")
-    done = plaudit("rescore", "rewards.db", "roadsense", "--reward", "roadsense", *changed)
+    done = plaudit("rescore", "roadsense", "rewards.db", "--reward", "roadsense", *changed)
     assert done.exit_code == 0, done.stderr
     assert "with roadsense@flipped" in done.stdout
     found = plaudit("ledger", "history", "rewards.db", "--version", "flipped")
@@ -195,7 +197,7 @@ def test_a_changed_reward_gets_a_label_and_is_found_by_its_job(plaudit, tmp_path
 def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0))
-    done = plaudit("rescore", "rewards.db", "roadsense@R8")
+    done = plaudit("rescore", "roadsense@R8", "rewards.db")
     assert done.exit_code == 1
     assert "1 records of roadsense@R0 lack closing_rate; they are left out." in done.stderr
 
@@ -204,7 +206,7 @@ def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_command_that_is_stopped_leaves_nothing(process, tmp_path, many_rows, number, code):
     os.link(many_rows, tmp_path / "rows.parquet")
-    running = process("rescore", "rows.parquet", "roadsense", "--out", "out.parquet")
+    running = process("rescore", "roadsense", "rows.parquet", "--output", "out.parquet")
     while not any(path.name.endswith(".part") and path.stat().st_size for path in tmp_path.iterdir()):
         assert running.poll() is None, running.communicate()
         time.sleep(0.01)
@@ -223,7 +225,7 @@ def test_a_terminal_sees_a_bar(tmp_path):
     many = pa.concat_tables([pa.table(ROWS)] * 100_000).combine_chunks()
     pq.write_table(many, tmp_path / "rows.parquet")
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "plaudit", "rescore", "rows.parquet", "roadsense"]
+    command = [sys.executable, "-m", "plaudit", "rescore", "roadsense", "rows.parquet"]
     running = subprocess.Popen(
         command, cwd=tmp_path, stderr=slave, stdout=subprocess.PIPE, env=os.environ | {"TERM": "xterm"}
     )
@@ -257,7 +259,7 @@ def test_engines_beyond_one_process_are_called(plaudit, rows, tmp_path, monkeypa
 
     module = importlib.import_module(f"plaudit.adapters.{engine}")
     monkeypatch.setattr(module, f"rescore_with_{engine}", pretend)
-    done = plaudit("rescore", rows, "roadsense", "--engine", engine, "--out", "out", "--keep", "kind")
+    done = plaudit("rescore", "roadsense", rows, "--engine", engine, "--output", "out", "--keep", "kind")
     assert done.exit_code == 0
     assert asked["target"] == "out"
     assert asked["keep"] == ("kind",)

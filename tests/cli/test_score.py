@@ -48,24 +48,24 @@ def test_every_form_gives_what_the_reward_gives_to_the_bit(plaudit, write, objec
     else:
         write("rows.jsonl", *(plain(flat(row) if form == "flat" else row) for row in rows))
     source = "rows.csv" if form == "csv" else "rows.jsonl"
-    assert plaudit("score", "reward.json", "--input", source, "--output", "scores.jsonl").exit_code == 0
+    assert plaudit("score", "reward.json", source, "--output", "scores.jsonl").exit_code == 0
     for at, (row, scored) in enumerate(zip(rows, objects("scores.jsonl"), strict=True)):
         signal = reward.score(**row)
         assert scored == {
             "line": at + (2 if form == "csv" else 1),
             "total": signal.total,
-            "values": signal.values,
-            "scores": {each.name: each.score for each in signal.terms},
+            **signal.to_row(),
         }
 
 
-def test_csv_holds_line_total_and_the_value_of_each_term(plaudit, write, tmp_path):
+def test_csv_holds_line_total_and_the_value_and_score_of_each_term(plaudit, write, tmp_path):
     write("rows.jsonl", *ROWS)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.csv")
     assert result.exit_code == 0
     assert result.stderr == "3 rows scored with roadsense@R0.\n"
     assert (tmp_path / "scores.csv").read_bytes() == (
-        b"line,total,safety,comfort,appropriateness\n1,1.0,1.0,0.0,0.0\n2,0.5,0.5,0.0,0.0\n3,-110.0,-100.0,-10.0,0.0\n"
+        b"line,total,safety,comfort,appropriateness,safety.score,comfort.score,appropriateness.score\n"
+        b"1,1.0,1.0,0.0,0.0,1.0,0.0,0.0\n2,0.5,0.5,0.0,0.0,0.5,0.0,0.0\n3,-110.0,-100.0,-10.0,0.0,-100.0,-10.0,0.0\n"
     )
 
 
@@ -73,10 +73,10 @@ def test_knobs_come_from_a_file_and_from_the_command_line(plaudit, write, object
     write("rows.jsonl", ROWS[2])
     write("tuned.toml", "unsafe_dist = 16.0", "[comfort]", "weight = 2.0", "penalty_harsh_brake = -8.0")
     knobs = ["--params", "tuned.toml", "--set", "comfort.weight=3", "--set", "safety.reward_collision=-50"]
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.jsonl", *knobs, "--json")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.jsonl", *knobs, "--json")
     [scored] = objects("s.jsonl")
-    assert scored["values"] == {"safety": -50.0, "comfort": -24.0, "appropriateness": 0.0}
-    assert scored["scores"]["comfort"] == -8.0
+    assert (scored["safety"], scored["comfort"], scored["appropriateness"]) == (-50.0, -24.0, 0.0)
+    assert scored["comfort.score"] == -8.0
     tuned = built_in("roadsense").with_params(
         {"unsafe_dist": 16.0, "comfort.weight": 3.0, "comfort.penalty_harsh_brake": -8.0},
         safety={"reward_collision": -50.0},
@@ -87,7 +87,7 @@ def test_knobs_come_from_a_file_and_from_the_command_line(plaudit, write, object
 def test_a_flag_is_set_by_true_or_false(plaudit, write):
     deltas = {"score_delta": 0.4, "consistency_delta": 0.1, "grounding_delta": 0.2, "alignment_events": 0}
     write("rows.jsonl", {**deltas, "cost_tokens": 1800, "cost_latency_ms": 4000, "time_budget_used_pct": 0.1})
-    assert plaudit("score", "deepthinker", "-i", "rows.jsonl", "-o", "-", "--set", "time.overrun=true").exit_code == 0
+    assert plaudit("score", "deepthinker", "rows.jsonl", "-o", "-", "--set", "time.overrun=true").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_flag_is_set_by_true_or_false(plaudit, write):
 )
 def test_a_setting_that_cannot_be_is_told(plaudit, write, tmp_path, setting, told):
     write("rows.jsonl", *ROWS)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.csv", "--set", setting)
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.csv", "--set", setting)
     assert result.exit_code == 2
     assert told in result.stderr
     assert os.listdir(tmp_path) == ["rows.jsonl"]
@@ -123,14 +123,14 @@ def test_a_file_of_knobs_that_cannot_be_is_told(plaudit, write, content, told):
     write("rows.jsonl", *ROWS)
     if content:
         write("tuned.toml", content)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.csv", "--params", "tuned.toml")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.csv", "--params", "tuned.toml")
     assert result.exit_code == 2
     assert told in result.stderr
 
 
 def test_the_outcome_as_json(plaudit, write):
     write("rows.jsonl", *ROWS, "{}")
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.csv", "--json")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.csv", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {
         "reward": "roadsense",
@@ -149,7 +149,7 @@ def test_the_outcome_as_json(plaudit, write):
 
 def test_standard_input_and_output(plaudit):
     rows = "".join(json.dumps(row) + "\n" for row in ROWS)
-    result = plaudit("score", "roadsense", "-i", "-", "-o", "-", stdin=rows)
+    result = plaudit("score", "roadsense", "-", "-o", "-", stdin=rows)
     assert result.exit_code == 0
     assert [json.loads(line)["total"] for line in result.stdout.splitlines()] == TOTALS
     assert result.stderr == "3 rows scored with roadsense@R0.\n"
@@ -157,28 +157,28 @@ def test_standard_input_and_output(plaudit):
 
 def test_the_format_of_a_stream_is_chosen(plaudit, write, objects):
     rows = "distance,deceleration,action\n30,1,0\n"
-    result = plaudit("score", "roadsense", "-i", "-", "-o", "-", "--format", "csv", stdin=rows)
-    assert result.stdout == "line,total,safety,comfort,appropriateness\n2,1.0,1.0,0.0,0.0\n"
+    result = plaudit("score", "roadsense", "-", "-o", "-", "--format", "csv", stdin=rows)
+    assert result.stdout.splitlines()[1:] == ["2,1.0,1.0,0.0,0.0,1.0,0.0,0.0"]
     write("rows.log", *ROWS)
-    assert plaudit("score", "roadsense", "-i", "rows.log", "-o", "s.out", "--format", "jsonl").exit_code == 0
+    assert plaudit("score", "roadsense", "rows.log", "-o", "s.out", "--format", "jsonl").exit_code == 0
     assert [row["total"] for row in objects("s.out")] == TOTALS
 
 
 def test_an_ending_goes_before_the_chosen_format(plaudit, write):
     write("rows.NDJSON", *ROWS)
-    result = plaudit("score", "roadsense", "-i", "rows.NDJSON", "-o", "-", "--format", "csv")
+    result = plaudit("score", "roadsense", "rows.NDJSON", "-o", "-", "--format", "csv")
     assert result.stdout.startswith("line,total,")
 
 
 def test_an_unknown_ending_needs_a_format(plaudit, write):
     write("rows.txt", *ROWS)
-    result = plaudit("score", "roadsense", "-i", "rows.txt", "-o", "-")
+    result = plaudit("score", "roadsense", "rows.txt", "-o", "-")
     assert result.exit_code == 2
     assert "say which it is with --format" in result.stderr
 
 
 def test_without_a_file_for_them_bad_rows_go_to_stderr_every_one(plaudit):
-    result = plaudit("score", "roadsense", "-i", "-", "-o", "-", stdin="{}\n" * 12)
+    result = plaudit("score", "roadsense", "-", "-o", "-", stdin="{}\n" * 12)
     assert result.exit_code == 1
     assert result.stdout == ""
     *bad, told = result.stderr.splitlines()
@@ -187,14 +187,14 @@ def test_without_a_file_for_them_bad_rows_go_to_stderr_every_one(plaudit):
 
 
 def test_json_and_the_scores_cannot_both_go_to_stdout(plaudit):
-    result = plaudit("score", "roadsense", "-i", "-", "-o", "-", "--json", stdin="")
+    result = plaudit("score", "roadsense", "-", "-o", "-", "--json", stdin="")
     assert result.exit_code == 2
     assert result.stdout == ""
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-16", "cp1252"])
 def test_scores_are_utf_8_whatever_the_terminal(process, encoding):
-    running = process("score", "roadsense", "-i", "-", "-o", "-", PYTHONIOENCODING=encoding)
+    running = process("score", "roadsense", "-", "-o", "-", PYTHONIOENCODING=encoding)
     printed, _ = running.communicate(json.dumps(ROWS[0]).encode())
     assert json.loads(printed.decode())["total"] == 1.0
 
@@ -202,7 +202,7 @@ def test_scores_are_utf_8_whatever_the_terminal(process, encoding):
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="needs /dev/null")
 def test_a_device_is_written_to_and_never_replaced(plaudit, write):
     write("rows.jsonl", *ROWS)
-    assert plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "/dev/null", "--format", "csv").exit_code == 0
+    assert plaudit("score", "roadsense", "rows.jsonl", "-o", "/dev/null", "--format", "csv").exit_code == 0
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
@@ -225,13 +225,13 @@ def vectors(tmp_path):
 )
 def test_a_vector_is_a_list_or_its_entries(plaudit, vectors, write, objects, row):
     write("rows.jsonl", row)
-    assert plaudit("score", "effort.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
+    assert plaudit("score", "effort.json", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 5.0
 
 
 def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tmp_path):
     write("rows.csv", "torque[2],torque[0],torque[1]", "3,1,2", "3,,", ",,")
-    assert plaudit("score", "effort.json", "-i", "rows.csv", "-o", "s.csv").exit_code == 0
+    assert plaudit("score", "effort.json", "rows.csv", "-o", "s.csv").exit_code == 0
     assert (tmp_path / "s.csv").read_text(encoding="utf-8") == (
         "line,total,effort,effort.score\n2,14.0,14.0,14.0\n3,9.0,9.0,9.0\n4,0.0,0.0,0.0\n"
     )
@@ -254,7 +254,7 @@ def test_a_vector_in_csv_has_a_column_for_each_entry(plaudit, vectors, write, tm
 )
 def test_a_vector_that_cannot_be_is_told(plaudit, vectors, write, row, told):
     write("rows.jsonl", {"torque": [1, 2, 3]}, row)
-    result = plaudit("score", "effort.json", "-i", "rows.jsonl", "-o", "s.jsonl")
+    result = plaudit("score", "effort.json", "rows.jsonl", "-o", "s.jsonl")
     assert result.exit_code == 1
     assert told in result.stderr
 
@@ -262,10 +262,10 @@ def test_a_vector_that_cannot_be_is_told(plaudit, vectors, write, row, told):
 def test_an_absent_value_takes_its_default(plaudit, write, tmp_path):
     header = ",".join(name for name in built_in("apex").inputs if not name.endswith("phase"))
     write("rows.csv", header, *[",".join("0" for _ in header.split(","))] * 2)
-    assert plaudit("score", "apex", "-i", "rows.csv", "-o", "s.csv").exit_code == 0
+    assert plaudit("score", "apex", "rows.csv", "-o", "s.csv").exit_code == 0
 
 
-def test_a_term_called_line_needs_json(plaudit, write, objects, tmp_path):
+def test_a_term_called_line_has_another_column_than_the_line(plaudit, write, objects, tmp_path):
     @term
     def line(x):
         return x
@@ -273,9 +273,8 @@ def test_a_term_called_line_needs_json(plaudit, write, objects, tmp_path):
     reward = Reward("odd", version="1", terms=[line], fields=[Field("x")])
     (tmp_path / "odd.json").write_text(reward.to_json(), encoding="utf-8")
     write("rows.jsonl", {"x": 1})
-    assert "write .jsonl instead" in plaudit("score", "odd.json", "-i", "rows.jsonl", "-o", "s.csv").stderr
-    assert plaudit("score", "odd.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
-    assert objects("s.jsonl") == [{"line": 1, "total": 1.0, "values": {"line": 1.0}, "scores": {"line": 1.0}}]
+    assert plaudit("score", "odd.json", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
+    assert objects("s.jsonl") == [{"line": 1, "total": 1.0, "line.value": 1.0, "line.score": 1.0}]
 
 
 def test_flags_and_categories_in_csv(plaudit, write, objects, tmp_path):
@@ -289,7 +288,7 @@ def test_flags_and_categories_in_csv(plaudit, write, objects, tmp_path):
     cells = [("true", "blue"), ("FALSE", "dark, red"), ("1", "blue"), ("0", "blue"), (" True ", "blue")]
     with open(tmp_path / "rows.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("ready", "colour"), *cells, ("yes", "blue"), ("1", "Blue"), ("2", "blue")])
-    result = plaudit("score", "odd.json", "-i", "rows.csv", "-o", "s.jsonl")
+    result = plaudit("score", "odd.json", "rows.csv", "-o", "s.jsonl")
     assert [row["total"] for row in objects("s.jsonl")] == [10.0, 1.0, 10.0, 0.0, 10.0]
     assert "line 7: reward 'odd', field 'ready': 'yes' is not true, false, 1 or 0." in result.stderr
     assert "Did you mean 'blue'?" in result.stderr

@@ -58,7 +58,7 @@ def files(folder) -> set[str]:
 )
 def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, line, kind, told):
     write("rows.jsonl", GOOD, line, GOOD)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.jsonl")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.jsonl")
     scored = [row["line"] for row in objects("scores.jsonl")]
     if kind is None:
         assert scored == [1, 2, 3]
@@ -99,7 +99,7 @@ def test_a_bad_row_of_json_is_told_and_kept(plaudit, write, objects, tmp_path, l
 )
 def test_a_bad_row_of_csv_is_told_and_kept(plaudit, write, objects, line, kind, told):
     write("rows.csv", HEADER, "30,1,0", line, "30,1,0")
-    result = plaudit("score", "roadsense", "-i", "rows.csv", "-o", "scores.jsonl")
+    result = plaudit("score", "roadsense", "rows.csv", "-o", "scores.jsonl")
     scored = [row["line"] for row in objects("scores.jsonl")]
     if kind is None:
         assert scored == [2, 3, 4]
@@ -114,7 +114,7 @@ def test_a_bad_row_of_csv_is_told_and_kept(plaudit, write, objects, line, kind, 
 @pytest.mark.parametrize(("name", "first"), [("rows.jsonl", GOOD), ("rows.csv", HEADER)])
 def test_a_line_that_is_not_utf_8_is_kept_byte_for_byte(plaudit, write, objects, name, first):
     write(name, first, b'{"distance": "\xff"}', b"\x80\x81,\x00,")
-    result = plaudit("score", "roadsense", "-i", name, "-o", "scores.csv")
+    result = plaudit("score", "roadsense", name, "-o", "scores.csv")
     assert result.exit_code == 1
     assert "line 2: byte 15 of the line is not UTF-8." in result.stderr
     kept = [base64.b64decode(row["row_base64"]) for row in objects("scores.bad.jsonl")]
@@ -128,7 +128,7 @@ def test_a_line_that_is_too_long_is_kept_byte_for_byte(plaudit, tmp_path, object
     line = b'{"distance": ' + b"1" * length
     good = b'{"distance":9,"deceleration":1,"action":0}\n'
     (tmp_path / "rows.jsonl").write_bytes(good + line + end + (good if end else b""))
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.jsonl")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.jsonl")
     assert result.exit_code == 1
     assert [row["line"] for row in objects("scores.jsonl")] == ([1, 3] if end else [1])
     [bad] = objects("scores.bad.jsonl")
@@ -138,7 +138,7 @@ def test_a_line_that_is_too_long_is_kept_byte_for_byte(plaudit, tmp_path, object
 
 def test_only_the_first_ten_are_told_and_all_are_kept(plaudit, write, objects):
     write("rows.jsonl", GOOD, *["{}"] * 25)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "scores.jsonl")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "scores.jsonl")
     assert [f"line {n}: " in result.stderr for n in range(2, 14)] == [True] * 10 + [False] * 2
     assert result.stderr.endswith("\n…\n1 row scored with roadsense@R0. 25 bad rows are kept in scores.bad.jsonl.\n")
     assert [row["line"] for row in objects("scores.bad.jsonl")] == list(range(2, 27))
@@ -146,19 +146,19 @@ def test_only_the_first_ten_are_told_and_all_are_kept(plaudit, write, objects):
 
 def test_bad_rows_can_go_elsewhere(plaudit, write, objects, tmp_path):
     write("rows.jsonl", GOOD, "{}")
-    assert plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log").exit_code == 1
+    assert plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log").exit_code == 1
     assert len(objects("aside.log")) == 1
     assert files(tmp_path) == {"rows.jsonl", "s.csv", "aside.log"}
 
 
 def test_bad_rows_of_an_earlier_run_go_with_its_scores(plaudit, write, tmp_path):
     write("rows.jsonl", GOOD, "{}")
-    plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert files(tmp_path) == {"rows.jsonl", "s.csv", "s.bad.jsonl"}
     write("rows.jsonl", GOOD)
-    plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert files(tmp_path) == {"rows.jsonl", "s.csv"}
-    plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log")
+    plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv", "--bad", "aside.log")
     assert (tmp_path / "aside.log").read_bytes() == b""
 
 
@@ -169,7 +169,7 @@ def test_a_value_that_overflows_is_a_bad_row(plaudit, write, objects):
         "from plaudit import Field, Reward, term\n@term(weight=1e305)\ndef big(x):\n    return x\n"
         "reward = Reward('big', version='1', terms=[big], fields=[Field('x')])",
     )
-    assert plaudit("score", "big.py:reward", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 1
+    assert plaudit("score", "big.py:reward", "rows.jsonl", "-o", "s.jsonl").exit_code == 1
     assert [row["line"] for row in objects("s.jsonl")] == [1]
 
 
@@ -186,7 +186,7 @@ def test_no_line_is_ever_lost(tmp_path_factory, name, lines):
     (folder / name).write_bytes(b"".join(line + b"\n" for line in [first.encode(), *lines]))
     output, kept = folder / "s.jsonl", folder / "s.bad.jsonl"
     result = CliRunner().invoke(
-        main, ["score", "roadsense", "-i", str(folder / name), "-o", str(output)], catch_exceptions=False
+        main, ["score", "roadsense", str(folder / name), "-o", str(output)], catch_exceptions=False
     )
     assert result.exit_code in (0, 1)
     scored = {json.loads(line)["line"] for line in output.read_text(encoding="utf-8").splitlines()}
@@ -217,7 +217,7 @@ def test_no_line_is_ever_lost(tmp_path_factory, name, lines):
 def test_marks_line_ends_and_blank_lines_do_not_matter(plaudit, write, objects, tmp_path, name, lines, end, mark):
     path = write(name, *lines, end=end)
     path.write_bytes(mark + path.read_bytes().removesuffix(end))
-    result = plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl")
+    result = plaudit("score", "roadsense", name, "-o", "s.jsonl")
     assert result.exit_code == 0, result.stderr
     assert [row["line"] for row in objects("s.jsonl")] == [2, 4]
     assert files(tmp_path) == {name, "s.jsonl"}
@@ -228,7 +228,7 @@ def test_marks_line_ends_and_blank_lines_do_not_matter(plaudit, write, objects, 
 )
 def test_a_file_without_rows_has_no_scores(plaudit, tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    result = plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl")
+    result = plaudit("score", "roadsense", name, "-o", "s.jsonl")
     assert (result.exit_code, result.stderr) == (0, "0 rows scored with roadsense@R0.\n")
     assert (tmp_path / "s.jsonl").read_bytes() == b""
 
@@ -260,7 +260,7 @@ def test_a_file_without_rows_has_no_scores(plaudit, tmp_path, name, content):
 def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, name, content, told):
     (tmp_path / name).write_bytes(content)
     (tmp_path / "s.jsonl").write_bytes(b"as it was")
-    result = plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl")
+    result = plaudit("score", "roadsense", name, "-o", "s.jsonl")
     assert result.exit_code == 1
     assert told in result.stderr
     assert files(tmp_path) == {name, "s.jsonl"}
@@ -276,8 +276,8 @@ def test_a_file_that_cannot_be_is_one_error_and_no_output(plaudit, tmp_path, nam
 )
 def test_extra_columns_are_left_out_when_asked(plaudit, write, objects, name, lines):
     write(name, *lines)
-    assert plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl").exit_code == 1
-    assert plaudit("score", "roadsense", "-i", name, "-o", "s.jsonl", "--ignore-extra").exit_code == 0
+    assert plaudit("score", "roadsense", name, "-o", "s.jsonl").exit_code == 1
+    assert plaudit("score", "roadsense", name, "-o", "s.jsonl", "--ignore-extra").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0
 
 
@@ -288,10 +288,10 @@ def test_extra_parts_of_a_transition_are_left_out_when_asked(plaudit, write, for
     if form == "flat":
         row = {f"{end}.{key}": value for end in ("prev", "curr") for key, value in row[end].items()}
     write("rows.jsonl", row, row)
-    result = plaudit("score", "apex", "-i", "rows.jsonl", "-o", "s.jsonl")
+    result = plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl")
     assert result.exit_code == 1
     assert "does not read 'prev.who'" in result.stderr
-    assert plaudit("score", "apex", "-i", "rows.jsonl", "-o", "s.jsonl", "--ignore-extra").exit_code == 0
+    assert plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl", "--ignore-extra").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_a_transition_that_cannot_be_is_told(plaudit, write, change, told):
     state = {"phase": "coding", "test_pass_rate": 0.5, "tokens_used": 9}
     row = {"prev": state, "curr": {**state, "switch_committed": True}}
     write("rows.jsonl", row, {**row, **change})
-    result = plaudit("score", "apex", "-i", "rows.jsonl", "-o", "s.jsonl")
+    result = plaudit("score", "apex", "rows.jsonl", "-o", "s.jsonl")
     assert result.exit_code == 1
     assert told in result.stderr
 
@@ -317,17 +317,17 @@ def test_a_transition_that_cannot_be_is_told(plaudit, write, change, told):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-i", "row.jsonl", "-o", "s.csv"], "row.jsonl does not exist. Did you mean 'rows.jsonl'?"),
-        (["-i", "no/rows.jsonl", "-o", "s.csv"], "does not exist."),
-        (["-i", "folder.csv", "-o", "s.csv"], "folder.csv is a directory; name a file in it."),
-        (["-i", "rows.jsonl", "-o", "folder.csv"], "folder.csv is a directory; name a file in it."),
-        (["-i", "rows.jsonl", "-o", "no/s.csv"], "s.csv cannot be written: there is no folder"),
-        (["-i", "rows.jsonl", "-o", "s.csv", "--bad", "no/s.csv"], "cannot be written: there is no folder"),
-        (["-i", "rows.jsonl", "-o", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
-        (["-i", "rows.jsonl", "-o", "./folder.csv/../rows.jsonl"], "is the file that the rows come from"),
-        (["-i", "rows.jsonl", "-o", "link.jsonl"], "link.jsonl is the file that the rows come from"),
-        (["-i", "rows.jsonl", "-o", "s.csv", "--bad", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
-        (["-i", "rows.jsonl", "-o", "s.csv", "--bad", "s.csv"], "s.csv cannot hold both the scores and the bad rows"),
+        (["row.jsonl", "-o", "s.csv"], "row.jsonl does not exist. Did you mean 'rows.jsonl'?"),
+        (["no/rows.jsonl", "-o", "s.csv"], "does not exist."),
+        (["folder.csv", "-o", "s.csv"], "folder.csv is a directory; name a file in it."),
+        (["rows.jsonl", "-o", "folder.csv"], "folder.csv is a directory; name a file in it."),
+        (["rows.jsonl", "-o", "no/s.csv"], "s.csv cannot be written: there is no folder"),
+        (["rows.jsonl", "-o", "s.csv", "--bad", "no/s.csv"], "cannot be written: there is no folder"),
+        (["rows.jsonl", "-o", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
+        (["rows.jsonl", "-o", "./folder.csv/../rows.jsonl"], "is the file that the rows come from"),
+        (["rows.jsonl", "-o", "link.jsonl"], "link.jsonl is the file that the rows come from"),
+        (["rows.jsonl", "-o", "s.csv", "--bad", "rows.jsonl"], "rows.jsonl is the file that the rows come from"),
+        (["rows.jsonl", "-o", "s.csv", "--bad", "s.csv"], "s.csv cannot hold both the scores and the bad rows"),
     ],
 )
 def test_files_that_cannot_be_used_are_told(plaudit, write, tmp_path, options, told):
@@ -348,14 +348,14 @@ def denied(*arguments, **options):
 def test_an_input_without_permission_is_told(plaudit, write, monkeypatch):
     write("rows.jsonl", GOOD)
     monkeypatch.setattr("plaudit.cli.streams.open", denied, raising=False)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert (result.exit_code, result.stderr) == (2, "Error: rows.jsonl cannot be read: Permission denied\n")
 
 
 def test_a_folder_without_permission_is_told(plaudit, write, monkeypatch, tmp_path):
     write("rows.jsonl", GOOD)
     monkeypatch.setattr("pathlib.Path.open", denied)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert (result.exit_code, result.stderr) == (2, "Error: s.csv cannot be written: Permission denied\n")
     assert files(tmp_path) == {"rows.jsonl"}
 
@@ -364,7 +364,7 @@ def test_an_output_that_is_read_only_is_left_alone(plaudit, write, monkeypatch):
     write("rows.jsonl", GOOD)
     output = write("s.csv", "as it was")
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert (result.exit_code, result.stderr) == (2, "Error: s.csv cannot be written: Permission denied\n")
     assert output.read_text(encoding="utf-8") == "as it was\n"
 
@@ -375,7 +375,7 @@ def test_links_and_modes_of_an_output_are_kept(plaudit, write, tmp_path):
     target = write("real.csv", "as it was")
     target.chmod(0o600)
     (tmp_path / "s.csv").symlink_to("real.csv")
-    assert plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv").exit_code == 0
+    assert plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv").exit_code == 0
     assert (tmp_path / "s.csv").is_symlink()
     assert target.read_text(encoding="utf-8").startswith("line,total")
     assert target.stat().st_mode & 0o777 == 0o600
@@ -390,7 +390,7 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(step, fails)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "s.csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "s.csv")
     assert result.exit_code == 1
     assert "cannot be written: No space left on device" in result.stderr
     assert files(tmp_path) == {"rows.jsonl", "s.csv"}
@@ -400,13 +400,13 @@ def test_a_disk_that_fails_leaves_what_was_there(plaudit, write, monkeypatch, tm
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_device_is_told(plaudit, write):
     write("rows.jsonl", GOOD)
-    result = plaudit("score", "roadsense", "-i", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
+    result = plaudit("score", "roadsense", "rows.jsonl", "-o", "/dev/full", "--format", "csv")
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr
 
 
 def test_the_reward_is_found_before_any_file_is_touched(plaudit, tmp_path):
-    result = plaudit("score", "rodsense", "-i", "rows.jsonl", "-o", "s.csv")
+    result = plaudit("score", "rodsense", "rows.jsonl", "-o", "s.csv")
     assert result.exit_code == 2
     assert "Did you mean 'roadsense'?" in result.stderr
     assert files(tmp_path) == set()
@@ -415,7 +415,7 @@ def test_the_reward_is_found_before_any_file_is_touched(plaudit, tmp_path):
 def test_a_specification_scores_like_the_reward_it_came_from(plaudit, write, objects, tmp_path):
     (tmp_path / "r.json").write_text(built_in("roadsense").to_json(), encoding="utf-8")
     write("rows.jsonl", GOOD)
-    assert plaudit("score", "r.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
+    assert plaudit("score", "r.json", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
     assert objects("s.jsonl")[0]["total"] == 1.0
 
 

@@ -18,18 +18,18 @@ def drafts(folder) -> list[str]:
     return [name for name in os.listdir(folder) if name.endswith(".part")]
 
 
-def stopped(process, folder, number) -> int:
+def stopped(process, folder, number, output="scores.jsonl") -> int:
     """Send a signal to a command that has scored some rows and waits for more; return how it ended."""
-    running = process("score", "roadsense", "-i", "-", "-o", "scores.jsonl")
-    running.stdin.write(ROW * 20_000)
+    running = process("score", "roadsense", "-", "-o", output, "--format", "jsonl")
+    running.stdin.write(ROW * 40_000)
     running.stdin.flush()
     written = 0
-    while written < 100_000:  # bytes of the draft: it is in the middle
+    while written < 50_000:  # bytes of the draft: it is in the middle
         assert running.poll() is None
         time.sleep(0.01)
         with suppress(FileNotFoundError):
             written = max((os.path.getsize(folder / name) for name in drafts(folder)), default=0)
-    assert not (folder / "scores.jsonl").exists() or (folder / "scores.jsonl").read_bytes() == b"as it was"
+    assert not (folder / output).exists() or (folder / output).read_bytes() == b"as it was"
     running.send_signal(number)
     code = running.wait(timeout=30)
     for stream in (running.stdin, running.stdout, running.stderr):
@@ -63,9 +63,18 @@ def test_what_is_killed_leaves_no_half_of_an_output(process, tmp_path, before):
 
 
 @posix
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+def test_nothing_of_parquet_is_seen_before_it_is_whole(process, tmp_path, number, code):
+    pytest.importorskip("pyarrow", reason="needs plaudit[data]")
+    assert stopped(process, tmp_path, number, "scores.parquet") == code
+    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == []
+    assert bool(drafts(tmp_path)) is (number == signal.SIGKILL)
+
+
+@posix
 def test_a_reader_of_the_scores_that_leaves_is_no_error(process, tmp_path):
     (tmp_path / "rows.jsonl").write_bytes(ROW * 20_000)
-    running = process("score", "roadsense", "-i", "rows.jsonl", "-o", "-")
+    running = process("score", "roadsense", "rows.jsonl", "-o", "-")
     running.stdout.close()
     assert running.stderr.read() == b""
     assert running.wait(timeout=30) == 141
@@ -96,7 +105,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, suffix, rows):
                 file.write(row * 1_000)
             file.writelines(b"x" * 1_000 for _ in range(longest // 1_000))  # one bad row, which is kept whole
             file.write(b"\n" + b"{}\n" * (count // 10))  # and many small ones
-        command = ["score", "roadsense", "-i", f"rows.{suffix}", "-o", f"scores.{suffix}"]
+        command = ["score", "roadsense", f"rows.{suffix}", "-o", f"scores.{suffix}"]
         done = subprocess.run([sys.executable, "-c", MEASURED, *command], cwd=tmp_path, capture_output=True)
         assert done.returncode == 1, done.stderr
         with open(tmp_path / f"scores.{suffix}", "rb") as file:
@@ -116,7 +125,7 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
 
     (tmp_path / "rows.jsonl").write_bytes(ROW * 20_000 + b"{}\n")
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "-i", "rows.jsonl", "-o", "s.jsonl", "--json"]
+    command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl", "-o", "s.jsonl", "--json"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
     running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
@@ -133,6 +142,6 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
     assert b"\x1b[" in told
     assert b"line 20001: reward 'roadsense' needs 'distance'" in told
 
-    piped = process("score", "roadsense", "-i", "rows.jsonl", "-o", "s.jsonl")
+    piped = process("score", "roadsense", "rows.jsonl", "-o", "s.jsonl")
     _, told = piped.communicate()
     assert b"\x1b" not in told

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from plaudit import Scores
+from plaudit.targets.columns import name_columns
 from plaudit.targets.inputs import list_slots
 from support.batches import named
 from support.columns import as_inputs
@@ -141,11 +142,12 @@ def as_scores(reward, found):
     def column(name):
         return np.array([math.nan if row[name] is None else row[name] for row in found], np.float64)
 
-    terms = [term.name for term in reward.terms]
+    terms = reward.program.terms
+    names = name_columns(terms, reward.program.inputs)
     return Scores(
         column("total"),
-        {term: column(f"{term}.value") for term in terms},
-        {term: column(f"{term}.score") for term in terms},
+        {term: column(names[f"{term}.value"]) for term in terms},
+        {term: column(names[f"{term}.score"]) for term in terms},
         np.array([bool(row["ok"]) for row in found]),
     )
 

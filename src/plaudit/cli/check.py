@@ -27,6 +27,7 @@ from plaudit.cli.outcomes import arrange_outcomes, read_outcomes
 from plaudit.errors import did_you_mean
 from plaudit.systems import BUILT_IN
 from plaudit.systems.arguments import find_reward
+from plaudit.systems.commands import output_option
 from plaudit.terminal import INTERNAL, Screen, build_table, handle_signals, show_status
 
 Format = Literal["text", "json", "sarif", "github"]
@@ -68,7 +69,7 @@ def _check_codes(ctx: click.Context, option: click.Parameter, given: Sequence[st
 @seconds_option("--limit", 60.0, "About the most time that one reward may take.")
 @tuning_options()
 @click.option("--outcomes", metavar="FILE", help="Episodes, worst first: a JSON object from names to lists of rows.")
-@click.option("-o", "--output", metavar="FILE", help="Write the report there; it appears when it is complete.")
+@output_option("Write the report there; it appears when it is complete.")
 @click.option("--rules", is_flag=True, help="List every rule and exit.")
 @click.option("--explain", metavar="CODE", callback=_check_codes, help="Say why a rule matters and exit.")
 def check(

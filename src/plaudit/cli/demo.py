@@ -34,7 +34,7 @@ WIDE = 64
 NEXT = (
     ("plaudit show roadsense", "what a reward is made of"),
     ("plaudit show roadsense@R8 --source", "another version of it, as Python"),
-    ("plaudit score roadsense -i rows.csv -o scores.jsonl", "your own rows, of any size"),
+    ("plaudit score roadsense rows.csv -o scores.jsonl", "your own rows, of any size"),
     ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
     ("plaudit check my_rewards.py:reward", "your own reward"),
     ("plaudit ledger history rewards.db", "what your own run was paid for, once it records to a ledger"),

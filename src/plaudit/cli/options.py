@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plaudit.errors import DefinitionError, InputError, NotInLedger
+from plaudit.reward.row_files import FORMATS
 from plaudit.systems.commands import Command, add_options
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ def parse_setting(setting: str) -> tuple[str, float | bool]:
         return name, float(value)
     except ValueError:
         raise DefinitionError(f"--set {setting}: {value!r} is neither a number nor true or false.") from None
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def format_option(text: str) -> Callable[[Command], Command]:
+    """Return what adds `--format`, for files whose ending does not say what they hold."""
+    return click.option("--format", "chosen", type=click.Choice(FORMATS), help=text)
 
 
 # -- time -------------------------------------------------------------------------------------------------------------

@@ -10,25 +10,25 @@ import click
 from plaudit.cli.options import check_any_record, convert_moment, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
+from plaudit.reward.row_files import find_format
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
+from plaudit.systems.commands import output_option
 from plaudit.targets import OnBad
 from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress, show_status
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring
 
-_EXAMPLE = "Example: plaudit rescore steps.parquet roadsense@R8 --against roadsense --out steps.R8.parquet"
+_EXAMPLE = "Example: plaudit rescore roadsense@R8 steps.parquet --against roadsense --output steps.R8.parquet"
 _LEDGER_ONLY = ("reward", "version", "run", "phase", "since", "until")
-_FILES_ONLY = ("out", "against", "keep", "columns", "on_bad", "decision", "scores", "prefix", "force")
+_FILES_ONLY = ("output", "against", "keep", "columns", "on_bad", "decision", "scores", "prefix", "force")
 _SQLITE = b"SQLite format 3\0"
 
 
 @click.command(epilog=_EXAMPLE)
-@click.argument("source")
 @click.argument("new", metavar="REWARD")
-@click.option(
-    "-o", "--out", metavar="FILE", help="What is written; rows.rescored.parquet beside rows.parquet if not given."
-)
+@click.argument("data")
+@output_option("What is written; rows.rescored.parquet beside rows.parquet if not given.")
 @click.option("--against", metavar="REWARD", help="Tell what changed, against a reward or a column of old totals.")
 @click.option("--engine", type=click.Choice(["local", "ray", "spark"]), default="local", help="What runs it.")
 @click.option("--keep", metavar="COLUMN", multiple=True, help="Keep only this column of the rows; can be repeated.")
@@ -53,8 +53,8 @@ _SQLITE = b"SQLite format 3\0"
 @click.option("--force", is_flag=True, help="Write over an output that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def rescore(
-    source: str,
     new: str,
+    data: str,
     engine: str,
     settings: tuple[str, ...],
     params: str | None,
@@ -63,10 +63,10 @@ def rescore(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Apply a REWARD to every row of SOURCE, a data set or a ledger, and tell what changes.
+    """Apply a REWARD to every row of DATA, a data set or a ledger, and tell what changes.
 
     A data set is a .parquet, .csv or .jsonl file of any size, or a folder of .parquet parts. The rows are written
-    with the columns they have, `total`, each term's value as `<term>.value`, and `ok`; a row that cannot be scored
+    with the columns they have, `total`, each term's value under the term's name, and `ok`; a row that cannot be scored
     has `ok` false and NULL for the rest. The output appears when it is complete, or not at all. A folder that was
     stopped goes on with the parts that lack.
 
@@ -76,9 +76,10 @@ def rescore(
     The exit code is 0 if every row was scored, 1 if some could not be or none was found, 2 if it was
     asked for wrongly.
     """
-    if not set(source) & set("*?["):  # the parts of a data set may be named by a pattern
-        check_exists(source)
-    ledger = is_ledger(source)
+    if not set(data) & set("*?["):  # the parts of a data set may be named by a pattern
+        _refuse_old_order(new, data)
+        check_exists(data)
+    ledger = is_ledger(data)
     for name in _FILES_ONLY if ledger else _LEDGER_ONLY:
         if options[name]:
             what = "a data set, and this is a ledger" if ledger else "a ledger, and this is a data set"
@@ -90,10 +91,10 @@ def rescore(
     found = found.with_version(label) if label is not None else found
     if ledger:
         query = {name: options[name] for name in _LEDGER_ONLY} | {"decision_class": decision_class}
-        rescore_ledger(source, found, parse_query(query), as_json)
+        rescore_ledger(data, found, parse_query(query), as_json)
     else:
         chosen = {name: options[name] for name in _FILES_ONLY} | {"decision_class": decision_class}
-        rescore_dataset(source, found, engine, chosen, as_json)
+        rescore_dataset(data, found, engine, chosen, as_json)
 
 
 def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[str, Any], as_json: bool) -> None:
@@ -103,7 +104,7 @@ def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[s
             raise click.UsageError(f"--{name.replace('_', '-')} needs the local engine; {engine} only writes.")
     if (options["decision_class"] or options["decision"]) and not options["against"]:
         raise click.UsageError("--decision-class and --decision tell what flips --against something; name that too.")
-    output = options["out"] or _name_output(source)
+    output = options["output"] or _name_output(source)
     common: dict[str, Any] = {
         "keep": options["keep"] or None,
         "columns": _parse_columns(options["columns"]),
@@ -153,6 +154,12 @@ def _rescore_on_engine(
         from plaudit.adapters.spark import rescore_with_spark
 
         return rescore_with_spark(reward, source, output, **common)
+
+
+def _refuse_old_order(reward: str, data: str) -> None:
+    """Refuse DATA before REWARD, as it was once written."""
+    if is_ledger(reward) or (find_format(reward) and Path(reward).exists() and not Path(data).exists()):
+        raise click.UsageError(f"the REWARD comes before the DATA: plaudit rescore {data} {reward}")
 
 
 def _find_old(text: str | None) -> Reward | str | None:

@@ -11,64 +11,66 @@ from pathlib import Path
 
 import click
 
-from plaudit.cli.options import tune, tuning_options
-from plaudit.cli.scoring import BadRows, score_lines
+from plaudit.cli.options import format_option, tune, tuning_options
+from plaudit.cli.scoring import BadRows, score_rows
 from plaudit.cli.streams import STANDARD, Output, Source, choose_format
 from plaudit.errors import FileError
-from plaudit.reward.row_files import TextFormat, find_format, refuse_overlap
+from plaudit.reward.row_files import Format, find_format, refuse_overlap
 from plaudit.reward.rows import RowLayout
 from plaudit.systems.arguments import find_reward
+from plaudit.systems.commands import output_option
 from plaudit.terminal import SOME_BAD, Screen, format_count, handle_signals, show_progress
 
-_EXAMPLE = "Example: plaudit score roadsense --input rows.csv --output scores.jsonl --set comfort.weight=2"
+_EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --set comfort.weight=2"
 
 
 @click.command(epilog=_EXAMPLE)
 @click.argument("reward")
-@click.option("-i", "--input", "source", metavar="FILE", required=True, help="Rows, .jsonl or .csv; - is stdin.")
-@click.option("-o", "--output", metavar="FILE", required=True, help="Scores, .jsonl or .csv; - is stdout.")
+@click.argument("data", metavar="[DATA]", default=STANDARD)
+@click.option("-i", "--input", "old_input", metavar="FILE", hidden=True, help="DATA, as it was called once.")
+@output_option("Scores, .jsonl, .csv or .parquet; - is stdout.", default=STANDARD, show_default=True)
 @click.option("--bad", metavar="FILE", help="Bad rows, .jsonl; OUTPUT.bad.jsonl unless given.")
-@click.option(
-    "--format",
-    "chosen",
-    type=click.Choice(["jsonl", "csv"]),
-    help="What - holds, and files with other endings; jsonl unless given.",
-)
+@format_option("What - holds, and files with other endings; jsonl unless given.")
 @tuning_options()
 @click.option("--ignore-extra", is_flag=True, help="Leave out columns that the reward does not read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def score(
     reward: str,
-    source: str,
+    data: str,
+    old_input: str | None,
     output: str,
     bad: str | None,
-    chosen: TextFormat | None,
+    chosen: Format | None,
     settings: Sequence[str],
     params: str | None,
     ignore_extra: bool,
     as_json: bool,
 ) -> None:
-    """Score every row of a file with a REWARD.
+    """Score every row of DATA with a REWARD.
 
-    A row is one line. Its columns, or the keys of its JSON object, are the inputs that `plaudit show` lists:
-    distance, prev.tokens_used, torque[0]. JSON may nest them: {"prev": {"tokens_used": 1}}. An empty cell is an
-    absent value.
+    DATA is a .jsonl, .csv or .parquet file; without it, or as -, standard input. A row is a line, or a row of Parquet.
+    Its columns, or the keys of its JSON object, are the inputs that `plaudit show` lists: distance, prev.tokens_used,
+    torque[0]. JSON and Parquet may nest them: {"prev": {"tokens_used": 1}}. An empty cell is an absent value.
 
-    Scores come with the number of their `line`, the `total` and each term's value; JSON keeps those under
-    `values`, and what the terms gave before clamps and weights under `scores`.
+    Scores come with the number of their `line` (of Parquet, the row, from 1 on), the `total`, each term's value under
+    the term's name, and under `<term>.score` what the term gave before clamps and weights.
 
-    A row that cannot be scored is shown with its line number and kept with its error in OUTPUT.bad.jsonl. The exit
+    A row that cannot be scored is shown with its number and kept with its error in OUTPUT.bad.jsonl. The exit
     code is 0 if every row was scored, 1 if some are bad, 2 if nothing could be done. The output appears when it
     is complete, or not at all.
     """
+    if old_input is not None:
+        if data != STANDARD:
+            raise click.UsageError(f"rows come from {data} or from --input {old_input}; name one file.")
+        data = old_input
     if as_json and output == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
-    job = ScoreJob(source, choose_format(source, chosen), output, choose_format(output, chosen), bad)
+    job = ScoreJob(data, choose_format(data, chosen), output, choose_format(output, chosen), bad)
     found = tune(find_reward(reward), params, settings)
     done = score_file(job, RowLayout(found, ignore_extra=ignore_extra))
     if as_json:
         identity = {"reward": found.name, "version": found.version, "fingerprint": found.fingerprint}
-        files = {"input": source, "output": output, "bad_rows": done.kept}
+        files = {"input": data, "output": output, "bad_rows": done.kept}
         click.echo(json.dumps({**identity, **files, "scored": done.scored, "bad": done.bad}, indent=2))
     else:
         click.echo(_format_outcome(f"{found.name}@{found.version}", done.scored, done.bad, done.kept), err=True)
@@ -95,9 +97,9 @@ class ScoreJob:
     """Where rows come from, where scores and bad rows go, and how they are written."""
 
     source: str
-    rows: TextFormat
+    rows: Format
     output: str
-    scores: TextFormat
+    scores: Format
     bad: str | None
 
 
@@ -120,10 +122,12 @@ def score_file(job: ScoreJob, layout: RowLayout) -> Outcome:
         _refuse_overlap(source, output, kept)
         screen = Screen(stderr=True) if sys.stderr.isatty() else None
         show = partial(screen.print, soft_wrap=True) if screen else partial(click.echo, err=True)
-        with show_progress(os.path.basename(source.name), screen=screen, as_bytes=True) as progress:
+        parquet = job.rows == "parquet"
+        with show_progress(os.path.basename(source.name), screen=screen, as_bytes=not parquet) as progress:
             # Without a file of their own bad rows go to stderr, every one of them.
-            bad = BadRows(kept.file, show) if kept else BadRows(sys.stderr, show, shown=0)
-            scored = score_lines(layout, source, job.rows, output.file, job.scores, bad, progress)
+            unit = "row" if parquet else "line"
+            bad = BadRows(kept.file, show, unit=unit) if kept else BadRows(sys.stderr, show, shown=0)
+            scored = score_rows(layout, source, job.rows, output.file, job.scores, bad, progress)
         if kept and (job.bad or bad.count):
             kept.commit()
         output.commit()

@@ -1,30 +1,21 @@
-"""Score a file line by line, in memory that does not grow with it; rows that cannot be scored are kept as they were."""
+"""Score a file row by row, in memory that does not grow with it; rows that cannot be scored are kept as they were."""
 
 import base64
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from math import isfinite
-from operator import itemgetter
 from typing import Any, TextIO
 
 from plaudit.cli.errors import format_error
+from plaudit.cli.score_files import WriteScores, open_scores
 from plaudit.cli.streams import Source
-from plaudit.errors import (
-    DefinitionError,
-    FileError,
-    InputError,
-    NotFinite,
-    UnusableFile,
-    WrongType,
-    did_you_mean,
-    shorten,
-)
+from plaudit.errors import FileError, InputError, UnusableFile, WrongType, did_you_mean, shorten
 from plaudit.language.codec import find_doubled
 from plaudit.language.field import Kind
-from plaudit.reward.row_files import TextFormat, strip_mark
+from plaudit.reward.row_files import Format, TextFormat, strip_mark
 from plaudit.reward.rows import Row, RowLayout, parse_bool, parse_json_row, parse_number
+from plaudit.systems.commands import explain_missing
 from plaudit.targets.inputs import find_default
 from plaudit.targets.python import PythonReward
 from plaudit.targets.python import Row as Outputs
@@ -126,7 +117,9 @@ SHOWN = 10
 """How many bad rows are shown in full; the others are counted, and kept like these."""
 
 Progress = Callable[[int, int | None], None]
-"""Called with how many bytes have been read, and how many there are where that is known."""
+"""Called with how many bytes, or rows of Parquet, have been read, and how many there are where that is known."""
+Run = Callable[[Row], Outputs]
+"""From the inputs of a step to the numbers that a reward makes of them."""
 
 
 class BadRows:
@@ -135,12 +128,13 @@ class BadRows:
     A row that is no UTF-8 text, or longer than any row should be, is kept in base64 as `row_base64`.
     """
 
-    def __init__(self, file: TextIO, show: Callable[[str], None], *, shown: int = SHOWN) -> None:
-        """Write to `file`, and `show` the first ones."""
+    def __init__(self, file: TextIO, show: Callable[[str], None], *, shown: int = SHOWN, unit: str = "line") -> None:
+        """Write to `file`, and `show` the first ones; `unit` is what their numbers count."""
         self.count = 0
         self._file = file
         self._show = show
         self._shown = shown
+        self._unit = unit
 
     def keep(self, line: int, raw: bytes, error: InputError) -> None:
         """Keep one line."""
@@ -162,26 +156,55 @@ class BadRows:
         self.count += 1
         if self.count <= self._shown:
             text = format_error(error).replace("\n", "\n    ")
-            self._show(f"line {line}: {text}")
+            self._show(f"{self._unit} {line}: {text}")
         elif self.count == self._shown + 1 > 1:
             self._show("…")
         return {"line": line, "kind": type(error).__name__, "error": format_error(error)}
 
 
-def score_lines(
+def score_rows(
     layout: RowLayout,
     source: Source,
-    rows: TextFormat,
+    rows: Format,
     output: TextIO,
-    written: TextFormat,
+    written: Format,
     bad: BadRows,
     progress: Progress | None,
 ) -> int:
     """Write the scores of every good row of `source` to `output`, keep the others, and return how many were good."""
     compiled: PythonReward = layout.reward.compile("python")
-    header, format_row = _build_writer(compiled, written)
-    run, write = compiled.run, output.write
-    write(header)
+    with open_scores(output, compiled, written) as write:
+        if rows == "parquet":
+            return _score_parquet(layout, source, compiled.run, write, bad, progress)
+        return _score_lines(layout, source, rows, compiled.run, write, bad, progress)
+
+
+def _score_parquet(
+    layout: RowLayout, source: Source, run: Run, write: WriteScores, bad: BadRows, progress: Progress | None
+) -> int:
+    if source.path is None or source.size is None:
+        raise FileError(f"{source.name} cannot be read as Parquet, which begins at its end; save it in a file.")
+    with explain_missing("reading Parquet", "data"):
+        from plaudit.ledger.dataset.parquet_rows import read_rows
+    good = 0
+    for number, row in enumerate(read_rows(layout, source.path, progress), start=1):
+        try:
+            write(number, run(layout.arrange(row)))
+            good += 1
+        except InputError as error:
+            bad.keep(number, json.dumps(row, default=str).encode(), error)
+    return good
+
+
+def _score_lines(
+    layout: RowLayout,
+    source: Source,
+    rows: TextFormat,
+    run: Run,
+    write: WriteScores,
+    bad: BadRows,
+    progress: Progress | None,
+) -> int:
     lines = _read_lines(source, bad, progress, headed=rows == "csv")
     read = build_json_reader(layout) if rows == "jsonl" else _read_header(layout, source, lines)
     good = 0
@@ -194,7 +217,7 @@ def score_lines(
                 outputs = run(row)
             except WrongType:
                 outputs = run(layout.arrange_infinite(row))
-            write(format_row(number, outputs))
+            write(number, outputs)
             good += 1
         except UnicodeDecodeError as error:
             bad.keep(number, raw, InputError(f"byte {error.start + 1} of the line is not UTF-8."))
@@ -248,28 +271,3 @@ def _read_header(layout: RowLayout, source: Source, lines: Iterator[tuple[int, b
         raise UnusableFile(f"{source.name}, line 1: byte {error.start + 1} is not UTF-8.") from None
     except (FileError, InputError) as error:
         raise UnusableFile(f"{source.name}, line 1: {error}") from None
-
-
-def _build_writer(compiled: PythonReward, written: TextFormat) -> tuple[str, Callable[[int, Outputs], str]]:
-    """Return what a file of scores begins with, and the function that writes one row of it."""
-    layout = compiled.layout
-    # Names of terms are plain identifiers: they need no quotes and hold no %.
-    numbers = ", ".join(f'"{term}": %s' for term in layout.terms)
-    if written == "csv":
-        if "line" in layout.terms:
-            raise DefinitionError("a term is called 'line', like the column of line numbers; write .jsonl instead.")
-        header = ",".join(["line", "total", *layout.terms]) + "\n"
-        template = ",".join(["%s"] * (2 + len(layout.terms))) + "\n"
-        pick = itemgetter(layout.total, *layout.values)
-    else:
-        header = ""
-        template = f'{{"line": %s, "total": %s, "values": {{{numbers}}}, "scores": {{{numbers}}}}}\n'
-        pick = itemgetter(layout.total, *(*layout.values, *layout.scores))
-
-    def format_row(number: int, outputs: Outputs) -> str:
-        if not all(map(isfinite, outputs)):
-            name = compiled.program.name
-            raise NotFinite(f"reward {name!r}: the total or a value is beyond what a float can hold.")
-        return template % (number, *pick(tuple(map(repr, outputs))))  # an output of two names is written once
-
-    return header, format_row

@@ -10,12 +10,12 @@ from typing import BinaryIO, Self, TextIO
 
 from plaudit.atomic import AtomicFile, build_write_error
 from plaudit.errors import DefinitionError, explain_unreadable
-from plaudit.reward.row_files import TextFormat, find_format, read_status
+from plaudit.reward.row_files import Format, find_format, read_status
 
 STANDARD = "-"
 
 
-def choose_format(path: str, chosen: TextFormat | None) -> TextFormat:
+def choose_format(path: str, chosen: Format | None) -> Format:
     """Return how a file is written: by its ending, or as `chosen` where that does not say.
 
     >>> choose_format("rows.csv", None), choose_format("-", None), choose_format("rows.log", "csv")
@@ -23,10 +23,9 @@ def choose_format(path: str, chosen: TextFormat | None) -> TextFormat:
     """
     if path == STANDARD:
         return chosen or "jsonl"
-    found = find_format(path)
-    found = chosen if found is None or found == "parquet" else found
+    found = find_format(path) or chosen
     if found is None:
-        raise DefinitionError(f"{path} ends in neither .jsonl nor .csv; say which it is with --format.")
+        raise DefinitionError(f"{path} ends in none of .jsonl, .csv and .parquet; say which it is with --format.")
     return found
 
 
@@ -36,6 +35,7 @@ class Source:
     def __init__(self, path: str) -> None:
         """Open the file at `path`."""
         self.name = "standard input" if path == STANDARD else path
+        self.path = None if path == STANDARD else path
         self.file: BinaryIO = sys.stdin.buffer if path == STANDARD else _open_source(path)
         self.status = read_status(self.file)
         self.size = self.status.st_size if self.status and stat.S_ISREG(self.status.st_mode) else None

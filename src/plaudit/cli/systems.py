@@ -5,7 +5,7 @@ from plaudit.cli.groups import SystemGroup
 run = SystemGroup(
     "run",
     help="Run an agent system: see what it decides, what that earns, and what it learns.",
-    epilog="Example: plaudit run apex --seed 7 --out runs/apex",
+    epilog="Example: plaudit run apex --seed 7 --output runs/apex",
 )
 play = SystemGroup(
     "play",
@@ -15,7 +15,7 @@ play = SystemGroup(
 train = SystemGroup(
     "train",
     help="Train an agent on a GAME with PPO, and report how well it plays.",
-    epilog="Example: plaudit train hackmatrix --steps 5_000_000 --reward potential --out runs/first",
+    epilog="Example: plaudit train hackmatrix --steps 5_000_000 --reward potential --output runs/first",
 )
 experiment = SystemGroup(
     "experiment",

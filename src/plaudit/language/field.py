@@ -109,6 +109,19 @@ class Field:
         return tuple(float(value) for value in self.values or ()) if self.kind == "number" else ()
 
     @property
+    def is_integer(self) -> bool:
+        """Whether every number allowed is listed, and whole."""
+        return bool(self.numbers) and all(number.is_integer() for number in self.numbers)
+
+    def as_declared(self, value: float | bool | str) -> float | bool | str:
+        """Return a value as the field lists it: a number as an integer where those are.
+
+        >>> Field("action", values=(0, 1, 2)).as_declared(2.0), Field("speed").as_declared(2.0)
+        (2, 2.0)
+        """
+        return to_integer(value) if self.is_integer and not isinstance(value, str) else value
+
+    @property
     def at_rest(self) -> float | bool | str:
         """The value when nothing happens: `rest`, or the allowed value nearest to 0, False, or the first category."""
         if self.rest is not None:
@@ -140,6 +153,15 @@ class Field:
         if not _is_finite(value):
             return self.infinite and value == math.inf
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+def to_integer(value: float) -> float:
+    """Return a whole number as an integer; -0.0, which no integer is, stays what it is.
+
+    >>> to_integer(2.0), to_integer(-0.0)
+    (2, -0.0)
+    """
+    return value if value == 0 and math.copysign(1.0, value) < 0 else int(value)
 
 
 def _find_problems(field: Field) -> list[str]:

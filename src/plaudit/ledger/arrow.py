@@ -1,15 +1,18 @@
 """Records as Arrow batches: a column for each part of the context, each input and each output."""
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from plaudit.errors import MissingExtra
+from plaudit.language.field import Field
 from plaudit.ledger.context import Scope
 from plaudit.ledger.jsonl.encoding import encode_compact
 from plaudit.ledger.record import Page
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
+from plaudit.targets.columns import name_columns
 
 try:
     import pyarrow as pa
@@ -35,18 +38,18 @@ _CONTEXT = {
 
 
 def build_schema(layout: RecordLayout) -> pa.Schema:
-    """Return the columns of a reward's records; context under `record.`, scores under `reward.`, inputs as they are."""
-    kinds = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.dictionary(pa.int32(), pa.string())}
-    inputs = {name: kinds[field.kind] for name, field in layout.scored.program.inputs.items()}
-    outputs = {f"reward.{name}": pa.float64() for name in list_outputs(layout)}
+    """Return the columns of a reward's records: context under `record.`, then inputs, the total and the terms."""
+    program = layout.scored.program
+    inputs = {name: _choose_type(field) for name, field in program.inputs.items()}
+    outputs = dict.fromkeys(name_columns(program.terms, program.inputs).values(), pa.float64())
     label = f"{layout.reward.name}@{layout.reward.version} {layout.part}"
     about = {LABEL: label.encode(), b"plaudit.spec": layout.reward.to_json().encode()}
     return pa.schema([*_CONTEXT.items(), *inputs.items(), *outputs.items()], metadata=about)
 
 
-def list_outputs(layout: RecordLayout) -> list[str]:
-    """Return the names of a reward's outputs as they are stored."""
-    return ["total", *(f"{term.name}.{part}" for term in layout.scored.terms for part in ("score", "value"))]
+def _choose_type(field: Field) -> pa.DataType:
+    kinds = {"number": pa.float64(), "flag": pa.bool_(), "category": pa.dictionary(pa.int32(), pa.string())}
+    return pa.int64() if field.is_integer else kinds[field.kind]
 
 
 def build_batches(pages: Iterable[Page], rows: int) -> Iterator[pa.RecordBatch]:
@@ -83,8 +86,11 @@ def _fill_batch(pages: list[Page]) -> pa.RecordBatch:
         if field.kind == "category":
             arrays.append(pa.DictionaryArray.from_arrays(column.astype(np.int32), pa.array(field.labels)))
         else:
-            arrays.append(pa.array(column != 0 if field.kind == "flag" else np.ascontiguousarray(column)))
-    arrays += [pa.array(np.ascontiguousarray(outputs[:, at])) for at in range(layout.breadth)]
+            array = pa.array(column != 0 if field.kind == "flag" else np.ascontiguousarray(column))
+            arrays.append(array.cast(_choose_type(field)))  # a number that is not whole is none of an integer's
+    stored = json.loads(layout.outputs)
+    for output in name_columns(layout.scored.program.terms, layout.scored.program.inputs):
+        arrays.append(pa.array(np.ascontiguousarray(outputs[:, stored.index(output)])))
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, delete, func, insert, select
 from sqlalchemy.pool import NullPool
@@ -20,8 +21,8 @@ from plaudit.ledger.record import EXPORT_FORMAT, Record, read_records
 from plaudit.ledger.storage.schema import imported, metadata, powers, table_heads, upgrade_tables, writers
 from plaudit.ledger.storage.sources import format_source
 from plaudit.ledger.storage.store import Store
+from plaudit.reward.row_files import FORMATS, find_format
 
-FORMATS = ("jsonl", "parquet")
 Progress = Callable[[int, int], None]
 
 
@@ -38,12 +39,14 @@ def export(
     if parse_path(path).is_file() and not overwrite:
         raise FileError(f"{os.fspath(path)} exists already; choose another name or say overwrite=True.")
     store.backend.check_not_own(path)
-    kind = format or Path(path).suffix.lstrip(".")
+    kind = format or find_format(os.fspath(path))
     if kind not in FORMATS:
         raise LedgerError(f"{path}: a ledger is exported as {' or '.join(FORMATS)}; name the file so, or say format=.")
     report = _build_reporter(progress, history.count() if progress else 0)
     try:
-        return _write_jsonl(store, history, path, report) if kind == "jsonl" else _write_parquet(history, path, report)
+        if kind == "jsonl":
+            return _write_jsonl(store, history, path, report)
+        return _write_columns(history, path, report, kind)
     except OSError as error:
         if isinstance(error, PlauditError):
             raise
@@ -116,22 +119,26 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     return count
 
 
-def _write_parquet(history: History, path: str | os.PathLike[str], report: Callable[[int], None]) -> int:
-    """Write a row group for each batch; a Parquet file has the columns of one reward."""
+def _write_columns(history: History, path: str | os.PathLike[str], report: Callable[[int], None], kind: str) -> int:
+    """Write CSV or Parquet, batch by batch; such a file has the columns of one reward."""
     from plaudit.ledger.arrow import LABEL, open_parquet
+    from plaudit.ledger.csv_sink import CsvSink
 
     count = 0
-    writer = None
+    writer: Any = None
+    about: dict[bytes, bytes] = {}
     with AtomicPath(path) as draft:
         try:
             for batch in history.arrow():
-                if writer is not None and (batch.schema.metadata or {}).get(LABEL) != writer.schema.metadata[LABEL]:
+                if writer is None:
+                    about = batch.schema.metadata
+                    writer = (open_parquet if kind == "parquet" else CsvSink)(draft.path, batch.schema)
+                elif batch.schema.metadata[LABEL] != about[LABEL]:
                     raise LedgerError(
                         f"{path}: the records chosen are of several rewards, which have different columns. Choose one "
                         "with reward= and version=, or export as JSONL."
                     )
-                writer = writer or open_parquet(draft.path, batch.schema)
-                writer.write_batch(batch.replace_schema_metadata(writer.schema.metadata))
+                writer.write(batch.replace_schema_metadata(about))
                 count += batch.num_rows
                 report(count)
         finally:

@@ -363,7 +363,7 @@ class Ledger:
 
         Args:
             path: The file, which appears when it is complete, or not at all.
-            format: "jsonl" or "parquet"; by the ending of the path if None.
+            format: "jsonl", "csv" or "parquet"; by the ending of the path if None.
             overwrite: Whether a file that is there may be replaced.
             progress: Called with how many records are done, and of how many.
             **query: Which records, as for `history`; all if none is given.

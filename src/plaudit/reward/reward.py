@@ -503,6 +503,7 @@ class Reward:
             self.inputs,
             tuple(field.labels for field in self._formula.inputs.values()),
             tuple(name in self._formula.terminal for name in self.inputs),
+            tuple(field.is_integer for field in self._formula.inputs.values()),
             layout.scores,
             layout.clamped,
             layout.values,

@@ -10,6 +10,7 @@ from plaudit.errors import FileError, UnusableFile
 
 TextFormat = Literal["csv", "jsonl"]
 Format = TextFormat | Literal["parquet"]
+FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet")
 SUFFIXES: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",

@@ -86,19 +86,13 @@ def nest_row(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for place in sorted(list_slots(program), key=lambda place: place.record != "prev"):
         record = whole.setdefault(place.record, {}) if place.record else whole
-        value = as_declared(place.field, row[place.name])
+        value = place.field.as_declared(row[place.name])
         if place.entry is None:
             record[place.key] = value
         else:  # an entry that no term reads is at rest
-            resting = as_declared(place.field, place.field.at_rest)
+            resting = place.field.as_declared(place.field.at_rest)
             record.setdefault(place.key, [resting] * (place.field.length or 0))[place.entry] = value
     return whole
-
-
-def as_declared(field: Field, value: Value) -> Value:
-    """Return a number as a whole one where its field lists whole ones: 2 and not 2.0."""
-    whole = bool(field.numbers) and all(number.is_integer() for number in field.numbers)
-    return int(value) if whole and not isinstance(value, str) else value
 
 
 def encode_row(row: Mapping[str, Any]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.errors import SpecError, did_you_mean
+from plaudit.language.field import to_integer
+from plaudit.targets.columns import name_columns
 from plaudit.terminal import escape_controls, format_table
 
 _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
@@ -36,6 +38,8 @@ class Frame:
     """The categories of each input; empty for numbers and flags."""
     final: tuple[bool, ...]
     """Which inputs only the end of an episode reads."""
+    integers: tuple[bool, ...]
+    """Which inputs are integers."""
     scores: tuple[int, ...]
     clamped: tuple[int, ...]
     values: tuple[int, ...]
@@ -105,9 +109,10 @@ class Signal:
         """The values scored, by input name, after defaults were applied; those of the end only where it is one."""
         frame = self._frame
         ended = "terminal" in frame.inputs and self._inputs[frame.inputs.index("terminal")]
+        kinds = zip(frame.inputs, frame.labels, frame.integers, self._inputs, frame.final, strict=True)
         return {
-            name: labels[int(value)] if labels else value
-            for name, labels, value, final in zip(frame.inputs, frame.labels, self._inputs, frame.final, strict=True)
+            name: labels[int(value)] if labels else to_integer(value) if integer else value
+            for name, labels, integer, value, final in kinds
             if ended or not final
         }
 
@@ -176,6 +181,21 @@ class Signal:
             "inputs": {name: _to_plain(value) for name, value in self.inputs.items()},
         }
 
+    def to_row(self) -> dict[str, float]:
+        """Return the total, each term's value and each term's score under the names that they have in every table.
+
+        >>> from plaudit import Field, Reward, term
+        >>> @term(weight=-0.5)
+        ... def haste(speed):
+        ...     return speed
+        >>> Reward("parking", version="1", terms=[haste], fields=[Field("speed")]).score(speed=2).to_row()
+        {'total': -1.0, 'haste': -1.0, 'haste.score': 2.0}
+        """
+        frame, outputs = self._frame, self._outputs
+        places = (0, *frame.values, *frame.scores)
+        names = name_columns(frame.terms, frame.inputs).values()
+        return {name: outputs[at] for name, at in zip(names, places, strict=True)}
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Signal":
         """Return the signal that `to_dict` wrote.
@@ -207,6 +227,7 @@ class Signal:
             tuple(term.weight for term in terms),
             tuple(inputs),
             ((),) * len(inputs),
+            (False,) * len(inputs),
             (False,) * len(inputs),
             tuple(1 + 3 * i for i in count),
             tuple(2 + 3 * i for i in count),

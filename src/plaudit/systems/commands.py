@@ -33,13 +33,18 @@ def explain_interrupt(kept: str) -> Iterator[None]:
         raise
 
 
-def describe_kept(out: str | None) -> str:
+def output_option(text: str, *, metavar: str = "FILE", **settings: Any) -> Callable[[Command], Command]:
+    """Return what adds `-o`/`--output`, which every command has that writes a file or a folder."""
+    return click.option("-o", "--output", metavar=metavar, help=text, **settings)
+
+
+def describe_kept(output: str | None) -> str:
     """Return what a run that is stopped leaves behind.
 
     >>> describe_kept(None)
-    'without --out nothing is kept'
+    'without --output nothing is kept'
     """
-    return f"{out} keeps what was done, and the next run goes on" if out else "without --out nothing is kept"
+    return f"{output} keeps what was done, and the next run goes on" if output else "without --output nothing is kept"
 
 
 @contextmanager
@@ -60,7 +65,7 @@ def explain_missing(what: str, extra: str) -> Iterator[None]:
 class TrainingJob:
     """What is asked of a training run, whatever the game."""
 
-    out: str | None
+    output: str | None
     resume: bool
     reward: str | None
     settings: Mapping[str, Any]
@@ -83,7 +88,7 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
         @functools.wraps(command)
         def run(
             *,
-            out: str | None,
+            output: str | None,
             resume: bool,
             reward: str | None,
             episodes: int,
@@ -95,10 +100,10 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
             as_json: bool,
             **others: Any,
         ) -> None:
-            if resume and out is None:
-                raise click.UsageError("--resume needs the folder of the run: --out DIR.")
+            if resume and output is None:
+                raise click.UsageError("--resume needs the folder of the run: --output FOLDER.")
             job = TrainingJob(
-                out=out,
+                output=output,
                 resume=resume,
                 reward=reward,
                 settings={name: value for name, value in others.items() if value is not None},
@@ -115,14 +120,12 @@ def run_options(game: str) -> Callable[[Callable[[TrainingJob], None]], Callable
         what_pays = "What pays: a version, or a REWARD of your own that reads the same."
         return add_options(
             run,
-            click.option(
-                "-o",
-                "--out",
-                metavar="DIR",
+            output_option(
+                f"The folder of the run; runs/{game}-VERSION-SEED if not given.",
+                metavar="FOLDER",
                 callback=refuse_empty,
-                help=f"The folder of the run; runs/{game}-VERSION-SEED if not given.",
             ),
-            click.option("--resume", is_flag=True, help="Go on with the run in --out, where its checkpoint is."),
+            click.option("--resume", is_flag=True, help="Go on with the run in --output, where its checkpoint is."),
             click.option("--reward", metavar="VERSION", help=what_pays),
         )
 

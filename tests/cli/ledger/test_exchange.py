@@ -1,5 +1,6 @@
 """`plaudit ledger export` and `import`."""
 
+import csv
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from support.samples import EPISODES, following, research
 
 
 def test_what_is_exported_can_be_imported_and_adds_nothing_a_second_time(plaudit, rewards, tmp_path):
-    result = plaudit("ledger", "export", "rewards.db", "all.jsonl")
+    result = plaudit("ledger", "export", "rewards.db", "-o", "all.jsonl")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "13 records written to all.jsonl.\n")
     result = plaudit("ledger", "import", "copy.db", "all.jsonl")
     assert (result.exit_code, result.stderr) == (0, "13 records of all.jsonl added to copy.db.\n")
@@ -28,42 +29,56 @@ def test_what_is_exported_can_be_imported_and_adds_nothing_a_second_time(plaudit
 
 
 def test_json_tells_the_outcome(plaudit, rewards):
-    exported = json.loads(plaudit("ledger", "export", "rewards.db", "x.jsonl", "--run", "day-1", "--json").stdout)
-    assert exported == {"ledger": "rewards.db", "file": "x.jsonl", "format": "jsonl", "records": 1}
+    exported = json.loads(plaudit("ledger", "export", "rewards.db", "-o", "x.jsonl", "--run", "day-1", "--json").stdout)
+    assert exported == {"ledger": "rewards.db", "output": "x.jsonl", "format": "jsonl", "records": 1}
     imported = json.loads(plaudit("ledger", "import", "copy.db", "x.jsonl", "--json").stdout)
     assert imported == {"ledger": "copy.db", "file": "x.jsonl", "records": 1, "quarantined": 0}
 
 
 def test_parquet_has_columns(plaudit, rewards, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    result = plaudit("ledger", "export", "rewards.db", "x.table", "--format", "parquet", "--run", "night-3")
+    result = plaudit("ledger", "export", "rewards.db", "-o", "x.table", "--format", "parquet", "--run", "night-3")
     assert result.stderr == "12 records written to x.table.\n"
     assert parquet.read_table(tmp_path / "x.table").num_rows == 12
+
+
+def test_csv_has_the_columns_of_parquet_and_whole_numbers_are_written_whole(plaudit, rewards, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for file in ("x.csv", "x.parquet"):
+        assert plaudit("ledger", "export", "rewards.db", "-o", file, "--run", "night-3").exit_code == 0
+    with open(tmp_path / "x.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    table = parquet.read_table(tmp_path / "x.parquet")
+    assert list(rows[0]) == table.column_names
+    assert [float(row["total"]) for row in rows] == table["total"].to_pylist()
+    assert [row["record.step"] for row in rows] == [str(step) for step in range(12)]
+    assert rows[0]["record.id"] == "1"
 
 
 def test_parquet_holds_one_reward(plaudit, rewards, names):
     pytest.importorskip("pyarrow")
     with Ledger(rewards) as ledger:
         ledger.record(research.score(**EPISODES["research"][0]))
-    result = plaudit("ledger", "export", "rewards.db", "x.parquet")
+    result = plaudit("ledger", "export", "rewards.db", "-o", "x.parquet")
     assert result.exit_code == FAILED
     assert "several rewards" in result.stderr
     assert names() == ["rewards.db"]
-    assert plaudit("ledger", "export", "rewards.db", "x.parquet", "--reward", "following").exit_code == 0
+    assert plaudit("ledger", "export", "rewards.db", "-o", "x.parquet", "--reward", "following").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("file", "told"),
     [
-        ("x.csv", "neither .jsonl nor .parquet"),
+        ("x.txt", "none of .jsonl, .csv and .parquet"),
         ("x", "--format"),
+        ("-", "`plaudit ledger history --json` prints them"),
         ("no/x.jsonl", "there is no folder"),
         ("folder.jsonl", "is a directory"),
     ],
 )
 def test_what_cannot_be_written_is_told(plaudit, rewards, tmp_path, names, file, told):
     (tmp_path / "folder.jsonl").mkdir()
-    result = plaudit("ledger", "export", "rewards.db", file)
+    result = plaudit("ledger", "export", "rewards.db", "-o", file)
     assert result.exit_code == FAILED
     assert told in result.stderr
     assert names() == ["folder.jsonl", "rewards.db"]
@@ -79,14 +94,14 @@ def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, nam
 @pytest.mark.parametrize("file", ["rewards.db", "./rewards.db", "link.db", "rewards.db-wal", "rewards.db.lock"])
 def test_an_export_never_replaces_the_ledger(plaudit, rewards, tmp_path, file):
     (tmp_path / "link.db").symlink_to(rewards)
-    result = plaudit("ledger", "export", "rewards.db", file, "--format", "jsonl", "--force")
+    result = plaudit("ledger", "export", "rewards.db", "-o", file, "--format", "jsonl", "--force")
     assert result.exit_code == FAILED
     assert "is part of the ledger itself" in result.stderr
     assert plaudit("ledger", "verify", "rewards.db").exit_code == 0
 
 
 def test_a_file_that_cannot_be_imported_is_told_and_changes_nothing(plaudit, rewards, write, tmp_path):
-    plaudit("ledger", "export", "rewards.db", "all.jsonl")
+    plaudit("ledger", "export", "rewards.db", "-o", "all.jsonl")
     whole = (tmp_path / "all.jsonl").read_bytes()
     write("text.jsonl", "hello")
     (tmp_path / "cut.jsonl").write_bytes(whole[:-40])
@@ -108,7 +123,7 @@ def test_a_file_that_is_not_there_makes_no_ledger(plaudit, rewards, names):
 
 
 def test_a_record_that_does_not_recompute_is_refused_or_kept_apart(plaudit, rewards, tmp_path):
-    plaudit("ledger", "export", "rewards.db", "all.jsonl")
+    plaudit("ledger", "export", "rewards.db", "-o", "all.jsonl")
     lines = (tmp_path / "all.jsonl").read_text().splitlines()[:-1]
     forged = json.loads(lines[-1])
     forged["record"]["signal"]["total"] += 1
@@ -146,7 +161,7 @@ def test_an_export_that_is_stopped_leaves_nothing_behind(process, tmp_path, numb
     columns = {name: [row[name] for row in DRIVE] * 30_000 for name in DRIVE[0]}
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record_batch(following, columns)
-    running = process("ledger", "export", "rewards.db", "all.jsonl")
+    running = process("ledger", "export", "rewards.db", "-o", "all.jsonl")
     while not any(name.endswith(".part") for name in os.listdir(tmp_path)):
         assert running.poll() is None, running.communicate()
         time.sleep(0.005)

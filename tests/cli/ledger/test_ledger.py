@@ -10,8 +10,8 @@ from plaudit.cli.ledger import ledger
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
-COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "x.jsonl"]}
-COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "x.db"]}
+COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "x.jsonl"]}
+COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "-o", "x.db"]}
 
 
 def arguments(name: str, where: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_what_is_no_ledger_is_told_and_left_as_it_was(plaudit, write, tmp_path, 
     assert before is None or (tmp_path / "odd").read_bytes() == before
 
 
-@pytest.mark.parametrize("command", [["history"], ["why", "13"], ["verify"], ["stats"], ["backup", "copy.db"]])
+@pytest.mark.parametrize("command", [["history"], ["why", "13"], ["verify"], ["stats"], ["backup", "-o", "copy.db"]])
 def test_reading_leaves_the_ledger_as_it_was(plaudit, rewards, command):
     before = rewards.read_bytes()
     name, *rest = command
@@ -77,9 +77,9 @@ def test_a_ledger_on_a_server_is_read_like_a_file(plaudit, fill, postgres_url):
     assert "key='crash'" in plaudit("ledger", "why", postgres_url, "crash").stdout
     assert "13 records in 2 blocks of 1 writer" in plaudit("ledger", "verify", postgres_url).stdout
     assert json.loads(plaudit("ledger", "stats", postgres_url, "--json").stdout)["records"] == 13
-    assert plaudit("ledger", "export", postgres_url, "all.jsonl").exit_code == 0
+    assert plaudit("ledger", "export", postgres_url, "-o", "all.jsonl").exit_code == 0
     assert plaudit("ledger", "import", postgres_url, "all.jsonl").exit_code == 0
-    assert plaudit("ledger", "backup", postgres_url, "copy.db").exit_code == 0
+    assert plaudit("ledger", "backup", postgres_url, "-o", "copy.db").exit_code == 0
     assert plaudit("ledger", "verify", "copy.db").exit_code == 0
     assert plaudit("ledger", "compact", postgres_url).exit_code == 0
 

@@ -56,7 +56,7 @@ def test_what_cannot_be_verified_has_other_exit_codes(plaudit, write, rewards, m
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
-@pytest.mark.parametrize("command", [["verify"], ["stats"], ["export", "out.jsonl"], ["backup", "copy.db"]])
+@pytest.mark.parametrize("command", [["verify"], ["stats"], ["export", "-o", "out.jsonl"], ["backup", "-o", "copy.db"]])
 def test_a_terminal_sees_the_work_and_a_file_does_not(rewards, tmp_path, command):
     import pty
     import subprocess

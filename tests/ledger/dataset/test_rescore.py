@@ -22,7 +22,7 @@ def same(found, rows, reward):
     for at, (row, (total, ok, values)) in enumerate(zip(found.to_pylist(), expected(reward, rows), strict=True)):
         assert (row["total"], row["ok"]) == (total, ok), at
         for name, value in values.items():
-            assert row[f"{name}.value"] == value, (at, name)
+            assert row[name] == value, (at, name)
 
 
 def test_every_row_gets_the_numbers_that_the_reward_gives(mixed, write, tmp_path):
@@ -30,7 +30,7 @@ def test_every_row_gets_the_numbers_that_the_reward_gives(mixed, write, tmp_path
     done = rescore_file(mixed, source, tmp_path / "out.parquet", batch_rows=64)
     found = read(tmp_path / "out.parquet")
     assert (done.rows, done.bad, done.engine) == (500, 0, "numpy")
-    assert found.schema.names == [*table(1).schema.names, "total", *(f"{t.name}.value" for t in mixed.terms), "ok"]
+    assert found.schema.names == [*table(1).schema.names, "total", *(t.name for t in mixed.terms), "ok"]
     assert found.select(table(1).schema.names).equals(table(500))
     same(found, table(500).to_pylist(), mixed)
 
@@ -62,8 +62,8 @@ def test_scores_come_where_they_are_asked_for(mixed, write, tmp_path):
     source = write("rows.parquet", table(3))
     rescore_file(mixed, source, tmp_path / "out.parquet", scores=True, keep=[])
     found = read(tmp_path / "out.parquet").to_pylist()[0]
-    assert list(found) == ["total", *(f"{t.name}.{p}" for p in ("value", "score") for t in mixed.terms), "ok"]
-    assert found["effort.value"] == -0.5 * found["effort.score"]
+    assert list(found) == ["total", *(t.name for t in mixed.terms), *(f"{t.name}.score" for t in mixed.terms), "ok"]
+    assert found["effort"] == -0.5 * found["effort.score"]
 
 
 @pytest.mark.parametrize("null", ["distance", "torque", "phase", "braking", "prev", "curr"])
@@ -77,7 +77,7 @@ def test_a_null_is_a_bad_row_and_no_error(mixed, write, tmp_path, null):
     assert (done.bad, done.reasons) == (1, {f"{name} is NULL": 1})
     assert [row["ok"] for row in found] == [at != 7 for at in range(20)]
     assert found[7]["total"] is None
-    assert found[7]["mode.value"] is None
+    assert found[7]["mode"] is None
     rows[7] = rows[6]
     assert [row["total"] for row in found if row["ok"]] == [
         total for at, (total, _, _) in enumerate(expected(mixed, rows)) if at != 7

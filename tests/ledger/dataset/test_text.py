@@ -149,7 +149,7 @@ def test_what_is_no_csv_is_refused(parking, tmp_path, text, told):
 
 def test_a_header_alone_gives_a_header(parking, tmp_path):
     rescore_file(parking, csv_file(tmp_path / "r.csv", "metres,fast,kind\n"), tmp_path / "o.csv")
-    assert (tmp_path / "o.csv").read_text() == "metres,fast,kind,total,gap.value,calm.value,ok\n"
+    assert (tmp_path / "o.csv").read_text() == "metres,fast,kind,total,gap,calm,ok\n"
 
 
 def test_a_csv_without_a_column_is_told_at_once(parking, tmp_path):
@@ -320,7 +320,7 @@ def test_an_empty_file_lacks_every_column(parking, tmp_path):
 def test_only_some_keys_may_be_kept(parking, tmp_path):
     rescore_file(parking, json_file(tmp_path / "r.jsonl", ROWS), tmp_path / "o.jsonl", keep=["id"])
     assert json_objects(tmp_path / "o.jsonl")[0] == {
-        "id": "a", "total": 1.5, "gap.value": 1.0, "calm.value": 0.5, "ok": True,
+        "id": "a", "total": 1.5, "gap": 1.0, "calm": 0.5, "ok": True,
     }  # fmt: skip
 
 
@@ -346,3 +346,29 @@ def test_rows_that_were_never_finished_are_not_read(parking, tmp_path):
         file.write(path.read_bytes() + b"\0unfinished batch from byte %020d" % whole)
     found = rescore_file(parking, path, tmp_path / "o.jsonl")
     assert (found.rows, found.unreadable) == (len(ROWS), 0)
+
+
+INTEGERS = [
+    ([{"x": 3, "prev": {"y": 1}, "id": 7}, {"x": None, "prev": {"y": 2}, "id": 8}], ["int64", "int64"]),
+    ([{"x": 3, "prev.y": 1, "id": 7}, {"x": 4.0, "prev.y": 2, "id": 8}], ["double", "int64"]),
+    ([{"x": 3, "prev": {"y": 1}, "id": 7}, {"x": "inf", "prev": {"y": 2.5}, "id": 8}], ["double", "double"]),
+    ([{"x": 3, "prev": {"y": 1}, "id": 7}, {"x": True, "prev.y": 2, "id": 8}], ["double", "int64"]),
+]
+
+
+@pytest.mark.parametrize(("rows", "kinds"), INTEGERS, ids=["whole", "float", "infinite", "mixed"])
+@pytest.mark.parametrize("many", [1, 2_000])
+def test_integers_of_json_lines_are_integers_in_parquet(tmp_path, monkeypatch, rows, kinds, many):
+    @term
+    def both(x, prev):
+        return x + prev.y
+
+    reward = Reward("whole", version="1", terms=[both], fields=[Field("x", infinite=True), Field("y")])
+    monkeypatch.setattr("plaudit.ledger.dataset.jsonl_files._BLOCK", 4_096)  # the last line is not in the first block
+    lines = [json.dumps(row) for row in [rows[0]] * many + [rows[1]]]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    rescore_file(reward, tmp_path / "rows.jsonl", tmp_path / "out.parquet")
+    found = read(tmp_path / "out.parquet").flatten()
+    assert [str(found.schema.field(name).type) for name in ("x", "prev.y", "id")] == [*kinds, "int64"]
+    assert found["total"].to_pylist()[0] == 4.0
+    assert json.dumps(found["prev.y"].to_pylist()[0]) == ("1" if kinds[1] == "int64" else "1.0")

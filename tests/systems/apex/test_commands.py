@@ -44,15 +44,15 @@ def test_json_has_everything_but_times(plaudit):
 
 
 def test_a_folder_keeps_the_run_and_the_next_goes_on(plaudit, tmp_path):
-    first = plaudit("run", "apex", "--steps", 3, "--out", "runs/a", "--messages")
+    first = plaudit("run", "apex", "--steps", 3, "--output", "runs/a", "--messages")
     assert "learner.json with what 3 decisions have taught" in first.stdout
     assert "Make the tests pass" in first.stdout
-    second = plaudit("run", "apex", "--steps", 3, "--out", "runs/a", "--episodes", 2)
+    second = plaudit("run", "apex", "--steps", 3, "--output", "runs/a", "--episodes", 2)
     assert [line.split()[0] for line in second.stdout.splitlines()[4:6]] == ["2", "3"]
     assert "9 decisions" in second.stdout
     with Ledger(tmp_path / "runs" / "a" / "rewards.db") as ledger:
         assert {record.episode for record in ledger.history(run="coding")} == {"1", "2", "3"}
-    wrong = plaudit("run", "apex", "--out", "runs/a", "--seed", 8)
+    wrong = plaudit("run", "apex", "--output", "runs/a", "--seed", 8)
     assert wrong.exit_code == FAILED
     assert wrong.stderr.startswith("Error: runs/a holds a run that began with seed 7, not 8.")
 
@@ -65,7 +65,7 @@ def test_denials_are_told(plaudit):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
-    running = process("run", "apex", "--episodes", 50, "--out", "run", TMPDIR=str(tmp_path))
+    running = process("run", "apex", "--episodes", 50, "--output", "run", TMPDIR=str(tmp_path))
     until = time.monotonic() + 60
     while not (tmp_path / "run" / "artifacts" / "rewards.jsonl").exists() and time.monotonic() < until:
         time.sleep(0.05)
@@ -76,14 +76,14 @@ def test_a_run_that_is_terminated_leaves_nothing_behind(process, tmp_path):
 
 
 def test_a_folder_without_a_name_is_refused(plaudit, tmp_path):
-    done = plaudit("run", "apex", "--out", "")
+    done = plaudit("run", "apex", "--output", "")
     assert done.exit_code == FAILED
     assert "give a name, or leave the option out" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_one_decision_has_taught(plaudit):
-    assert "1 decision has taught." in plaudit("run", "apex", "--steps", 1, "--out", "run").stdout
+    assert "1 decision has taught." in plaudit("run", "apex", "--steps", 1, "--output", "run").stdout
 
 
 def test_numbers_are_never_cut(plaudit, monkeypatch):
@@ -104,7 +104,7 @@ def test_a_switch_that_was_called_off_was_not_refused(error, told):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_says_what_is_kept(process, tmp_path):
-    running = process("run", "apex", "--episodes", 50, "--out", "run")
+    running = process("run", "apex", "--episodes", 50, "--output", "run")
     until = time.monotonic() + 60
     while not (tmp_path / "run" / "artifacts" / "rewards.jsonl").exists() and time.monotonic() < until:
         time.sleep(0.05)

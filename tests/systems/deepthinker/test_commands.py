@@ -49,24 +49,24 @@ def test_the_same_seed_gives_the_same_report_in_json(plaudit):
 
 
 def test_a_folder_keeps_rewards_router_and_report_and_is_gone_on_with(plaudit, tmp_path):
-    assert "Written to kb: rewards.db, router.json, report.json." in plaudit(*SMALL, "--out", "kb").stdout
+    assert "Written to kb: rewards.db, router.json, report.json." in plaudit(*SMALL, "--output", "kb").stdout
     with RewardStore(tmp_path / "kb", read_only=True) as store:
         assert len(store.get_history("model_tier")) == 30
     restored = load(tmp_path / "kb" / "router.json", expected=ROUTER)
     assert restored.state.decisions == 30
     report = json.loads((tmp_path / "kb" / "report.json").read_text())
-    again = json.loads(plaudit(*SMALL, "--out", "kb", "--json").stdout)
+    again = json.loads(plaudit(*SMALL, "--output", "kb", "--json").stdout)
     assert again["policies"] == report["policies"]
-    longer = json.loads(plaudit("run", "deepthinker", "--missions", 6, "--seed", 3, "--out", "kb", "--json").stdout)
+    longer = json.loads(plaudit("run", "deepthinker", "--missions", 6, "--seed", 3, "--output", "kb", "--json").stdout)
     at_once = json.loads(plaudit("run", "deepthinker", "--missions", 6, "--seed", 3, "--json").stdout)
     assert longer == at_once
 
 
 @pytest.mark.parametrize(("missions", "seed"), [(5, 4), (4, 3)], ids=["another seed", "fewer missions"])
 def test_a_folder_holds_one_run(plaudit, tmp_path, missions, seed):
-    plaudit(*SMALL, "--out", "kb")
+    plaudit(*SMALL, "--output", "kb")
     before = {file.name: file.read_bytes() for file in (tmp_path / "kb").iterdir() if file.suffix == ".json"}
-    done = plaudit("run", "deepthinker", "--missions", missions, "--seed", seed, "--out", "kb")
+    done = plaudit("run", "deepthinker", "--missions", missions, "--seed", seed, "--output", "kb")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "'seed 3, mission " in done.stderr
     assert f"none of the {missions} missions of seed {seed}" in done.stderr
@@ -81,8 +81,8 @@ def test_a_folder_holds_one_run(plaudit, tmp_path, missions, seed):
         (("--missions", 1), "2<=x<=100000"),
         (("--missions", "many"), "not a valid integer"),
         (("--seed", -1), "--seed"),
-        (("--out", "file"), "file is a file"),
-        (("--out", ""), "it is empty"),
+        (("--output", "file"), "file is a file"),
+        (("--output", ""), "it is empty"),
         (("--speed", 3), "No such option"),
     ],
 )
@@ -107,7 +107,7 @@ def wait_for_records(folder, count, seconds=60):
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_that_is_stopped_keeps_what_it_has(process, plaudit, tmp_path, number, code):
-    running = process("run", "deepthinker", "--missions", 500, "--out", "kb")
+    running = process("run", "deepthinker", "--missions", 500, "--output", "kb")
     wait_for_records(tmp_path / "kb", 5)
     running.send_signal(number)
     out, err = running.communicate(timeout=60)
@@ -126,7 +126,7 @@ def test_help_has_an_example(plaudit):
 
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
     with lock_folder(tmp_path / "kb"):
-        done = plaudit(*SMALL, "--out", "kb")
+        done = plaudit(*SMALL, "--output", "kb")
     assert done.exit_code == 1
     assert "another run is writing to kb" in done.stderr
     assert [path.name for path in (tmp_path / "kb").iterdir()] == [".lock"]

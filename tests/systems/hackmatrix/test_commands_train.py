@@ -45,7 +45,7 @@ def training(plaudit, monkeypatch):
 
 
 def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(training, tmp_path):
-    done = training("--out", "runs/first")
+    done = training("--output", "runs/first")
     assert done.exit_code == 0, done.stderr
     for text in (
         "sampled",
@@ -69,7 +69,7 @@ def test_the_folder_is_named_for_the_reward_and_the_seed(training, tmp_path):
 
 
 def test_json_is_the_report(training, tmp_path):
-    done = training("--out", "run", "--json", "--quiet")
+    done = training("--output", "run", "--json", "--quiet")
     assert json.loads(done.stdout) == json.loads((tmp_path / "run" / "report.json").read_text())
     assert done.stderr == ""
 
@@ -97,8 +97,8 @@ def test_progress_is_told_in_lines_where_there_is_no_terminal(training):
 
 
 def test_a_complete_run_can_be_reported_again(training):
-    first = json.loads(training("--out", "run", "--json").stdout)
-    again = training("--out", "run", "--resume", "--json", "--episodes", 16, small=())
+    first = json.loads(training("--output", "run", "--json").stdout)
+    again = training("--output", "run", "--resume", "--json", "--episodes", 16, small=())
     assert again.exit_code == 0, again.stderr
     assert json.loads(again.stdout)["evaluation"] == first["evaluation"]
 
@@ -107,15 +107,15 @@ def test_a_complete_run_can_be_reported_again(training):
     ("arguments", "told"),
     [
         (("--resume",), "--resume needs the folder of the run"),
-        (("--resume", "--out", "nowhere"), "nowhere/checkpoint.npz does not exist"),
-        (("--resume", "--out", "run", "--preset", "cpu"), "--preset is for a new one"),
+        (("--resume", "--output", "nowhere"), "nowhere/checkpoint.npz does not exist"),
+        (("--resume", "--output", "run", "--preset", "cpu"), "--preset is for a new one"),
         (("--reward", "potentail"), "Did you mean 'potential'"),
         (("--reward", "roadsense@R0"), "reward 'roadsense' reads 'distance', which the game does not measure"),
         (("--hidden", "8;8"), "write integers with commas between"),
         (("--minibatches", 5), "cannot be cut into 5 equal minibatches"),
         (("--lr", "nan"), "learning_rate=nan: it is above 0"),
         (("--envs", 0), "x>=1"),
-        (("--out", "a/file/run"), "cannot be made"),
+        (("--output", "a/file/run"), "cannot be made"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_exits_with_2(training, tmp_path, arguments, told):
@@ -128,9 +128,9 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(training, tmp_path, argume
 
 
 def test_a_run_is_not_overwritten(training, tmp_path):
-    training("--out", "run")
+    training("--output", "run")
     before = (tmp_path / "run" / "checkpoint.npz").read_bytes()
-    done = training("--out", "run")
+    done = training("--output", "run")
     assert done.exit_code == 2
     assert "holds a run already" in done.stderr
     assert (tmp_path / "run" / "checkpoint.npz").read_bytes() == before
@@ -138,23 +138,23 @@ def test_a_run_is_not_overwritten(training, tmp_path):
 
 @pytest.mark.parametrize("option", [("--lr", "0.1"), ("--seed", "5"), ("--reward", "potential"), ("--steps", 10**6)])
 def test_a_run_goes_on_only_as_it_began(training, option):
-    training("--out", "run")
-    done = training("--out", "run", "--resume", *option, small=())
+    training("--output", "run")
+    done = training("--output", "run", "--resume", *option, small=())
     assert done.exit_code == 2
     assert "was trained" in done.stderr
 
 
 def test_a_damaged_checkpoint_is_told(training, tmp_path):
-    training("--out", "run")
+    training("--output", "run")
     path = tmp_path / "run" / "checkpoint.npz"
     path.write_bytes(path.read_bytes()[:-100])
-    done = training("--out", "run", "--resume", small=())
+    done = training("--output", "run", "--resume", small=())
     assert done.exit_code == 2
     assert "is damaged, or no checkpoint" in done.stderr
 
 
 def test_steps_of_evaluated_episodes_go_into_a_ledger(training, plaudit):
-    assert training("--out", "run", "--ledger", "rewards.db", "--reward", "potential").exit_code == 0
+    assert training("--output", "run", "--ledger", "rewards.db", "--reward", "potential").exit_code == 0
     with Ledger("rewards.db", read_only=True) as ledger:
         assert ledger.verify().ok
         steps = list(ledger.history(run="run", actor="greedy", phase="evaluation", reward="hackmatrix", episode="2"))
@@ -169,7 +169,7 @@ def test_steps_of_evaluated_episodes_go_into_a_ledger(training, plaudit):
 def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_run(training, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.register(hackmatrix.reward.with_params({"kills.weight": 1.0}))
-    done = training("--out", "run", "--ledger", "rewards.db")
+    done = training("--output", "run", "--ledger", "rewards.db")
     assert done.exit_code == 2
     assert "hackmatrix@1.0.0 is tied to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -192,7 +192,7 @@ def endless(tmp_path):
 
     def start(*arguments):
         tests = str(Path(__file__).parents[2])
-        settings = ("--out", "run", "--steps", 10**9, "--no-decay", "--envs", 8, "--rollout", 4, "--hidden", "4")
+        settings = ("--output", "run", "--steps", 10**9, "--no-decay", "--envs", 8, "--rollout", 4, "--hidden", "4")
         texts = [str(each) for each in ("train", "hackmatrix", *settings, "--no-tensorboard", *arguments)]
         command = [sys.executable, "-c", TOY.format(tests=tests), *texts]
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -219,11 +219,11 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, 
     _, told = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Stopping after this update" in told
-    assert "plaudit train hackmatrix --out run --resume" in told
+    assert "plaudit train hackmatrix --output run --resume" in told
     done = kept(tmp_path)
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == done >= 5
     more = ("--steps", 8 * 4 * (done + 1), "--episodes", 4, "--no-tensorboard", "--json")
-    again = training("--out", "run", "--resume", small=more)
+    again = training("--output", "run", "--resume", small=more)
     assert again.exit_code == 0, again.stderr
     assert json.loads(again.stdout)["updates"] == done + 1
 

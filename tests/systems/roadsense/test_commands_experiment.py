@@ -63,7 +63,9 @@ def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path
 
 
 def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
-    assert "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--out", "here", "--spread").stdout
+    assert (
+        "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--output", "here", "--spread").stdout
+    )
     assert not (tmp_path / "here" / "rewards.db").exists()
     with Ledger("mine.db", read_only=True) as ledger:
         assert ledger.verify().ok
@@ -81,11 +83,11 @@ def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
         (("--seeds", 0), "1<=x<=10000"),
         (("--workers", 0), "x>=1"),
         (("--study", "both"), "--study"),
-        (("--out", ""), "it is empty"),
+        (("--output", ""), "it is empty"),
         (("--ledger", ""), "it is empty"),
         (("--only", ""), "it names nothing"),
         (("--policy", "full"), "there is no policy 'full', but brake"),
-        (("--out", "file"), "file is a file"),
+        (("--output", "file"), "file is a file"),
     ],
 )
 def test_what_cannot_be_done_is_told_and_exits_with_2(driven, tmp_path, arguments, told):
@@ -99,7 +101,7 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(driven, tmp_path, argument
 
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path):
     with lock_folder(tmp_path / "busy"):
-        done = driven("--out", "busy")
+        done = driven("--output", "busy")
     assert done.exit_code == 1
     assert "another run is writing to busy" in done.stderr
 
@@ -120,7 +122,9 @@ def wait_for_records(path, seconds=60):
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
 )
 def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, tmp_path, number, code):
-    running = process("experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--out", "run", "--workers", 1)
+    running = process(
+        "experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--output", "run", "--workers", 1
+    )
     wait_for_records(tmp_path / "run" / "rewards.db")
     running.send_signal(number)
     out, err = running.communicate(timeout=60)
@@ -131,7 +135,7 @@ def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, 
         assert ledger.verify().ok
         assert ledger.history().count() % 1000 == 0
     asked = ("--study", "discrete", "--policy", "maintain", "--seeds", 1, "--no-check", "--only", "R0")
-    again = json.loads(plaudit("experiment", "roadsense", *asked, "--out", "run", "--json").stdout)
+    again = json.loads(plaudit("experiment", "roadsense", *asked, "--output", "run", "--json").stdout)
     assert again["simulated"] < 6
 
 

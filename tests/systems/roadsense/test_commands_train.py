@@ -67,7 +67,7 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
         assert ledger.verify().ok
         assert ledger.history(run="runs/roadsense-R8-3", actor="trained").count() == 15 * 40
 
-    again = train(plaudit, "--out", folder, "--resume", "--json", "--quiet")
+    again = train(plaudit, "--output", folder, "--resume", "--json", "--quiet")
     assert again.exit_code == 0, again.stderr
     assert again.stderr == ""
     assert json.loads(again.stdout)["evaluation"]["trained"] == trained
@@ -77,15 +77,15 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
     ("arguments", "told"),
     [
         (("--resume",), "--resume needs the folder of the run"),
-        (("--resume", "--out", "nowhere"), "nowhere/checkpoint.npz does not exist"),
+        (("--resume", "--output", "nowhere"), "nowhere/checkpoint.npz does not exist"),
         (("--reward", "R88"), "Did you mean 'R8'"),
         (("--reward", "hackmatrix@1.0.0"), "which the convoy does not measure"),
         (("--envs", 3), "cannot be cut into 3 equal parts"),
         (("--lr", "nan"), "learning_rate=nan: it is above 0"),
         (("--radio", "loud"), "'loud' is not one of"),
         (("--hazards", 2), "hazards=2.0: it is between 0 and 1"),
-        (("--out", "a/file/run"), "cannot be made"),
-        (("--out", ""), "it is empty"),
+        (("--output", "a/file/run"), "cannot be made"),
+        (("--output", ""), "it is empty"),
         (("--ledger", " "), "it is empty"),
         (("--view", "player"), "No such option '--view'"),
     ],
@@ -101,7 +101,7 @@ def test_what_cannot_be_done_is_told_and_exits_with_2(plaudit, tmp_path, argumen
 
 def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_path):
     with lock_folder(tmp_path / "busy"):
-        done = train(plaudit, "--out", "busy")
+        done = train(plaudit, "--output", "busy")
     assert done.exit_code == 1
     assert "another run is writing to busy" in done.stderr
     assert os.listdir(tmp_path / "busy") == [".lock"]
@@ -109,12 +109,12 @@ def test_a_folder_in_which_another_run_is_at_work_is_left_alone(plaudit, tmp_pat
 
 def test_a_reward_of_ones_own_is_called_by_its_name(plaudit, tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
-    done = train(plaudit, "--reward", "mine.py:reward", "--out", "run")
+    done = train(plaudit, "--reward", "mine.py:reward", "--output", "run")
     assert done.exit_code == 0, done.stderr
     assert "paid by gap@2;" in done.stdout
     assert "roadsense@" not in done.stdout
     assert json.loads((tmp_path / "run" / "report.json").read_text())["reward"]["name"] == "gap"
-    assert "a reward of your own, '2': add --reward" in train(plaudit, "--out", "run", "--resume").stderr
+    assert "a reward of your own, '2': add --reward" in train(plaudit, "--output", "run", "--resume").stderr
 
 
 def test_the_games_are_named_where_none_is(plaudit):
@@ -125,7 +125,7 @@ def test_the_games_are_named_where_none_is(plaudit):
 def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_run(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.register(roadsense.version("R8").with_params({"comfort.weight": 2.0}))
-    done = train(plaudit, "--reward", "R8", "--out", "run", "--ledger", "rewards.db")
+    done = train(plaudit, "--reward", "R8", "--output", "run", "--ledger", "rewards.db")
     assert done.exit_code == 2
     assert "roadsense@R8 is tied to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
@@ -137,7 +137,7 @@ def endless(tmp_path):
     started = []
 
     def start(*arguments):
-        settings = (*TINY, "--out", "run", "--steps", 10**9, "--reward", "R0", *arguments)
+        settings = (*TINY, "--output", "run", "--steps", 10**9, "--reward", "R0", *arguments)
         command = [sys.executable, "-m", "plaudit", "train", "roadsense", *map(str, settings)]
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
         started.append(running)
@@ -182,12 +182,12 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(plaudit, endless, t
     _, told = running.communicate(timeout=60)
     assert running.returncode == 130, told
     assert "Stopping after this update" in told
-    assert "plaudit train roadsense --out run --resume" in told
+    assert "plaudit train roadsense --output run --resume" in told
     assert "Traceback" not in told
     assert gone_soon(simulators)
     done = len((tmp_path / "run" / "log.jsonl").read_text().splitlines())
     again = plaudit(
-        *("train", "roadsense", "--out", "run", "--resume", "--steps", 64 * (done + 1)),
+        *("train", "roadsense", "--output", "run", "--resume", "--steps", 64 * (done + 1)),
         *("--episodes", 1, "--no-tensorboard", "--json"),
     )
     assert again.exit_code == 0, again.stderr

@@ -18,7 +18,7 @@ from plaudit.checks.parity.trace import Trace
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.reward.reward import Reward
-from plaudit.reward.rows import FlatRow, as_declared, encode_row, nest_row
+from plaudit.reward.rows import FlatRow, encode_row, nest_row
 
 SIMPLIFYING = 20.0
 """Seconds that may be spent on making a counterexample simpler."""
@@ -222,7 +222,7 @@ class Search:
 
     def _describe(self, row: FlatRow, expected: Answer, **found: object) -> Mismatch:
         program = self._judge.program
-        inputs = {name: as_declared(program.inputs[name], value) for name, value in row.items()}
+        inputs = {name: program.inputs[name].as_declared(value) for name, value in row.items()}
         line = encode_row(nest_row(program, row))
         return Mismatch(inputs=inputs, row=line, expected=expected, breaks=self._steps.find_broken(row), **found)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from plaudit.checks.parity.answers import Answer, Mismatch, NoAnswer, Progress, 
 from plaudit.checks.parity.branches import Coverage
 from plaudit.checks.parity.judge import Judge, find_differing_terms
 from plaudit.errors import FileError, InputError, MissingField, ShapeMismatch, UnknownInput, UnusableFile, WrongType
-from plaudit.reward.rows import as_declared, encode_row, flatten_row, nest_row
+from plaudit.reward.rows import encode_row, flatten_row, nest_row
 
 LONGEST_LINE = 1 << 20
 EXAMPLE = '{"inputs": {…}, "total": 1.0, "values": {…}}'
@@ -101,7 +101,7 @@ def compare_pairs(judge: Judge, recorded: Recorded, coverage: Coverage, progress
             continue
         counts["differing"] += 1
         mismatch = mismatch or Mismatch(
-            inputs={name: as_declared(program.inputs[name], value) for name, value in row.items()},
+            inputs={name: program.inputs[name].as_declared(value) for name, value in row.items()},
             row=encode_row(nest_row(program, row)),
             expected=expected,
             got=pair.answer,

@@ -11,7 +11,7 @@ SUMMARIES = {
     "why": "Show why a RECORD is what it is: its context, its inputs, each term, the total.",
     "verify": "Recompute every record of a LEDGER, and check its checksums.",
     "stats": "Show how much of what is in a LEDGER.",
-    "exchange:export": "Write records of a LEDGER to a FILE, .jsonl or .parquet.",
+    "exchange:export": "Write records of a LEDGER to a file: JSON lines, CSV or Parquet.",
     "exchange:import": "Take into a LEDGER what `plaudit ledger export` wrote.",
     "quarantine": "Show the records that an import kept apart from a LEDGER's history.",
     "maintenance:backup": "Copy a LEDGER as it is now to a FILE, while others write to it.",

@@ -7,40 +7,44 @@ from typing import Any
 import click
 
 from plaudit.cli.errors import fail, format_error
-from plaudit.cli.options import check_any_record, parse_query, query_options
+from plaudit.cli.options import check_any_record, format_option, parse_query, query_options
+from plaudit.cli.streams import STANDARD, choose_format
 from plaudit.errors import FileError, LedgerError, explain_unreadable
+from plaudit.reward.row_files import Format
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
+from plaudit.systems.commands import output_option
 from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress
 
-FORMATS = ("jsonl", "parquet")
+_EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet --run night-3 --reward roadsense"
 
 
-@click.command(epilog="Example: plaudit ledger export rewards.db night-3.parquet --run night-3 --reward roadsense")
+@click.command(epilog=_EXAMPLE)
 @click.argument("ledger")
-@click.argument("file")
+@output_option("What is written: .jsonl, .csv or .parquet.", required=True)
 @query_options
-@click.option("--format", "form", type=click.Choice(FORMATS), help="What FILE becomes, if its ending does not say.")
+@format_option("What FILE becomes, if its ending does not say.")
 @click.option("--force", is_flag=True, help="Replace a FILE that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
-def export(ledger: str, file: str, form: str | None, force: bool, as_json: bool, **query: Any) -> None:
-    """Write records of a LEDGER to a FILE, .jsonl or .parquet.
+def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json: bool, **query: Any) -> None:
+    """Write records of a LEDGER to a file: JSON lines, CSV or Parquet.
 
     The FILE appears when it is complete, or not at all. JSON lines hold everything, the rewards' definitions too, and
-    `plaudit ledger import` takes them in. Parquet holds the records of one reward in columns, for analysis. Where
-    options choose no record, nothing is written and the exit code is 1.
+    `plaudit ledger import` takes them in. CSV and Parquet hold the records of one reward in columns, for analysis: its
+    inputs, the `total`, each term's value under the term's name and its score under `<term>.score`.
+    Where options choose no record, nothing is written and the exit code is 1.
     """
     given = parse_query(query)
-    form = form or Path(file).suffix.lstrip(".")
-    if form not in FORMATS:
-        raise FileError(f"{file} ends in neither .jsonl nor .parquet; say which it is with --format.")
-    if Path(file).is_file() and not force:
-        raise FileError(f"{file} exists already; choose another name, or replace it with --force.")
+    if output == STANDARD:
+        raise click.UsageError("records are exported to a file; `plaudit ledger history --json` prints them.")
+    written = choose_format(output, chosen)
+    if Path(output).is_file() and not force:
+        raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
     with handle_signals(), open_ledger(ledger) as found, show_progress("exporting") as progress:
         check_any_record(found, given)
-        count = found.export(file, format=form, overwrite=force, progress=progress, **given)
+        count = found.export(output, format=written, overwrite=force, progress=progress, **given)
         name = found.name
-    outcome = {"ledger": name, "file": file, "format": form, "records": count}
-    _print_outcome(f"{format_count(count, 'record')} written to {file}.", outcome, as_json)
+    outcome = {"ledger": name, "output": output, "format": written, "records": count}
+    _print_outcome(f"{format_count(count, 'record')} written to {output}.", outcome, as_json)
 
 
 @click.command("import", epilog="Example: plaudit ledger import rewards.db night-3.jsonl")

@@ -7,29 +7,30 @@ import click
 
 from plaudit.errors import FileError
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
+from plaudit.systems.commands import output_option
 from plaudit.terminal import handle_signals, show_status
 
 
-@click.command(epilog="Example: plaudit ledger backup rewards.db /backups/rewards-2026-11-01.db")
+@click.command(epilog="Example: plaudit ledger backup rewards.db --output /backups/rewards-2026-11-01.db")
 @click.argument("ledger")
-@click.argument("file")
+@output_option("The copy.", required=True)
 @click.option("--force", is_flag=True, help="Replace a FILE that is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
-def backup(ledger: str, file: str, force: bool, as_json: bool) -> None:
+def backup(ledger: str, output: str, force: bool, as_json: bool) -> None:
     """Copy a LEDGER as it is now to a FILE, while others write to it.
 
     The FILE is a ledger itself, in SQLite whatever the LEDGER is kept in, and appears when it is complete.
     """
-    if Path(file).is_file() and not force:
-        raise FileError(f"{file} exists already; choose another name, or replace it with --force.")
-    with handle_signals(), open_ledger(ledger) as found, show_status(f"copying to {file}"):
-        found.backup(file, overwrite=force)
+    if Path(output).is_file() and not force:
+        raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
+    with handle_signals(), open_ledger(ledger) as found, show_status(f"copying to {output}"):
+        found.backup(output, overwrite=force)
         name = found.name
-    size = Path(file).stat().st_size
+    size = Path(output).stat().st_size
     if as_json:
-        click.echo(json.dumps({"ledger": name, "file": file, "bytes": size}, indent=2))
+        click.echo(json.dumps({"ledger": name, "output": output, "bytes": size}, indent=2))
     else:
-        click.echo(f"{name} is copied to {file}: {size:,} bytes.", err=True)
+        click.echo(f"{name} is copied to {output}: {size:,} bytes.", err=True)
 
 
 @click.command(epilog="Example: plaudit ledger compact rewards.db")

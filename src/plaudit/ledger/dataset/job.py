@@ -15,14 +15,16 @@ import pyarrow as pa
 from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import DefinitionError, FileError, InputError, WrongType
 from plaudit.ledger.changes import Changes, Classes
+from plaudit.ledger.csv_sink import CsvSink
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
-from plaudit.ledger.dataset.csv_files import CsvSink, CsvSource
+from plaudit.ledger.dataset.csv_files import CsvSource
 from plaudit.ledger.dataset.files import FileRescoring, require_format
 from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import Format, read_status, refuse_overlap
+from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.inputs import list_slots
 
 NOTE = "plaudit.rescored"
@@ -66,10 +68,9 @@ class Job:
     @property
     def new_columns(self) -> dict[str, pa.DataType]:
         """The columns that are added, in order."""
-        terms = [term.name for term in self.reward.terms]
-        names = ["total", *(f"{term}.value" for term in terms)]
-        names += [f"{term}.score" for term in terms] if self.scores else []
-        return {f"{self.prefix}{name}": pa.float64() for name in names} | {f"{self.prefix}ok": pa.bool_()}
+        program = self.reward.program
+        names = name_columns(program.terms, program.inputs, scores=self.scores).values()
+        return {f"{self.prefix}{name}": pa.float64() for name in names} | {f"{self.prefix}{OK}": pa.bool_()}
 
     def build_columns(self, scored: Scored, rows: int) -> list[pa.Array]:
         """Return the new columns of some rows; NULL where a row is bad."""
@@ -130,6 +131,8 @@ class Run:
         self.kept = self._choose_kept()
         if isinstance(self.source, JsonLinesSource) and written == "jsonl" and job.keep is None:
             self.kept = []  # lines stay as they are, so what they hold need not be understood
+        elif isinstance(self.source, JsonLinesSource) and written == "parquet":
+            self.source.keep_integers()  # CSV writes 3 for 3.0 too
         self.schema = self._build_schema()
 
     def _choose_kept(self) -> list[str]:

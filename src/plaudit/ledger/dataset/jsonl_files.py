@@ -4,7 +4,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +41,23 @@ class JsonLinesSource:
             first = next(_read_pieces(path), b"")
         rows = [row for row in map(_try_parse, _split_lines(first)) if row is not None]
         self.schema = _infer_schema(rows, fields, path)
+        self._integers = {name for name, integer in _find_integers(rows).items() if integer} & fields.keys()
+
+    def keep_integers(self) -> None:
+        """Let inputs be integers that are so in every line, for which the whole file is looked at once more."""
+        names = self._integers
+        with translate_read_errors(self.name):
+            for piece in _read_pieces(self.name) if names else ():
+                lines = _split_lines(piece)
+                if _read_quickly(lines, _narrow(_type_integers(self.schema, names), names)) is None:
+                    rows = [row for row in map(_try_parse, lines) if row is not None]
+                    found = _find_integers(rows)
+                    names = {name for name in names if found.get(name, True)}
+        self.schema = _type_integers(self.schema, names)
 
     def chunks(self, needed: Sequence[str], batch_rows: int | None) -> Iterator[Chunk]:
         """Yield the rows in order; a line that is no JSON object is counted, and left out."""
-        schema = self._narrow(needed)
+        schema = _narrow(self.schema, needed)
         done = 0
         with translate_read_errors(self.name):
             for piece in _read_pieces(self.name):
@@ -53,17 +66,6 @@ class JsonLinesSource:
                 step = batch_rows or max(len(lines), 1)
                 for start in range(0, len(lines), step):
                     yield self._build_chunk(lines[start : start + step], schema, min(done, self.total))
-
-    def _narrow(self, needed: Sequence[str]) -> pa.Schema:
-        """Return the schema of the needed columns; of a record, of the needed keys in it."""
-        fields = []
-        for field in self.schema:
-            if field.name in needed:
-                fields.append(field)
-            elif pa.types.is_struct(field.type):
-                kept = [child for child in field.type if f"{field.name}.{child.name}" in needed]
-                fields += [pa.field(field.name, pa.struct(kept))] if kept else []
-        return pa.schema(fields)
 
     def _build_chunk(self, lines: list[bytes], schema: pa.Schema, done: int) -> Chunk:
         batch = _read_quickly(lines, schema)
@@ -109,6 +111,35 @@ class JsonLinesSource:
         if refused.any():
             wrong[name] = refused
         return pa.array(values, field.type)
+
+
+def _narrow(schema: pa.Schema, needed: Collection[str]) -> pa.Schema:
+    """Return the schema of the needed columns; of a record, of the needed keys in it."""
+    fields = []
+    for field in schema:
+        if field.name in needed:
+            fields.append(field)
+        elif pa.types.is_struct(field.type):
+            kept = [child for child in field.type if f"{field.name}.{child.name}" in needed]
+            fields += [pa.field(field.name, pa.struct(kept))] if kept else []
+    return pa.schema(fields)
+
+
+def _find_integers(rows: Sequence[dict[str, Any]]) -> dict[str, bool]:
+    """Return of each name, dotted in records, that has values whether they are all integers."""
+    values = _collect_values(map(flatten_records, rows))
+    return {name: all(type(part) is int for part in parts) for name, parts in values.items() if parts}
+
+
+def _type_integers(schema: pa.Schema, names: Collection[str], record: str = "") -> pa.Schema:
+    """Return a schema in which columns of these names, dotted in records, are of integers."""
+    fields = []
+    for field in schema:
+        if pa.types.is_struct(field.type) and not record:
+            inner = _type_integers(pa.schema(list(field.type)), names, f"{field.name}.")
+            field = pa.field(field.name, pa.struct(list(inner)))
+        fields.append(field.with_type(pa.int64()) if f"{record}{field.name}" in names else field)
+    return pa.schema(fields)
 
 
 def _build_converter(name: str, field: Field) -> Callable[[Any], Any]:

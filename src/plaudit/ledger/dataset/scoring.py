@@ -80,7 +80,7 @@ def find_columns(
     if lacking:
         raise build_missing(program.name, list(dict.fromkeys(lacking)), source, [".".join(path) for path in paths])
     for one in found.values():
-        _check_type(program.name, one, texts)
+        _check_type(f"{source}: reward {program.name!r}, field {one.name!r}", one, texts)
     return list(found.values())
 
 
@@ -145,9 +145,8 @@ def _format_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names)) if len(names) < 3 else f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
 
 
-def _check_type(reward: str, found: FoundColumn, texts: bool) -> None:
+def _check_type(where: str, found: FoundColumn, texts: bool) -> None:
     kind: Any = found.type
-    where = f"reward {reward!r}, field {found.name!r}"
     if found.length is not None and not texts:
         if not is_list(kind):
             raise WrongType(f"{where}: a column of {kind} is no vector of {found.length}; a list is needed.")

@@ -12,14 +12,14 @@ from rich.table import Table
 from plaudit.systems.apex import DecisionRow, reward
 from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step, run_episodes
 from plaudit.systems.apex.switching.engine import REFUSALS
-from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, refuse_empty
+from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, output_option, refuse_empty
 from plaudit.terminal import Screen, build_table, format_count, handle_signals, show_status
 
 _TIMES = ("ms", "tick_ms")
 """What of a decision does not depend on the seed."""
 
 
-@click.command("apex", epilog="Example: plaudit run apex --seed 7 --out runs/apex")
+@click.command("apex", epilog="Example: plaudit run apex --seed 7 --output runs/apex")
 @click.option("--seed", metavar="NUMBER", type=SEED, help="What chance depends on; 7 at first.")
 @click.option(
     "--episodes", metavar="COUNT", type=COUNT, default=1, show_default=True, help="Episodes, one learner for all."
@@ -28,17 +28,13 @@ _TIMES = ("ms", "tick_ms")
 @click.option(
     "--steps", metavar="COUNT", type=COUNT, default=60, show_default=True, help="Steps of an episode at most."
 )
-@click.option(
-    "-o",
-    "--out",
-    metavar="FOLDER",
-    callback=refuse_empty,
-    help="Keep logs, rewards and learner there, or go on with those there.",
+@output_option(
+    "Keep logs, rewards and learner there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
 )
 @click.option("--messages", is_flag=True, help="Show what the agents said.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object, but for times.")
 def run(
-    seed: int | None, episodes: int, budget: int, steps: int, out: str | None, messages: bool, as_json: bool
+    seed: int | None, episodes: int, budget: int, steps: int, output: str | None, messages: bool, as_json: bool
 ) -> None:
     """Let four agents write a small module whose tests fail at first.
 
@@ -47,12 +43,12 @@ def run(
     (star), down a line (chain) or freely (flat), and learns from what the step earned. The same seed gives the same
     run.
     """
-    with handle_signals(), explain_interrupt(describe_kept(out)), _show_steps() as show:
-        found = asyncio.run(run_episodes(episodes, out=out, seed=seed, budget=budget, max_steps=steps, on_step=show))
+    with handle_signals(), explain_interrupt(describe_kept(output)), _show_steps() as show:
+        found = asyncio.run(run_episodes(episodes, out=output, seed=seed, budget=budget, max_steps=steps, on_step=show))
     if as_json:
         _print_json(found)
     else:
-        _print_run(found, out, messages=messages)
+        _print_run(found, output, messages=messages)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from plaudit.atomic import AtomicFile
 from plaudit.learn.saving import save
-from plaudit.systems.commands import SEED, describe_kept, explain_interrupt, refuse_empty
+from plaudit.systems.commands import SEED, describe_kept, explain_interrupt, output_option, refuse_empty
 from plaudit.systems.deepthinker import RewardStore, reward
 from plaudit.systems.deepthinker.advisor import TIERS
 from plaudit.systems.deepthinker.loop import Loop
@@ -25,7 +25,7 @@ ROUTER_FILE = "router.json"
 REPORT_FILE = "report.json"
 
 
-@click.command("deepthinker", epilog="Example: plaudit run deepthinker --missions 60 --seed 7 --out runs/deepthinker")
+@click.command("deepthinker", epilog="Example: plaudit run deepthinker --missions 60 --seed 7 -o runs/deepthinker")
 @click.option(
     "--missions",
     metavar="COUNT",
@@ -42,25 +42,21 @@ REPORT_FILE = "report.json"
     show_default=True,
     help="What all chance depends on.",
 )
-@click.option(
-    "-o",
-    "--out",
-    metavar="FOLDER",
-    callback=refuse_empty,
-    help="Keep rewards, router and report there, or go on with those there.",
+@output_option(
+    "Keep rewards, router and report there, or go on with those there.", metavar="FOLDER", callback=refuse_empty
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON for a script.")
-def run(missions: int, seed: int, out: str | None, as_json: bool) -> None:
+def run(missions: int, seed: int, output: str | None, as_json: bool) -> None:
     """Let a router learn, over simulated missions, which of three models is good at what.
 
     Every phase is chosen, run, rewarded, recorded and learnt from, as in the real loop; only the models are simulated,
     so that it is known what the other two would have earned. The router is compared with the best fixed choice and with
-    the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --out.
+    the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --output.
     """
     with ExitStack() as stack:
         check = stack.enter_context(handle_signals())
-        stack.enter_context(explain_interrupt(describe_kept(out)))
-        folder = stack.enter_context(lock_folder(out or stack.enter_context(TemporaryDirectory())))
+        stack.enter_context(explain_interrupt(describe_kept(output)))
+        folder = stack.enter_context(lock_folder(output or stack.enter_context(TemporaryDirectory())))
         store = stack.enter_context(RewardStore(folder))
         validate_store(store, missions=missions, seed=seed)
         with show_progress("missions") as progress:
@@ -72,12 +68,12 @@ def run(missions: int, seed: int, out: str | None, as_json: bool) -> None:
 
             loop, met = simulate(store, missions=missions, seed=seed, on_mission=show)
         report = build_report(loop, met, missions=missions, seed=seed)
-        if out is not None:
-            _keep(out, loop, report)
+        if output is not None:
+            _keep(output, loop, report)
         if as_json:
             _print_json(report, store)
         else:
-            _print_report(report, store, out)
+            _print_report(report, store, output)
 
 
 def _keep(folder: str, loop: Loop, report: Report) -> None:

@@ -56,8 +56,8 @@ class Game:
     ) -> tuple[Reward, SettingsT, Path]:
         """Return the reward, the settings and the folder of a run: those of its checkpoint, or new ones."""
         if job.resume:
-            assert job.out is not None  # the command asks for it
-            out = Path(job.out)
+            assert job.output is not None  # the command asks for it
+            out = Path(job.output)
             info = read_info(out / CHECKPOINT)
             config = info.config.from_dict({**info.config.to_dict(), **job.settings})
             if job.reward is None and info.version not in self.versions:
@@ -67,7 +67,7 @@ class Game:
             return self.find_reward(job.reward or info.version), config, out
         reward = self.find_reward(job.reward or self.versions[0])
         config = build_config(reward)
-        return reward, config, Path(job.out or f"runs/{self.name}-{reward.version}-{config.seed}")
+        return reward, config, Path(job.output or f"runs/{self.name}-{reward.version}-{config.seed}")
 
     def run(
         self,
@@ -114,7 +114,7 @@ class Game:
             return
         reward = f" --reward {job.reward}" if job.reward and job.reward not in self.versions else ""
         click.echo(f"Stopped after {run.update:,} of {run.config.updates:,} updates. Go on with:", err=True)
-        click.echo(f"  plaudit train {self.name} --out {out} --resume{reward}", err=True)
+        click.echo(f"  plaudit train {self.name} --output {out} --resume{reward}", err=True)
         raise click.exceptions.Exit(TERMINATED if stop.signal == signal.SIGTERM else INTERRUPTED)
 
 

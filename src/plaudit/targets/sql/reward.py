@@ -11,6 +11,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import LARGEST_INTEGER, Field
 from plaudit.language.intervals import ANYTHING, bound_field
 from plaudit.language.program import Program
+from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.compiled import Compiled
 from plaudit.targets.inputs import InputSlot, list_slots
 from plaudit.targets.sql.dialects import CANNOT, Dialect, find_dialect
@@ -77,24 +78,24 @@ class SqlReward(Compiled):
     @property
     def ok(self) -> str:
         """Whether the row counts, as one expression."""
-        return self._expressions["ok"]
+        return self._expressions[OK]
 
     @cached_property
     def values(self) -> Mapping[str, str]:
         """Each term's value, as one expression."""
-        return MappingProxyType({term: self._expressions[f"{term}.value"] for term in self.program.terms})
+        return MappingProxyType({term: self._expressions[self._names[f"{term}.value"]] for term in self.program.terms})
 
     @cached_property
     def scores(self) -> Mapping[str, str]:
         """Each term's score, as one expression."""
-        return MappingProxyType({term: self._expressions[f"{term}.score"] for term in self.program.terms})
+        return MappingProxyType({term: self._expressions[self._names[f"{term}.score"]] for term in self.program.terms})
 
     def select(self, table: str | Sequence[str], keep: Sequence[str] | None = None) -> str:
         """Return the statement that scores every row of `table`, which may be given in parts: (schema, name).
 
-        It yields the columns of `keep` (default: the keys), each term's score and value under `<term>.score` and
-        `<term>.value`, `total`, `ok` and, with keys, `no predecessor`: rows that do not count for that reason alone are
-        not bad data.
+        It yields the columns of `keep` (default: the keys), `total`, each term's value under the name of the term, each
+        term's score under `<term>.score`, `ok` and, with keys, `no predecessor`: rows that do not count for that reason
+        alone are not bad data.
         """
         parts = (table,) if isinstance(table, str) else tuple(table)
         kept = self.keys if keep is None else ((keep,) if isinstance(keep, str) else tuple(keep))
@@ -114,6 +115,10 @@ class SqlReward(Compiled):
         )
 
     @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return name_columns(self.program.terms, self.program.inputs)
+
+    @cached_property
     def _expressions(self) -> Mapping[str, str]:
         nests = not self.keys  # a window would see the one row of the subquery
         try:
@@ -129,22 +134,21 @@ class SqlReward(Compiled):
         """Return every output as an expression on `query`."""
         bound = self._bound
         entered = check_inputs(bound, self._columns, query, guard=self.guard)
-        names = [f"{term}.{part}" for term in bound.terms for part in ("score", "value")] + ["total"]
         guards = [guard.node for guard in bound.value_guards]
         box = bound_inputs(bound, guard=self.guard)
-        roots = [bound.outputs[name] for name in names] + guards
+        roots = [bound.outputs[output] for output in self._names] + guards
         plain = lower(bound, roots, box, native=self._dialect.native, guard=self.guard)
         texts = write_expressions(plain, TemplateChooser(plain, self._dialect), entered.values, query)
         found = [texts[at] for at in plain.roots]
         follows = self._write_follows(query, entered.values)
-        conditions = [*follows, *entered.conditions, *found[len(names) :]]
+        conditions = [*follows, *entered.conditions, *found[len(self._names) :]]
         conditions = [each for each in dict.fromkeys(conditions) if each.text != "TRUE"] or [Expression("TRUE")]
         ok = query.add_name("ok", query.build("({0} IS TRUE)", [join_tests(query, conditions)]))
         outputs = {
             name: query.build("CASE WHEN {0} THEN {1} END", [ok, each])
-            for name, each in zip(names, found, strict=False)
+            for name, each in zip(self._names.values(), found, strict=False)
         }
-        outputs["ok"] = ok
+        outputs[OK] = ok
         if self.keys:
             outputs[NO_PREDECESSOR] = query.build("(NOT {0})", follows) if follows else Expression("FALSE")
         return outputs

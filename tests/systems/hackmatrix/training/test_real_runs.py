@@ -46,7 +46,7 @@ def test_a_run_of_the_game_from_the_command_line(tmp_path):
     from plaudit.cli import main
 
     small = "--envs 16 --rollout 16 --steps 512 --hidden 8 --episodes 32 --baselines --no-tensorboard --json --quiet"
-    arguments = [*small.split(), "--out", str(tmp_path / "run"), "--ledger", str(tmp_path / "rewards.db")]
+    arguments = [*small.split(), "--output", str(tmp_path / "run"), "--ledger", str(tmp_path / "rewards.db")]
     done = CliRunner().invoke(main, ["train", "hackmatrix", *arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)["evaluation"]["1.0.0"]

@@ -37,18 +37,18 @@ WITH plaudit_1 AS (
     v5,
     follows,
     ok,
-    CASE WHEN v5 THEN 0.5::float8 ELSE (-0.5::float8) END AS v11
+    CASE WHEN v5 THEN 0.5::float8 ELSE (-0.5::float8) END AS v8
   FROM plaudit_3
   OFFSET 0
 )
 SELECT
   k0 AS "episode",
   k1 AS "step",
+  CASE WHEN ok THEN (v2 + v8) END AS "total",
+  CASE WHEN ok THEN v2 END AS "moved",
+  CASE WHEN ok THEN v8 END AS "calm",
   CASE WHEN ok THEN v2 END AS "moved.score",
-  CASE WHEN ok THEN v2 END AS "moved.value",
   CASE WHEN ok THEN CASE WHEN v5 THEN 1.0::float8 ELSE (-1.0::float8) END END AS "calm.score",
-  CASE WHEN ok THEN v11 END AS "calm.value",
-  CASE WHEN ok THEN (v2 + v11) END AS "total",
   ok AS "ok",
   (NOT follows) AS "no predecessor"
 FROM plaudit_4;

@@ -6,7 +6,7 @@ import click
 
 from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
 
-_EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --reward potential --out runs/first"
+_EXAMPLE = "Example: plaudit train hackmatrix --envs 256 --steps 5_000_000 --reward potential --output runs/first"
 
 
 @click.command("hackmatrix", epilog=_EXAMPLE)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import click
 
-from plaudit.systems.commands import COUNT, refuse_empty
+from plaudit.systems.commands import COUNT, output_option, refuse_empty
 
-OUT = "runs/experiment-roadsense"
+OUTPUT = "runs/experiment-roadsense"
 
 
 def _parse_names(context: click.Context, option: click.Parameter, given: Sequence[str]) -> tuple[str, ...]:
@@ -21,14 +21,12 @@ def _parse_names(context: click.Context, option: click.Parameter, given: Sequenc
 @click.option("--study", type=click.Choice(["discrete", "continuous"]), help="Only this one of the two studies.")
 @click.option("--only", metavar="VERSIONS", multiple=True, callback=_parse_names, help="Only these versions: R0,R8.")
 @click.option("--policy", metavar="NAMES", multiple=True, callback=_parse_names, help="Only these, and those wanted.")
-@click.option(
-    "-o",
-    "--out",
+@output_option(
+    "Keep ledger, report and plot there, or go on with those there.",
     metavar="FOLDER",
-    default=OUT,
+    default=OUTPUT,
     show_default=True,
     callback=refuse_empty,
-    help="Keep ledger, report and plot there, or go on with those there.",
 )
 @click.option("--ledger", metavar="LEDGER", callback=refuse_empty, help="Record there, not in the folder.")
 @click.option("--plot", metavar="FILE", multiple=True, help="Draw it there too: a .png or .svg.")
@@ -42,7 +40,7 @@ def experiment(
     study: str | None,
     only: tuple[str, ...],
     policy: tuple[str, ...],
-    out: str,
+    output: str,
     ledger: str | None,
     plot: tuple[str, ...],
     spread: bool,
@@ -66,5 +64,5 @@ def experiment(
     from plaudit.systems.roadsense.commands.experiment_run import ExperimentJob, run_experiment_job
 
     run_experiment_job(
-        ExperimentJob(seeds, study, only, policy, out, ledger, plot, spread, check, workers, quiet, as_json)
+        ExperimentJob(seeds, study, only, policy, output, ledger, plot, spread, check, workers, quiet, as_json)
     )

@@ -42,7 +42,7 @@ class ExperimentJob:
     study: str | None
     versions: tuple[str, ...]
     policies: tuple[str, ...]
-    out: str
+    output: str
     ledger: str | None
     plots: tuple[str, ...]
     spread: bool
@@ -56,7 +56,7 @@ def run_experiment_job(job: ExperimentJob) -> None:
     """Drive what lacks, score everything, keep it and print it."""
     for plot in job.plots:
         validate_picture_path(plot)
-    with lock_folder(job.out) as folder:
+    with lock_folder(job.output) as folder:
         found = _drive_and_score(job, job.ledger or str(folder / LEDGER))
         _keep(job, folder, found)
     if job.as_json:
@@ -64,7 +64,7 @@ def run_experiment_job(job: ExperimentJob) -> None:
     else:
         print_experiment(found, spread=job.spread)
         kept = f"{REPORT}, {PLOT}" if job.ledger else f"{LEDGER}, {REPORT}, {PLOT}"
-        click.echo(f"\nWritten to {job.out}: {kept}.")
+        click.echo(f"\nWritten to {job.output}: {kept}.")
 
 
 def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:

@@ -4,7 +4,7 @@ import click
 
 from plaudit.systems.commands import COUNT, TrainingJob, evaluation_options, run_options
 
-_EXAMPLE = "Example: plaudit train roadsense --reward R8 --steps 300_000 --seed 0 --out runs/r8-0"
+_EXAMPLE = "Example: plaudit train roadsense --reward R8 --steps 300_000 --seed 0 --output runs/r8-0"
 
 
 @click.command("roadsense", epilog=_EXAMPLE)
