@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -126,7 +127,7 @@ class Screen:
         from rich.table import Table
 
         for each in objects:
-            if isinstance(each, Table):
+            if isinstance(each, Table) and each.box is not None:  # else it is a grid, which has no names of rows
                 _keep_names_and_numbers_whole(each, self._console)
         self._console.print(*objects, **({"crop": False} | options))
 
@@ -212,9 +213,26 @@ def _keep_names_and_numbers_whole(table: "Table", console: "Console") -> None:
         needed = sum(least) + _GAP * (len(least) - 1)
         if needed <= console.width:
             break
-    for column, width in zip(table.columns, least, strict=True):
-        column.min_width = width
     table.width = needed if needed > console.width else None  # Rich would leave columns out
+    whole = [max(size.maximum for size in cells) for cells in sizes]
+    room = max(needed, console.width) - _GAP * (len(least) - 1)
+    for column, width in zip(table.columns, _share_room(whole, least, room), strict=True):
+        column.min_width = column.max_width = width
+
+
+def _share_room(whole: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Return how wide columns are: none wider than it is whole or narrower than its least, and the widest alike.
+
+    >>> _share_room([4, 30, 9], [4, 6, 5], room=20)
+    [4, 8, 8]
+    """
+    most = min(room, max(whole))
+    at = bisect_right(range(most + 1), room, key=lambda top: sum(_limit(whole, least, top)))
+    return _limit(whole, least, max(at - 1, 0))
+
+
+def _limit(whole: Sequence[int], least: Sequence[int], top: int) -> list[int]:
+    return [min(full, max(low, top)) for full, low in zip(whole, least, strict=True)]
 
 
 def _build_console(stderr: bool) -> "Console":

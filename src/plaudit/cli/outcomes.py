@@ -4,7 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from plaudit.errors import FileError, explain_unreadable
+from plaudit.errors import FileError, InputError, explain_unreadable
 from plaudit.language.codec import build_object
 from plaudit.language.field import RECORDS
 from plaudit.reward.reward import Reward
@@ -41,7 +41,10 @@ def arrange_outcomes(outcomes: Episodes, reward: Reward) -> Episodes:
     >>> arrange_outcomes({"lost": [{"distance": "inf", "action": 0}]}, load("roadsense"))
     {'lost': [{'distance': inf, 'action': 0}]}
     """
-    return {name: [_arrange_row(row, reward) for row in rows] for name, rows in outcomes.items()}
+    try:
+        return {name: [_arrange_row(row, reward) for row in rows] for name, rows in outcomes.items()}
+    except InputError as error:
+        raise FileError(str(error)) from None
 
 
 def _arrange_row(row: Row, reward: Reward) -> Row:

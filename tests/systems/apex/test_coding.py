@@ -161,7 +161,7 @@ def decided(episodes):
 
 def test_a_folder_that_began_with_another_seed_is_not_gone_on_with(tmp_path):
     apex.Chooser(seed=3).save(tmp_path / "learner.json")
-    with pytest.raises(errors.InputError, match="began with seed 3, not 4"):
+    with pytest.raises(errors.FileError, match="began with seed 3, not 4"):
         asyncio.run(run_episodes(out=tmp_path, seed=4))
 
 
@@ -204,7 +204,7 @@ def test_a_run_that_was_stopped_goes_on_with_all_that_was_recorded(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(run_episodes(out=tmp_path, seed=3, on_step=stop))
-    with pytest.raises(errors.InputError, match="began with seed 3, not 4"):
+    with pytest.raises(errors.FileError, match="began with seed 3, not 4"):
         asyncio.run(run_episodes(out=tmp_path, seed=4))
     found = asyncio.run(run_episodes(out=tmp_path, max_steps=2))
     assert (found.first, found.chooser.seed, found.chooser.state.decisions) == (2, 3, 5)

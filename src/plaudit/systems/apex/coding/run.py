@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plaudit.errors import FileError, InputError, OutOfRange
+from plaudit.errors import FileError, OutOfRange
 from plaudit.systems.apex.budget import BUDGET, Denial, TokenBudget
 from plaudit.systems.apex.coding.agents import AGENTS, Agents, Conversation, SentMessage
 from plaudit.systems.apex.coding.project import TASKS, TESTS, Project
@@ -250,7 +250,7 @@ def _load_chooser(folder: Path, seed: int | None) -> Chooser:
         return Chooser(seed=SEED if seed is None else seed)
     chooser = Chooser.load(folder / LEARNER)
     if seed not in (None, chooser.seed):
-        raise InputError(
+        raise FileError(
             f"{folder} holds a run that began with seed {chooser.seed}, not {seed}. Leave the seed out to go on with "
             "it, or name another folder."
         )

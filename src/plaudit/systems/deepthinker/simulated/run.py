@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from plaudit.errors import InputError
+from plaudit.errors import FileError
 from plaudit.learn.alignment import ACTIONS
 from plaudit.learn.bandits import linucb, ucb1
 from plaudit.learn.router import Router
@@ -45,7 +45,7 @@ def validate_store(store: RewardStore, *, missions: int, seed: int) -> None:
     mine = {_format_name(seed, number) for number in range(missions)}
     for record in store.ledger.history(decision_class=DECISION_CLASS):
         if record.run not in mine:
-            raise InputError(
+            raise FileError(
                 f"the folder holds {record.run!r}, which is none of the {missions} missions of seed {seed}. Go on with "
                 "the seed that is there and with as many missions or more, or name another folder."
             )
