@@ -155,7 +155,7 @@ def test_what_the_reward_cannot_score_stops_it_or_is_left_out(plaudit, night):
     assert done.exit_code == 1
     assert "cannot score left out" in done.stdout
     done = plaudit("evaluate", *night, "--policy", "uniform", "--reward", "policies.py:costs")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "400 decisions were recorded without what step@costs needs: tokens" in done.stderr
 
 
@@ -186,7 +186,6 @@ def test_decisions_are_chosen_by_run_and_time(plaudit, night):
     [
         (("--policy", "unifrom"), "there is no policy 'unifrom'. Did you mean 'uniform'?"),
         (("--policy", "always:"), "names no action"),
-        (("--policy", "always:satr"), "Did you mean 'star'?"),
         (("--policy", "missing.json"), "missing.json does not exist."),
         (("--policy", "policies.py:stra"), "policies.py:stra is not there"),
         (("--policy", "policies.py:number"), "is a int; a policy is a function"),
@@ -201,6 +200,12 @@ def test_what_cannot_be_done_is_one_sentence(plaudit, night, arguments, words):
     assert done.stdout == ""
     assert done.stderr.startswith("Error: ")
     assert words in done.stderr
+
+
+def test_an_action_that_was_never_logged_has_no_estimate(plaudit, night):
+    done = plaudit("evaluate", *night, "--policy", "always:satr")
+    assert done.exit_code == 1
+    assert "Did you mean 'star'?" in done.stderr
 
 
 def test_a_log_that_cannot_tell_is_no_wrong_usage(plaudit, night):

@@ -137,7 +137,7 @@ def test_what_cannot_be_done_is_told(plaudit, rows, tmp_path, arguments, told):
 
 
 def test_data_that_lack_a_column_are_no_wrong_usage(plaudit, rows, tmp_path):
-    done = plaudit("rescore", "rows.parquet", "roadsense@R8")
+    done = plaudit("rescore", "roadsense@R8", "rows.parquet")
     assert done.exit_code == 1
     assert "lacks 'closing_rate'" in done.stderr
     assert not (tmp_path / "rows.rescored.parquet").exists()
@@ -146,7 +146,7 @@ def test_data_that_lack_a_column_are_no_wrong_usage(plaudit, rows, tmp_path):
 def test_a_run_of_a_ledger_that_is_misspelt_is_guessed(plaudit, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0), run="night-3")
-    done = plaudit("rescore", "rewards.db", "roadsense@R1", "--run", "nihgt-3")
+    done = plaudit("rescore", "roadsense@R1", "rewards.db", "--run", "nihgt-3")
     assert (done.exit_code, done.stderr) == (1, "Error: No record was found. Did you mean --run night-3?\n")
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.jobs() == []

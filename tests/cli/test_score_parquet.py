@@ -144,7 +144,7 @@ TIMES = pa.array([1, 2, 3], pa.timestamp("s"))
 )
 def test_a_column_that_cannot_be_is_told_with_the_file(plaudit, table, tmp_path, other, told):
     result = plaudit("score", "roadsense", table(**other), "-o", "s.parquet")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert told in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
 
@@ -157,7 +157,7 @@ def test_other_columns_can_be_left_out_whatever_they_hold(plaudit, table):
 def test_a_column_that_lacks_is_told(plaudit, tmp_path):
     pq.write_table(pa.table({"distance": [1.0], "action": [0]}), tmp_path / "rows.parquet")
     result = plaudit("score", "roadsense", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "rows.parquet lacks 'deceleration', which reward 'roadsense' needs." in result.stderr
 
 
@@ -165,7 +165,7 @@ def test_a_column_that_is_there_twice_is_told(plaudit, tmp_path):
     twice = pa.Table.from_arrays([*COLUMNS.values(), COLUMNS["action"]], names=[*COLUMNS, "action"])
     pq.write_table(twice, tmp_path / "rows.parquet")
     result = plaudit("score", "roadsense", "rows.parquet", "-o", "s.parquet")
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "rows.parquet has the column 'action' twice" in result.stderr
 
 

@@ -67,10 +67,10 @@ def test_a_file_with_one_reward_needs_no_name(here):
     [
         ("check", "own.py"),
         ("show", "own.py"),
-        ("score", "own.py", "--input", "rows.csv", "--output", "-"),
+        ("score", "own.py", "rows.csv"),
         ("prove", "own.py", "own.py"),
         ("parity", "own.py", "--against", "own.py:near"),
-        ("rescore", "rows.csv", "own.py"),
+        ("rescore", "own.py", "rows.csv"),
         ("evaluate", "rewards.db", "--decision-class", "x", "--policy", "uniform", "--reward", "own.py"),
         ("train", "roadsense", "--reward", "own.py"),
     ],

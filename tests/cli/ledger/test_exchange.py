@@ -85,7 +85,7 @@ def test_what_cannot_be_written_is_told(plaudit, rewards, tmp_path, names, file,
 
 
 def test_where_options_choose_no_record_nothing_is_written(plaudit, rewards, names):
-    result = plaudit("ledger", "export", "rewards.db", "x.jsonl", "--run", "nigth-3")
+    result = plaudit("ledger", "export", "rewards.db", "-o", "x.jsonl", "--run", "nigth-3")
     assert (result.exit_code, result.stdout) == (SOME_BAD, "")
     assert result.stderr == "Error: No record was found. Did you mean --run night-3?\n"
     assert names() == ["rewards.db"]
