@@ -45,7 +45,7 @@ bandit = learn.linucb(MODELS, ("difficulty",))
 with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "rewards.db")) as ledger:
     learner = learn.SharedLearner(ledger, bandit, decision_class="model", seed=3)
     paid = []
-    for question in range(600):
+    for question in range(300):
         difficulty = rng.uniform()
         decision = learner.choose((difficulty,), id=f"question-{question}")
         signal = answering.score(**answer(decision.action, difficulty, rng))

@@ -23,6 +23,25 @@ for _ in range(200):
 """
 
 
+LOADED = """
+import sys
+from plaudit import Ledger
+
+with Ledger(sys.argv[1], read_only=True) as ledger:
+    assert ledger.history().count() == 1
+print(*sys.modules)
+"""
+
+
+def test_reading_a_ledger_loads_neither_migrations_nor_another_database(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record(signal())
+    told = subprocess.run([sys.executable, "-c", LOADED, tmp_path / "rewards.db"], capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert "plaudit.ledger.verify.objects" in told.stdout.split()
+    assert not {"alembic", "sqlalchemy.dialects.postgresql"} & set(told.stdout.split())
+
+
 @pytest.mark.skipif(os.name == "nt", reason="limits need POSIX")
 def test_a_ledger_that_nobody_closed_keeps_no_file_open(tmp_path):
     subprocess.run([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)

@@ -55,7 +55,7 @@ def test_a_reader_that_comes_back_for_what_is_new_misses_nothing(where):
     def write(name):
         nonlocal running
         with Ledger(where) as own:
-            for step in range(150):
+            for step in range(60):
                 own.record(signal(step), run=name, step=step)
         running -= 1
 
@@ -63,7 +63,7 @@ def test_a_reader_that_comes_back_for_what_is_new_misses_nothing(where):
     with Ledger(where) as reader:
         for thread in threads:
             thread.start()
-        while running or len(seen) < 300:
+        while running or len(seen) < 120:
             before, ended = len(seen), not running
             for record in reader.history(after=last):
                 seen.append((record.run, record.step))
@@ -72,7 +72,7 @@ def test_a_reader_that_comes_back_for_what_is_new_misses_nothing(where):
                 break
         for thread in threads:
             thread.join()
-    assert sorted(seen) == sorted((name, step) for name in ("a", "b") for step in range(150))
+    assert sorted(seen) == sorted((name, step) for name in ("a", "b") for step in range(60))
 
 
 def test_numbers_of_numpy_and_moments_of_pandas_are_taken(ledger):

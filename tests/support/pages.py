@@ -11,10 +11,8 @@
 
 import contextlib
 import io
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,8 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+from support.commands import run_command
+
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1", "TERM": "dumb"}
-COMMAND = "from plaudit.cli import main; main(prog_name='plaudit')"
+OF_COMMANDS = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+"""JAX compiles in half the time what runs for a moment, and does not say on stderr when a machine is slow."""
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w-]*)[ ]*(?P<file>[^`\n]*)$")
 
 
@@ -136,17 +137,10 @@ def _run_command(command: str, folder: Path) -> tuple[int, str]:
     target = None
     if len(arguments) > 1 and arguments[-2] == ">":
         *arguments, _, target = arguments
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *arguments],
-        cwd=folder,
-        env=os.environ | ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if target else subprocess.STDOUT,
-        timeout=300,
+    code, printed, errors = run_command(
+        arguments, folder=folder, environment=ENVIRONMENT | OF_COMMANDS, apart=target is not None
     )
-    printed = done.stdout.decode().replace("\r\n", "\n")
     if target is None:
-        return done.returncode, printed
+        return code, printed
     Path(folder, target).write_text(printed, encoding="utf-8")
-    return done.returncode, done.stderr.decode().replace("\r\n", "\n")
+    return code, errors

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 
@@ -180,6 +181,7 @@ def nested(count):
 SHAPES = {"sequential": sequential, "returning": returning, "elifs": elifs, "nested": nested}
 
 
+@cache  # read once for all targets
 def made(source):
     space = load(source)
     return space["many"], Reward("many", version="1", terms=[term(space["many"])], fields=[Field("x"), Field("y")])

@@ -142,7 +142,7 @@ def test_a_place_that_does_not_fit_has_its_own_line():
     assert f"advice  jump  near\n  {'/a' * 38}.py:3\n  It falls" in shown
 
 
-@examples(0.3)
+@examples(0.1)
 @given(REPORTS, st.sampled_from([10, 40, 80]))
 def test_any_report_becomes_text_without_control_characters(given, width):
     shown = text(given, width=width)
@@ -277,7 +277,7 @@ def test_json_holds_everything_there_is():
     assert one["counts"] == {"warning": 1, "advice": 1, "suppressed": 1, "undecided": 1, "failed": 0, "skipped": 2}
 
 
-@examples(0.3)
+@examples(0.15)
 @given(REPORTS)
 def test_any_report_becomes_json_and_sarif(given):
     strict(format_json([LocatedReport(given)]))

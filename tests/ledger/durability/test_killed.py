@@ -9,8 +9,8 @@ from support.ledgers import run
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 
 # mode of recording, kills in `make test`, kills in `make soak`
-MODES = [("single", 80, 400), ("keyed", 30, 150), ("many", 30, 100), ("batch", 30, 100), ("buffered", 40, 150),
-         ("checkpoints", 30, 100)]  # fmt: skip
+MODES = [("single", 24, 400), ("keyed", 10, 150), ("many", 10, 100), ("batch", 10, 100), ("buffered", 14, 150),
+         ("checkpoints", 10, 100)]  # fmt: skip
 
 
 def kill(path, mode, kills, counted):
@@ -38,11 +38,11 @@ def kill_jobs(folder, rounds, job, counted):
 
 
 def test_a_rescoring_that_is_killed_and_resumed_scores_each_record_once(tmp_path, counted):
-    kill_jobs(tmp_path, 3, "rescore", counted)
+    kill_jobs(tmp_path, 1, "rescore", counted)
 
 
 def test_an_import_that_is_killed_is_all_there_or_not_at_all(tmp_path, counted):
-    kill_jobs(tmp_path, 3, "import", counted)
+    kill_jobs(tmp_path, 1, "import", counted)
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def write_at_once(where, tmp_path, records, counted):
 
 
 def test_four_writers_lose_nothing_and_keep_their_order(where, tmp_path, counted):
-    write_at_once(where, tmp_path, 150, counted)
+    write_at_once(where, tmp_path, 50, counted)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from plaudit import errors
 from plaudit.ledger.jsonl.encoding import decode, describe_problem, encode
+from support.examples import examples
 
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=20)  # lone surrogates and NUL among them
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
@@ -22,6 +23,7 @@ def same(one, other):
     return repr(one) == repr(other)
 
 
+@examples(0.4)
 @given(row=ROWS)
 def test_what_is_read_again_is_what_was_written(row):
     line = encode(row)

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from plaudit import Ledger
-from plaudit.ledger import exchange, rescore
+from plaudit.ledger import imports, rescore
 from support.ledgers import REWARD, columns, verified
 
 RECORDS, BLOCK = 1500, 5
@@ -98,7 +98,7 @@ def kill_rescore(folder, rounds, draw):
 
 def kill_import(folder, rounds, draw):
     """Import a file, killed and begun again until done: all of it is there, or nothing."""
-    exchange._BATCH = 100
+    imports._BATCH = 100
     source(folder / "source.db")
     with Ledger(folder / "source.db") as ledger:
         ledger.export(folder / "records.jsonl")

@@ -65,7 +65,7 @@ def flip(tmp_path, original, every, counted):
 
 
 def test_a_flipped_bit_is_told_or_harmless(tmp_path, original, counted):
-    flip(tmp_path, original, 1499, counted)
+    flip(tmp_path, original, 4999, counted)
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_a_torn_log_gives_a_prefix(tmp_path, counted):
     log = path.with_name("ledger.db-wal").read_bytes()
     main = path.read_bytes()
     copy = tmp_path / "copy.db"
-    sizes = range(0, len(log), len(log) // 40)
+    sizes = range(0, len(log), len(log) // 23)
     for size in sizes:
         copy.write_bytes(main)
         copy.with_name("copy.db-wal").write_bytes(log[:size])

@@ -6,9 +6,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from plaudit.systems.hackmatrix.env import action_mask, step
+from plaudit.systems.hackmatrix.env import action_mask, reset, step
 from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rules import Rules
 from plaudit.systems.hackmatrix.state import EnvState
@@ -82,7 +83,7 @@ def taken(
 
 def masked(games: list[Game]) -> list[list[str]]:
     """Return the actions that the environment holds legal, for each game."""
-    masks = np.asarray(_MASK(states_of([*games, *[Game()] * (-len(games) % BATCH)])))[: len(games)]
+    masks = np.asarray(mask_all(states_of([*games, *[Game()] * (-len(games) % BATCH)])))[: len(games)]
     return [[name for name, legal in zip(ACTIONS, mask, strict=True) if legal] for mask in masks]
 
 
@@ -95,7 +96,19 @@ def stepper(rules: Rules) -> Any:
     return jax.jit(jax.vmap(one), compiler_options=HASTY)
 
 
-_MASK = jax.jit(jax.vmap(action_mask))
+mask_all = jax.jit(jax.vmap(action_mask))
+"""Which actions each game allows."""
+begin_all = jax.jit(jax.vmap(lambda key: reset(key)[1]), compiler_options=HASTY)
+"""A new game for each key."""
+
+
+@jax.jit
+def choose_all(first: Any, new: EnvState, old: EnvState) -> EnvState:
+    """Return the new game where `first` says so, and the old one elsewhere."""
+    chosen: EnvState = jax.tree.map(
+        lambda mine, its: jnp.where(first.reshape(-1, *[1] * (mine.ndim - 1)), mine, its), new, old
+    )
+    return chosen
 
 
 def observations(games: list[Game]) -> Any:

@@ -13,7 +13,7 @@ from support.hackmatrix_model.boards import entry
 from support.hackmatrix_model.layouts import CORNERS, PLACES, as_drawn, connected, in_line_of_fire, siphonable
 
 BATCH = 5000
-SOME = 1500
+SOME = 500
 """As many are looked at cell by cell."""
 
 KEYS = jax.random.split(jax.random.key(0), BATCH)

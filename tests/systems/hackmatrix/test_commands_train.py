@@ -189,20 +189,29 @@ main()
 @pytest.fixture
 def endless(tmp_path):
     """Start a run of the toy without an end, as a process of its own; it has done some updates when it is returned."""
+    started = []
 
     def start(*arguments):
         tests = str(Path(__file__).parents[2])
-        settings = ("--output", "run", "--steps", 10**9, "--no-decay", "--envs", 8, "--rollout", 4, "--hidden", "4")
+        settings = (
+            *("--output", "run", "--steps", 10**9, "--no-decay"),
+            *("--envs", 8, "--rollout", 4, "--hidden", "4", "--epochs", 1),
+        )
         texts = [str(each) for each in ("train", "hackmatrix", *settings, "--no-tensorboard", *arguments)]
         command = [sys.executable, "-c", TOY.format(tests=tests), *texts]
         running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        started.append(running)
         log = tmp_path / "run" / "log.jsonl"
         while not log.exists() or log.read_text().count("\n") < 5:
             assert running.poll() is None, running.communicate()
             time.sleep(0.01)
         return running
 
-    return start
+    yield start
+    for running in started:
+        if running.poll() is None:
+            running.kill()
+            running.communicate()
 
 
 def kept(tmp_path):
@@ -222,7 +231,7 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, 
     assert "plaudit train hackmatrix --output run --resume" in told
     done = kept(tmp_path)
     assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == done >= 5
-    more = ("--steps", 8 * 4 * (done + 1), "--episodes", 4, "--no-tensorboard", "--json")
+    more = ("--steps", 8 * 4 * (done + 1), "--episodes", 16, "--no-tensorboard", "--json")
     again = training("--output", "run", "--resume", small=more)
     assert again.exit_code == 0, again.stderr
     assert json.loads(again.stdout)["updates"] == done + 1

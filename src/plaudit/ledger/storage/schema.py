@@ -120,14 +120,8 @@ blocks = Table(
 Index("blocks_by_scope", blocks.c.scope, blocks.c.first)
 Index("blocks_by_writer", blocks.c.writer, blocks.c.seq)
 Index("blocks_by_spec", blocks.c.spec, blocks.c.first)
-Index(
-    "blocks_by_job",
-    blocks.c.job,
-    blocks.c.origin,
-    unique=True,
-    sqlite_where=blocks.c.job.is_not(None),
-    postgresql_where=blocks.c.job.is_not(None),
-)
+Index("blocks_by_job", blocks.c.job, blocks.c.origin, unique=True)
+# Of blocks with a job alone, as the first migration has it: said here, it would load SQLAlchemy for PostgreSQL too.
 
 summaries = Table(
     "summaries",

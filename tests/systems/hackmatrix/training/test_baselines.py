@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from plaudit.systems.hackmatrix.env import action_mask, reset
 from plaudit.systems.hackmatrix.training.games import (
     choose_random_action,
     choose_random_direction,
@@ -20,9 +19,9 @@ from support.hackmatrix_model.game import ACTIONS, COMPONENTS, steps_to_exit
 from support.hackmatrix_model.play import legal_actions, scripted, target_along
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import states_of
-from support.hackmatrix_model.steps import BATCH, REFERENCE, stepper
+from support.hackmatrix_model.steps import BATCH, REFERENCE, begin_all, choose_all, mask_all, stepper
 
-EPISODES = [2, pytest.param(8, marks=pytest.mark.slow)]
+EPISODES = [1, pytest.param(8, marks=pytest.mark.slow)]
 """How many each of the games that are played at once plays, one after the other."""
 CAP = 1000
 RARE = ("program_waste",)
@@ -110,11 +109,12 @@ class Episodes(NamedTuple):
 def played(name: str, episodes: int) -> Episodes:
     """Return so many episodes of a policy for each of the games that are played at once."""
     policy = jax.jit(jax.vmap(BASELINES[name].policy))
-    pool = _begun(jax.random.split(jax.random.key(len(name)), episodes * BATCH))
+    keys = jax.random.split(jax.random.key(len(name)), episodes * BATCH).reshape(episodes, BATCH)
+    pool = jax.tree.map(lambda *parts: jnp.concatenate(parts), *map(begin_all, keys))
     lanes, number, steps = np.arange(BATCH), np.zeros(BATCH, int), np.zeros(BATCH, int)
     total, parts = np.zeros(BATCH), {each: np.zeros(BATCH) for each in COMPONENTS}
     states, finished, turn = _chosen(pool, lanes), [], 0
-    masks = _MASK(states)
+    masks = mask_all(states)
     while (number < episodes).any():
         turn += 1
         key = jax.random.fold_in(jax.random.key(7), turn)
@@ -134,17 +134,14 @@ def played(name: str, episodes: int) -> Episodes:
         parts = {each: np.where(ended, 0, parts[each]) for each in COMPONENTS}
         if ended.any():
             fresh = _chosen(pool, np.minimum(number, episodes - 1) * BATCH + lanes)
-            states = _kept(ended, fresh, states)
-            masks = _MASK(states)
+            states = choose_all(ended, fresh, states)
+            masks = mask_all(states)
     returns, steps, stages, components = zip(*finished, strict=True)
     columns = {each: np.array([episode[each] for episode in components]) for each in COMPONENTS}
     return Episodes(np.array(returns), np.array(steps), np.array(stages), columns)
 
 
-_MASK = jax.jit(jax.vmap(action_mask))
-_begun = jax.jit(jax.vmap(lambda key: reset(key)[1]))
 _chosen = jax.jit(lambda pool, numbers: jax.tree.map(lambda leaf: leaf[numbers], pool))
-_kept = jax.jit(jax.vmap(lambda ended, new, old: jax.tree.map(lambda mine, its: jnp.where(ended, mine, its), new, old)))
 
 
 def apart(ours: np.ndarray, mean: float, count: int) -> float:
@@ -159,7 +156,8 @@ def test_a_policy_gets_as_far_as_it_did_elsewhere(name, episodes, record_propert
     assert len(found.returns) == episodes * BATCH
     assert apart(found.returns, told.mean_return, told.episodes) < 4
     assert apart(found.steps, told.mean_steps, told.episodes) < 4
-    assert found.returns.std() == pytest.approx(told.deviation, rel=0.15)
+    near = 0.15 * max(1, 2 / episodes) ** 0.5  # half the episodes say it less exactly
+    assert found.returns.std() == pytest.approx(told.deviation, rel=near)
     record_property("counted", ("episodes of untrained policies", {name: len(found.returns)}))
 
 
