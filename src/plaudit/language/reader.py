@@ -37,9 +37,11 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A short vector, written out."""
+    """Several values, written out; a matrix is a vector of its rows."""
 
     items: tuple["Value", ...]
+    array: bool = False
+    """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,7 @@ class Reader:
             )
         if declared.length is None:
             return self._add_input(name, declared)
-        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)))
+        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)), array=True)
 
     def _list_readable(self) -> list[str]:
         """Return the names that a term may read: fields, and fields before and after the step."""
@@ -227,7 +229,12 @@ class Reader:
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
-        raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
+        advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
+        raise source.error(
+            node,
+            f"a number is needed here, and this is {describe(value)}.",
+            advice if isinstance(value, Vector) else "",
+        )
 
     def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
         """Return the position of `value` as a condition; a number means `!= 0`."""
@@ -241,6 +248,8 @@ class Reader:
             case Constant(known) if to_number(known) is not None:
                 return self.builder.const(bool(known))
         advice = "Compare a category with one of its values: phase == 'coding'."
+        if isinstance(value, Vector):
+            advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
         raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
 
 
@@ -249,8 +258,10 @@ def describe(value: Value) -> str:
     match value:
         case Ref(_, kind):
             return "a bool" if kind == FLAG else f"a {kind}"
+        case Vector(items) if items and isinstance(items[0], Vector):
+            return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
-            return f"a vector of {len(items)}"
+            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
         case Constant(known) if isinstance(known, str):
@@ -259,6 +270,13 @@ def describe(value: Value) -> str:
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def _list_sizes(value: Value) -> Iterator[int]:
+    """Yield the sizes of a vector and of its first rows."""
+    while isinstance(value, Vector):
+        yield len(value.items)
+        value = value.items[0] if value.items else Unassigned()
 
 
 def hold_within_range(builder: Builder, at: int, field: Field) -> int:
