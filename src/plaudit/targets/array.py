@@ -6,7 +6,7 @@ gradients finite in the branch not taken.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,20 @@ from plaudit.language.program import Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
-from plaudit.targets.inputs import list_slots, make_none_error
+from plaudit.targets.inputs import InputColumn, list_columns, list_slots, make_none_error
+from plaudit.targets.roll import (
+    AllTrue,
+    AnyTrue,
+    Constants,
+    Entries,
+    Largest,
+    Params,
+    Rolled,
+    Smallest,
+    Sum,
+    SumOnto,
+    roll,
+)
 
 CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
 
@@ -87,6 +100,12 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Select: "where({0}, {1}, {2})",
     n.Clip: "where({0} < {1}, {1}, where({0} > {2}, {2}, {0}))",
     n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
+    Sum: "add_entries({0})",
+    SumOnto: "add_onto({0}, {1})",
+    Smallest: "find_smallest({0})",
+    Largest: "find_largest({0})",
+    AllTrue: "{0}.all(0)",
+    AnyTrue: "{0}.any(0)",
 }
 
 SMOOTH: dict[type[n.Node], str] = {
@@ -120,13 +139,17 @@ def _find_function(library: Any, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A function of inputs, parameters and constants that returns every output of a layout, and `ok` last."""
+    """A function of columns, parameters and constants that returns every output of a layout, and `ok` last.
+
+    A column of a vector has its entries first. What the function takes besides columns and parameters are `constants`,
+    `vectors` and `tables`, as arrays of the target's own, then 0, 1 and the largest exponent.
+    """
 
     function: Callable[..., tuple[Any, ...]]
     layout: Layout
     constants: tuple[float | bool, ...]
+    vectors: tuple[Constants | Params, ...]
     tables: tuple[tuple[float | bool, ...], ...]
-    """Constants and tables to pass as further arguments, as arrays of the target's own."""
 
 
 def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bool) -> Generated:
@@ -144,42 +167,130 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         return name
 
     spelling = Spelling(*((OPERATIONS, DEFINED, format_literal) if inline else (SMOOTH, DEFINED, name_constant)))
-    guards = list_open_guards(program, ranges=guard, exact=inline)
-    code = Code() if inline else _write_safe_inputs(program, guards[: len(program.ranges) if guard else 0], spelling)
-    code = emit(program, [*layout.roots, *guards], spelling, code)
-    arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
-    arguments += [*constants, *code.tables, "zero", "one", "largest_exponent"]
-    lines = ["ok = True", *(f"ok = ok & {code.texts[at]}" for at in guards)]
-    outputs = "".join(f"{code.texts[root]}, " for root in layout.roots)
+    rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline))
+    shaped = replace(program, nodes=rolled.nodes)
+    code, vectors = _name_inputs(program, rolled)
+    if not inline:
+        _write_safe_inputs(shaped, rolled, spelling, code)
+    emit(shaped, [*rolled.roots, *(test.node for test in rolled.conditions)], spelling, code)
+    arguments = [name for column in list_columns(program) for name in _name_column(program, column)]
+    arguments += [f"p{i}" for i in range(len(program.params))]
+    arguments += [*constants, *vectors.values(), *code.tables, "zero", "one", "largest_exponent"]
+    texts = (code.texts[node] + (".all(0)" if len(sources) > 1 else "") for node, sources in rolled.conditions)
+    lines = ["ok = True", *(f"ok = ok & {text}" for text in texts)]
+    outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
     made = build_function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], names)
-    return Generated(made, layout, tuple(constants.values()), tuple(code.tables.values()))
+    return Generated(made, layout, tuple(constants.values()), tuple(vectors), tuple(code.tables.values()))
 
 
-def _write_safe_inputs(program: Program, ranges: Sequence[int], spelling: Spelling) -> Code:
-    """Return code that tests each range and puts a harmless value where it fails.
+def _name_column(program: Program, column: InputColumn) -> list[str]:
+    """Return what generated code calls a column: one name for a vector, one each for single values."""
+    first = list(program.inputs).index(column.slots[0].name)
+    return [f"x{first}"] if column.whole else [f"x{list(program.inputs).index(slot.name)}" for slot in column.slots]
+
+
+def _name_inputs(program: Program, rolled: Rolled) -> tuple[Code, dict[Constants | Params, str]]:
+    """Return code in which inputs and vectors have their texts, and the names of vectors that are passed."""
+    code = Code()
+    vectors: dict[Constants | Params, str] = {}
+    places = {
+        slot.name: (_name_column(program, column)[0], at)
+        for column in list_columns(program)
+        if column.whole
+        for at, slot in enumerate(column.slots)
+    }
+    sizes = {_name_column(program, column)[0]: len(column.slots) for column in list_columns(program)}
+    for at, node in enumerate(rolled.nodes):
+        match node:
+            case n.Input(name) if name in places:
+                column, entry = places[name]
+                code.texts[at] = f"{column}[{entry}]"
+            case Entries(names):
+                column = places[names[0]][0]
+                code.texts[at] = _format_entries(column, [places[name][1] for name in names], sizes[column])
+            case Constants() | Params():
+                code.texts[at] = vectors.setdefault(node, f"k{len(vectors)}")
+    return code, vectors
+
+
+def _format_entries(column: str, entries: Sequence[int], size: int) -> str:
+    """Return the text of some entries of a column."""
+    first, last, step = entries[0], entries[-1], entries[1] - entries[0]
+    if list(entries) == list(range(size)):
+        return column
+    if step > 0 and list(entries) == list(range(first, last + 1, step)):
+        return f"{column}[{first}:{last + 1}:{step}]"
+    return f"pick({column}, {list(entries)})"
+
+
+def _write_safe_inputs(program: Program, rolled: Rolled, spelling: Spelling, code: Code) -> None:
+    """Write code that tests each range and puts a harmless value where it fails.
 
     The row is masked either way; without this its NaN would reach the gradient of every parameter and input.
     """
-    code = emit(program, ranges, spelling)
-    names = list(program.inputs)
-    for k, (guard, at) in enumerate(zip(program.ranges, ranges, strict=False)):
-        code.lines.append(f"g{k} = {code.texts[at]}")
-        code.texts[at] = f"g{k}"
-        field = program.inputs[guard.where]
+    ranges = {guard.node: guard.where for guard in program.ranges}
+    tests = [test for test in rolled.conditions if test.sources[0] in ranges]
+    emit(program, [test.node for test in tests], spelling, code)
+    for k, (node, sources) in enumerate(tests):
+        code.lines.append(f"g{k} = {code.texts[node]}")
+        code.texts[node] = f"g{k}"
+        name = ranges[sources[0]]
+        field = program.inputs[name]
         if field.kind == "number":
-            x, rest = f"x{names.index(guard.where)}", spelling.constant(float(field.at_rest))
+            x, rest = f"x{list(program.inputs).index(name)}", spelling.constant(float(field.at_rest))
             code.lines.append(f"{x} = where(g{k}, {x}, {rest})")
-    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Columns that were given, as arrays of a target's own."""
+
+    arguments: list[Any]
+    """What generated code takes: vectors whole, with their entries first, and single values."""
+    entries: list[Any]
+    """Every input by itself, in order."""
+    exact: dict[str, Any]
+    """Where each column is what was given, if it is not always."""
+    shape: tuple[int, ...]
+    """The shape of the batch."""
+
+
+def gather_columns(
+    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]], library: Any
+) -> Gathered:
+    """Return the columns in `given` as `generate` wants them; `convert` is what `gather` takes."""
+    entries, exact, shape, converted = _convert_given(program, given, convert)
+    by_name = dict(zip(program.inputs, entries, strict=True))
+    arguments = []
+    for column in list_columns(program):
+        if not column.whole:
+            arguments += [by_name[slot.name] for slot in column.slots]
+        elif column.name in converted:
+            whole = library.moveaxis(converted[column.name], -1, 0)
+            taken = [slot.entry for slot in column.slots]
+            if taken != list(range(len(whole))):
+                whole = whole[np.asarray(taken)]
+            arguments.append(whole.reshape((len(taken), *(1 for _ in shape))) if whole.ndim == 1 else whole)
+        else:
+            parts = [library.broadcast_to(by_name[slot.name], shape) for slot in column.slots]
+            arguments.append(library.stack(parts))
+    return Gathered(arguments, entries, exact, shape)
 
 
 def gather(
     program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]]
 ) -> tuple[list[Any], dict[str, Any], tuple[int, ...]]:
-    """Return the arguments for the inputs in order, where each column was exact, and the batch's shape.
+    """Return the inputs one by one in order, where each column was exact, and the batch's shape.
 
     `given` holds the columns by name. `convert` turns one into an array of the target's own and a condition under
     which it is what was given, or None where it always is.
     """
+    return _convert_given(program, given, convert)[:3]
+
+
+def _convert_given(
+    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]]
+) -> tuple[list[Any], dict[str, Any], tuple[int, ...], dict[str, Any]]:
     converted: dict[str, Any] = {}
     conditions: dict[str, Any] = {}
     arguments = []
@@ -200,7 +311,7 @@ def gather(
         array = converted[name][..., slot.entry] if vector else converted[name]
         arguments.append(array)
         shapes[name] = tuple(array.shape)
-    return arguments, conditions, find_common_shape(program.name, shapes)
+    return arguments, conditions, find_common_shape(program.name, shapes), converted
 
 
 def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from plaudit.errors import (
     InputError,
@@ -40,6 +40,33 @@ class InputSlot:
     def column(self) -> str:
         """The name of the column that holds it: `prev.torque`."""
         return f"{self.record}.{self.key}" if self.record else self.key
+
+
+FEWEST = 3
+"""Entries of a vector from which on it is passed to arrays' own operations whole."""
+
+
+class InputColumn(NamedTuple):
+    """A column, and the inputs that are found in it."""
+
+    name: str
+    slots: tuple[InputSlot, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a vector with so many entries that it is worth passing whole."""
+        return len(self.slots) >= FEWEST
+
+
+def list_columns(program: Program) -> tuple[InputColumn, ...]:
+    """Return the columns of `program`, in the order in which its inputs first read them."""
+    if "columns" not in program.memo:
+        found: dict[str, list[InputSlot]] = {}
+        for slot in list_slots(program):
+            found.setdefault(slot.column, []).append(slot)
+        program.memo["columns"] = tuple(InputColumn(name, tuple(slots)) for name, slots in found.items())
+    known: tuple[InputColumn, ...] = program.memo["columns"]
+    return known
 
 
 def list_slots(program: Program) -> tuple[InputSlot, ...]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import Generated, collect_names, gather, generate, make_dtype_error, to_array
+from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
 from plaudit.targets.compiled import FLOATS, Compiled, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
+from plaudit.targets.roll import Params
 
 
 def take(table: Any, index: Any) -> Any:
@@ -27,7 +28,19 @@ def is_integer(column: Any) -> Any:
     return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
 
 
-NAMES = collect_names(jnp, {"take": take, "is_integer": is_integer, "still": jax.lax.stop_gradient})
+NAMES = collect_names(
+    jnp,
+    {
+        "take": take,
+        "is_integer": is_integer,
+        "still": jax.lax.stop_gradient,
+        "add_entries": lambda vector: vector.sum(0),
+        "add_onto": lambda start, vector: start + vector.sum(0),
+        "find_smallest": lambda vector: vector.min(0),
+        "find_largest": lambda vector: vector.max(0),
+        "pick": lambda vector, entries: vector[np.asarray(entries)],
+    },
+)
 
 
 class JaxReward(Compiled):
@@ -47,25 +60,39 @@ class JaxReward(Compiled):
         given = collect_columns(self.program, inputs)
         leaves = jax.tree_util.tree_leaves(list(given.values()))
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _find_dtype(leaves))
-        arguments, exact, shape = gather(self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c))
+        found = gather_columns(
+            self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), library=jnp
+        )
+        exact, shape = found.exact, found.shape
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.fill_params(params)
-        numbers = [
-            jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
-        ]
+        numbers = {
+            k: jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
+        }
         limits = FLOATS[str(dtype)]
-        constants = [np.asarray(limits.fit(c), bool if isinstance(c, bool) else dtype) for c in made.constants]
+
+        def fit(constant: Any) -> Any:
+            return np.asarray(limits.fit(constant), bool if isinstance(constant, bool) else dtype)
+
+        constants = [fit(constant) for constant in made.constants]
+        vectors = [
+            jnp.stack(vector.list_values(numbers))
+            if isinstance(vector, Params)
+            else np.stack([fit(constant) for constant in vector.values])
+            for vector in made.vectors
+        ]
+        vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
-        fixed = [*constants, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
-        *results, fine = made.function(*arguments, *numbers, *fixed)
-        conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers)]
+        fixed = [*constants, *vectors, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
+        *results, fine = made.function(*found.arguments, *numbers.values(), *fixed)
+        conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers.values())]
         ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
         if self.on_bad == "raise" and not _is_traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
             bound = self.program.bind({name: np.asarray(value).item() for name, value in (params or {}).items()})
             raise diagnose_first_bad(
-                bound, [np.asarray(array) for array in arguments], bad, guard=self.guard, exact=exact
+                bound, [np.asarray(array) for array in found.entries], bad, guard=self.guard, exact=exact
             )
         return made.layout.to_scores(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from plaudit.targets.array import (
     Generated,
     collect_names,
     gather,
+    gather_columns,
     generate,
     make_dtype_error,
     to_array,
@@ -43,7 +44,37 @@ def is_integer(column: Array) -> Any:
     return True if np.asarray(column).dtype.kind in "iub" else column == np.floor(column)
 
 
-NAMES = collect_names(np, {"take": take, "is_integer": is_integer})
+def add_entries(vector: Array) -> Array:
+    """Return the sum of all entries, left to right."""
+    if vector.flags.c_contiguous and vector.shape[-1] > 1:
+        summed: Array = np.add.reduce(vector, axis=0)  # row by row; any other layout is added in pairs
+        return summed
+    return add_onto(vector[0], vector[1:])
+
+
+def add_onto(start: Array, vector: Array) -> Array:
+    """Return `start` and on it all entries, left to right."""
+    return reduce(np.add, vector, start)
+
+
+def find_smallest(vector: Array) -> Array:
+    """Return the smallest entry, the first of those that are equal."""
+    return reduce(lambda least, entry: np.where(entry < least, entry, least), vector[1:], vector[0])
+
+
+def find_largest(vector: Array) -> Array:
+    """Return the largest entry, the first of those that are equal."""
+    return reduce(lambda most, entry: np.where(entry > most, entry, most), vector[1:], vector[0])
+
+
+def pick(vector: Array, entries: list[int]) -> Array:
+    """Return some entries of a vector."""
+    picked: Array = vector[entries]
+    return picked
+
+
+NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick})
+NAMES |= {f.__name__: f for f in (add_entries, add_onto, find_smallest, find_largest)}
 
 
 class NumpyReward(Compiled):
@@ -62,32 +93,35 @@ class NumpyReward(Compiled):
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
-        arguments, exact, shape = gather(self.program, collect_columns(self.program, inputs), self._convert)
+        given = collect_columns(self.program, inputs)
+        found = gather_columns(self.program, given, self._convert, np)
+        shape, exact = found.shape, found.exact
         made = self._default if params is None else self._general
-        numbers = [] if params is None else list(self.program.fill_params(params).values())
+        numbers = {} if params is None else self.program.fill_params(params)
+        vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
         tables = [np.asarray(table) for table in made.tables]
-        fixed = [*numbers, *made.constants, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
+        fixed = [*numbers.values(), *made.constants, *vectors, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
         size = int(np.prod(shape, dtype=np.int64))
-        flat = [array.reshape(-1) if array.shape else array for array in arguments]
+        columns = [_flatten_batch(array, len(shape)) for array in found.arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
         outputs, ok = allocate_buffers(made.layout, size, shape, out)
         for start in range(0, size, self.chunk):
             rows = slice(start, min(start + self.chunk, size))
             with np.errstate(all="ignore"):
-                *results, fine = made.function(*(a[rows] if a.shape else a for a in flat), *fixed)
+                *results, fine = made.function(*(_take_rows(column, rows) for column in columns), *fixed)
             for condition in checks:
                 fine = fine & (condition[rows] if condition.shape else condition)
             for output, result in zip(outputs, results, strict=True):
                 output[rows] = result
             ok[rows] = fine
             if not np.all(fine):
-                self._handle_bad(flat, outputs, ok, rows, params, exact)
+                self._handle_bad(found.entries, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         return made.layout.to_scores(shaped, ok.reshape(shape))
 
     def _handle_bad(
         self,
-        flat: Sequence[Array],
+        entries: Sequence[Array],
         outputs: Sequence[Array],
         ok: Array,
         rows: slice,
@@ -98,7 +132,7 @@ class NumpyReward(Compiled):
         bad = np.flatnonzero(~ok[rows])
         if self.on_bad == "raise":
             bound = self._bound if params is None else self.program.bind(params)
-            raise diagnose_first_bad(bound, flat, rows.start + int(bad[0]), guard=self.guard, exact=exact)
+            raise diagnose_first_bad(bound, entries, rows.start + int(bad[0]), guard=self.guard, exact=exact)
         for output in outputs:
             output[rows][bad] = np.nan
 
@@ -109,6 +143,20 @@ class NumpyReward(Compiled):
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
         return convert_column(self.program.name, name, field, value)
+
+
+def _flatten_batch(array: Array, rank: int) -> Array:
+    """Return a column with one axis for the batch: two for a vector, whose entries come first; one value as it is."""
+    if array.ndim > rank:
+        return array.reshape(len(array), -1)
+    return array.reshape(-1) if array.shape else array
+
+
+def _take_rows(column: Array, rows: slice) -> Array:
+    """Return some rows of a column; of a vector so that each entry's rows are side by side."""
+    if column.ndim == 2:
+        return np.ascontiguousarray(column[:, rows] if column.shape[1] > 1 else column)
+    return column[rows] if column.shape else column
 
 
 def convert_column(reward: str, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:

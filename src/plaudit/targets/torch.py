@@ -8,10 +8,11 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import collect_names, gather, generate, make_dtype_error, to_array
+from plaudit.targets.array import collect_names, gather_columns, generate, make_dtype_error, to_array
 from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
+from plaudit.targets.roll import Params
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -37,6 +38,11 @@ NAMES = collect_names(
         "take": take,
         "is_integer": is_integer,
         "still": torch.Tensor.detach,
+        "add_entries": lambda vector: vector.sum(0),
+        "add_onto": lambda start, vector: start + vector.sum(0),
+        "find_smallest": lambda vector: vector.amin(0),
+        "find_largest": lambda vector: vector.amax(0),
+        "pick": lambda vector, entries: vector[entries],
     },
 )
 
@@ -70,21 +76,29 @@ class TorchReward(Compiled):
         def column(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return _convert_column(self.program.name, dtype, device, name, field, value)
 
-        arguments, exact, shape = gather(self.program, given, column)
+        found = gather_columns(self.program, given, column, torch)
+        exact, shape = found.exact, found.shape
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.fill_params(params)
-        numbers = [
-            tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
-        ]
+        numbers = {
+            k: tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
+        }
         constants = [tensor(constant) for constant in made.constants]
+        vectors = [
+            torch.stack(vector.list_values(numbers))
+            if isinstance(vector, Params)
+            else torch.tensor([limits.fit(value) for value in vector.values], dtype=dtype, device=device)
+            for vector in made.vectors
+        ]
+        vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [
             torch.tensor(table, dtype=torch.bool if isinstance(table[0], bool) else dtype, device=device)
             for table in made.tables
         ]
-        fixed = [*constants, *tables, tensor(0.0), tensor(1.0), limits.exponent]
-        *results, fine = made.function(*arguments, *numbers, *fixed)
+        fixed = [*constants, *vectors, *tables, tensor(0.0), tensor(1.0), limits.exponent]
+        *results, fine = made.function(*found.arguments, *numbers.values(), *fixed)
         ok = torch.as_tensor(fine, device=device)
-        for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers)]:
+        for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
             ok = ok & condition
         ok = ok.expand(shape)
         nothing = tensor(float("nan"))
@@ -93,7 +107,7 @@ class TorchReward(Compiled):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
             bound = self.program.bind({name: float(value) for name, value in (params or {}).items()})
             raise diagnose_first_bad(
-                bound, [array.detach().cpu() for array in arguments], bad, guard=self.guard, exact=exact
+                bound, [array.detach().cpu() for array in found.entries], bad, guard=self.guard, exact=exact
             )
         return made.layout.to_scores(outputs, ok)
 

@@ -1,0 +1,240 @@
+"""Rolling up: operations on the entries of a vector that go the same way become one operation on all of them.
+
+A Program says what happens to each entry, which is what its identity, its proofs and SQL are about. Libraries of arrays
+are faster with few operations on many entries: where a sum, a minimum, a maximum, an `any` or an `all` runs over values
+that were computed alike, those values are computed together here. Nothing is reordered, so no bit changes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from plaudit.language import nodes as n
+from plaudit.language.program import Builder, Program, find_reachable, prune, renumber
+from plaudit.targets.inputs import FEWEST
+
+DEEPEST = 200
+"""How many operations may stand inside one another for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries(n.Node):
+    """Inputs of these names, entries of one vector field."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants(n.Node):
+    """Several constants: all of them numbers, or all of them flags."""
+
+    values: tuple[float | bool, ...]
+
+    def list_values(self, params: Mapping[str, Any]) -> list[Any]:
+        """Return them."""
+        return list(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Params(n.Node):
+    """Several parameters."""
+
+    names: tuple[str, ...]
+
+    def list_values(self, params: Mapping[str, Any]) -> list[Any]:
+        """Return their values."""
+        return [params[name] for name in self.names]
+
+
+class Sum(n.Unary):
+    """The sum of all entries, left to right."""
+
+    __slots__ = ()
+
+
+class SumOnto(n.Binary):
+    """`left`, and on it the entries of `right`, left to right."""
+
+    __slots__ = ()
+
+
+class Smallest(n.Unary):
+    """The smallest entry; the first of those that are equal."""
+
+    __slots__ = ()
+
+
+class Largest(n.Unary):
+    """The largest entry; the first of those that are equal."""
+
+    __slots__ = ()
+
+
+class AllTrue(n.Unary):
+    """Whether all entries are true."""
+
+    __slots__ = ()
+
+
+class AnyTrue(n.Unary):
+    """Whether one entry is true."""
+
+    __slots__ = ()
+
+
+_JOINED: Mapping[type[n.Node], type[n.Binary]] = {kind: kind for kind in (n.Add, n.Min, n.Max, n.And, n.Or)}
+_REDUCTIONS: Mapping[type[n.Node], type[n.Unary]] = {
+    n.Add: Sum,
+    n.Min: Smallest,
+    n.Max: Largest,
+    n.And: AllTrue,
+    n.Or: AnyTrue,
+}
+
+
+class Condition(NamedTuple):
+    """A flag that has to be true, or a vector of flags that all have to be."""
+
+    node: int
+    """Its position among the rolled nodes."""
+    sources: tuple[int, ...]
+    """The conditions of the Program that it stands for, in order: an entry for each where there are several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """The nodes of a Program, rolled up, and where its roots and its conditions are among them."""
+
+    nodes: tuple[n.Node, ...]
+    roots: tuple[int, ...]
+    conditions: tuple[Condition, ...]
+
+
+def roll(program: Program, roots: Sequence[int], conditions: Sequence[int] = ()) -> Rolled:
+    """Return what computes `roots` and `conditions` of a Program, on whole vectors where it can."""
+    needed = sorted(find_reachable(program.nodes, [*roots, *conditions]))
+    roller = _Roller(program, needed, [*roots, *conditions])
+    for at in needed:
+        roller.add_scalar(at)
+    tests = list(roller.join_conditions(conditions))
+    scalars = [roller.scalars[at] for at in roots]
+    nodes, moved = prune(tuple(roller.builder.nodes), [*scalars, *(test.node for test in tests)])
+    moved_tests = tuple(test._replace(node=moved[test.node]) for test in tests)
+    return Rolled(nodes, tuple(moved[at] for at in scalars), moved_tests)
+
+
+class _Roller:
+    """Builds the rolled nodes: a scalar for each node of the Program, and vectors of those that are alike."""
+
+    def __init__(self, program: Program, reachable: Sequence[int], roots: Sequence[int]) -> None:
+        self.nodes = program.nodes
+        self.roots = frozenset(roots)
+        self.uses: Counter[int] = Counter(roots)
+        for at in reachable:
+            self.uses.update(n.operands(self.nodes[at]))
+        self.builder = Builder()
+        self.scalars: dict[int, int] = {}
+        self.vectors: dict[tuple[int, ...], int] = {}
+        self.forms = _find_forms(program, reachable)
+        self.depth: dict[int, int] = {}
+        inner = {node.left for at in reachable if self._continues(node := self.nodes[at], at)}  # type: ignore[attr-defined]
+        self.ends = {at for at in reachable if self._continues(self.nodes[at], at) and at not in inner}
+
+    def _continues(self, node: n.Node, at: int) -> bool:
+        """Return whether a node goes on with what its left operand began, which nobody else reads."""
+        if type(node) not in _REDUCTIONS or not isinstance(node, n.Binary):
+            return False
+        return type(self.nodes[node.left]) is type(node) and self.uses[node.left] == 1
+
+    def add_scalar(self, at: int) -> None:
+        """Add a node whose operands were added before."""
+        node = self.nodes[at]
+        self.depth[at] = 1 + max((self.depth[operand] for operand in n.operands(node)), default=0)
+        if at in self.ends:
+            self.scalars[at] = self._reduce(type(node), self._list_leaves(at))
+        else:
+            self.scalars[at] = self.builder.add(renumber(node, self.scalars))
+
+    def _list_leaves(self, at: int) -> list[int]:
+        """Return what a chain of operations joins, from left to right."""
+        leaves: list[int] = []
+        while self._continues(self.nodes[at], at):
+            leaves.append(self.nodes[at].right)  # type: ignore[attr-defined]
+            at = self.nodes[at].left  # type: ignore[attr-defined]
+        return [*n.operands(self.nodes[at]), *reversed(leaves)]
+
+    def join_conditions(self, conditions: Sequence[int]) -> Iterator[Condition]:
+        """Yield what has to be true; conditions that are alike become one vector, wherever they stand."""
+        alike: dict[int, dict[int, None]] = {}
+        for at in conditions:
+            alike.setdefault(self.forms[at], {})[at] = None
+        for group in map(tuple, alike.values()):
+            if self._is_worthwhile(group):
+                yield Condition(self._join(group), group)
+            else:
+                yield from (Condition(self.scalars[at], (at,)) for at in group)
+
+    def _reduce(self, kind: type[n.Node], leaves: Sequence[int]) -> int:
+        """Return what a chain of operations comes to; runs of leaves that are alike are reduced together."""
+        result: int | None = None
+        for _, run in groupby(leaves, key=lambda at: self.forms[at]):
+            alike = tuple(run)
+            if self._is_worthwhile(alike) and not self.roots & set(alike):
+                vector = self._join(alike)
+                if kind is n.Add and result is not None:
+                    result = self.builder.add(SumOnto(result, vector))
+                    continue
+                parts = [self.builder.add(_REDUCTIONS[kind](vector))]
+            else:
+                parts = [self.scalars[at] for at in alike]
+            for part in parts:
+                result = part if result is None else self.builder.add(_JOINED[kind](result, part))
+        assert result is not None
+        return result
+
+    def _is_worthwhile(self, alike: tuple[int, ...]) -> bool:
+        return len(alike) >= FEWEST and len(set(alike)) > 1 and self.depth[alike[0]] <= DEEPEST
+
+    def _join(self, ats: tuple[int, ...]) -> int:
+        """Return the vector of nodes that are alike; a scalar where all of them are one node."""
+        if len(set(ats)) == 1:
+            return self.scalars[ats[0]]
+        if ats not in self.vectors:
+            found = [self.nodes[at] for at in ats]
+            match found[0]:
+                case n.Const():
+                    made: n.Node = Constants(tuple(node.value for node in found))  # type: ignore[attr-defined]
+                case n.Param():
+                    made = Params(tuple(node.name for node in found))  # type: ignore[attr-defined]
+                case n.Input():
+                    made = Entries(tuple(node.name for node in found))  # type: ignore[attr-defined]
+                case first:
+                    names = n.operand_names(type(first))
+                    columns = ([getattr(node, name) for node in found] for name in names)
+                    made = replace(
+                        first, **{name: self._join(tuple(c)) for name, c in zip(names, columns, strict=True)}
+                    )
+            self.vectors[ats] = self.builder.add(made)
+        return self.vectors[ats]
+
+
+def _find_forms(program: Program, reachable: Iterable[int]) -> dict[int, int]:
+    """Return a number for each node: two that have the same are computed alike, from other entries or constants."""
+    numbers: dict[tuple[object, ...], int] = {}
+    forms: dict[int, int] = {}
+    for at in reachable:
+        node = program.nodes[at]
+        match node:
+            case n.Const(value):
+                form: tuple[object, ...] = (n.Const, isinstance(value, bool))
+            case n.Param(name):
+                form = (n.Param, isinstance(program.params[name], bool))
+            case n.Input(name):
+                form = (n.Input, name.partition("[")[0])
+            case _:
+                own = tuple(getattr(node, each.name) for each in fields(node) if each.type is not int)
+                form = (type(node), own, *(forms[operand] for operand in n.operands(node)))
+        forms[at] = numbers.setdefault(form, len(numbers))
+    return forms
