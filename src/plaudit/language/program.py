@@ -118,9 +118,12 @@ def renumber(node: n.Node, moved: Mapping[int, int]) -> n.Node:
     return replace(node, **{name: moved[getattr(node, name)] for name in names}) if names else node
 
 
-def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> Iterator[int]:
-    """Yield the positions that `roots` need, operands before users, in the order a reader would meet them."""
-    seen: set[int] = set()
+def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Iterable[int] = ()) -> Iterator[int]:
+    """Yield the positions that `roots` need, operands before users, in the order a reader would meet them.
+
+    What is `known` is not needed, nor what only that needs.
+    """
+    seen = set(known)
     for root in roots:
         stack = [(root, False)]
         while stack:

@@ -75,7 +75,7 @@ def emit(
     """
     code = code or Code()
     nodes = program.nodes
-    needed = [at for at in find_reachable(nodes, roots) if at not in code.texts]
+    needed = list(find_reachable(nodes, roots, code.texts))
     uses = Counter(roots)
     for at in needed:
         uses.update(_list_reads(nodes, at, spelling, defined))

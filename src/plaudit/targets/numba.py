@@ -1,6 +1,7 @@
 """The `numba` target: the very code of the `python` target, compiled to machine code and run on every core."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -8,14 +9,28 @@ import numba
 import numpy as np
 
 from plaudit.language import nodes as n
-from plaudit.language.program import PYTHON_OPERATIONS, Program
+from plaudit.language.program import PYTHON_OPERATIONS, Program, find_reachable
 from plaudit.language.static import list_open_guards
-from plaudit.targets.array import gather
+from plaudit.targets.array import gather_columns
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
-from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
-from plaudit.targets.inputs import collect_columns
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
+from plaudit.targets.inputs import collect_columns, list_columns
 from plaudit.targets.numpy import allocate_buffers, convert_column
+from plaudit.targets.roll import (
+    REDUCTIONS,
+    AllTrue,
+    AnyTrue,
+    Constants,
+    Entries,
+    Largest,
+    Params,
+    Rolled,
+    Smallest,
+    Sum,
+    SumOnto,
+    roll,
+)
 
 _OWN = [kind for kind in n.FUNCTIONS if n.split_function(kind)[0] == "plaudit"]
 _NAMES = {
@@ -43,25 +58,22 @@ class NumbaReward(Compiled):
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         name = self.program.name
-        arguments, exact, shape = gather(
-            self.program, collect_columns(self.program, inputs), lambda *c: convert_column(name, *c)
-        )
+        given = collect_columns(self.program, inputs)
+        found = gather_columns(self.program, given, lambda *c: convert_column(name, *c), np)
+        shape, exact = found.shape, found.exact
         size = int(np.prod(shape, dtype=np.int64))
         layout, loop = self._default if params is None else self._general
         numbers = [] if params is None else list(self.program.fill_params(params).values())
         outputs, ok = allocate_buffers(layout, size, shape, out)
-        flat = [
-            np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array) for array in arguments
-        ]
-        loop(size, *flat, *numbers, *outputs, ok)
+        loop(size, *(_spread(array, shape, size) for array in found.arguments), *numbers, *outputs, ok)
         for condition in exact.values():
             fine = np.broadcast_to(condition, shape).reshape(-1)
             ok &= fine
             for output in outputs:
                 output[~fine] = np.nan
         if self.on_bad == "raise" and not ok.all():
-            bound = self.program.bind(params)
-            raise diagnose_first_bad(bound, flat, int(np.flatnonzero(~ok)[0]), guard=self.guard, exact=exact)
+            bound, bad = self.program.bind(params), int(np.flatnonzero(~ok)[0])
+            raise diagnose_first_bad(bound, found.entries, bad, guard=self.guard, exact=exact)
         return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape))
 
     @cached_property
@@ -76,24 +88,125 @@ class NumbaReward(Compiled):
     def _build_loop(self, program: Program) -> tuple[Layout, Any]:
         """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
-        guards = list_open_guards(program, ranges=self.guard)
-        code = emit(program, [*layout.roots, *guards], SCALAR)
-        inputs = [f"x{i}" for i in range(len(program.inputs))]
+        rolled = roll(program, layout.roots, list_open_guards(program, ranges=self.guard))
+        written = _LoopWriter(program, rolled)
+        code = written.code
         outputs = [f"o{i}" for i in range(len(layout.roots))]
-        reads = [
-            f"x{i} = a{i}[i]" if field.kind == "flag" else f"x{i} = float(a{i}[i])"
-            for i, field in enumerate(program.inputs.values())
-        ]
-        fine = " and ".join(code.texts[at] for at in guards) or "True"
-        writes = [f"{o}[i] = {code.texts[root]}" for o, root in zip(outputs, layout.roots, strict=True)]
+        fine = " and ".join(written.tests) or "True"
+        writes = [f"{o}[i] = {code.texts[root]}" for o, root in zip(outputs, rolled.roots, strict=True)]
         masks = [f"{o}[i] = nan" for o in outputs]
-        body = [*reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
-        body += ["else:", *_indent([*masks, "ok[i] = False"])] if guards else []
-        arguments = ["size", *(f"a{i}" for i in range(len(inputs))), *(f"p{i}" for i in range(len(program.params)))]
+        body = [*written.reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
+        body += ["else:", *_indent([*masks, "ok[i] = False"])] if written.tests else []
+        arguments = ["size", *written.columns, *(f"p{i}" for i in range(len(program.params)))]
         lines = ["for i in numba.prange(size):", *_indent(body)]
-        tables = {name: np.asarray(table) for name, table in code.tables.items()}
+        tables = {name: np.asarray(table) for name, table in (code.tables | written.vectors).items()}
         made = build_function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **tables})
         return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
+
+
+class _LoopWriter:
+    """Writes rolled nodes for one row, `i`: scalars as Python does, and a loop over `j` for each reduction."""
+
+    def __init__(self, program: Program, rolled: Rolled) -> None:
+        self.program = replace(program, nodes=rolled.nodes)
+        self.rolled = rolled
+        self.code = Code()
+        self.columns: list[str] = []
+        self.reads: list[str] = []
+        self.vectors: dict[str, tuple[Any, ...]] = {}
+        self._is_vector = rolled.find_vectors()
+        self._name_inputs()
+        for at, node in enumerate(rolled.nodes):
+            if isinstance(node, REDUCTIONS):
+                self._write_reduction(at, node)
+        self.tests: list[str] = []
+        for test in rolled.conditions:
+            if len(test.sources) > 1:
+                self._write_loop(f"t{test.node}", "True", test.node, "{0} and {1}")
+                self.tests.append(f"t{test.node}")
+        single = [test.node for test in rolled.conditions if len(test.sources) == 1]
+        emit(self.program, [*rolled.roots, *single], SCALAR, self.code)
+        self.tests += [self.code.texts[at] for at in single]
+
+    def _name_inputs(self) -> None:
+        """Give columns, inputs, constants and parameters their texts, those of vectors for the entry `j`."""
+        names = list(self.program.inputs)
+        places: dict[str, tuple[str, int]] = {}
+        for column in list_columns(self.program):
+            if column.whole:
+                name = f"a{names.index(column.slots[0].name)}"
+                self.columns.append(name)
+                places |= {slot.name: (name, at) for at, slot in enumerate(column.slots)}
+                continue
+            for slot in column.slots:
+                at = names.index(slot.name)
+                self.columns.append(f"a{at}")
+                self.reads.append(f"x{at} = a{at}[i]" if slot.field.kind == "flag" else f"x{at} = float(a{at}[i])")
+        params = {name: f"p{i}" for i, name in enumerate(self.program.params)}
+        for at, node in enumerate(self.rolled.nodes):
+            match node:
+                case n.Input(name) if name in places:
+                    self.code.texts[at] = "{}[{}, i]".format(*places[name])
+                case Entries(entries):
+                    array, picked = places[entries[0]][0], [places[name][1] for name in entries]
+                    first, whole = picked[0], picked == list(range(picked[0], picked[0] + len(picked)))
+                    index = (f"j + {first}" if first else "j") if whole else f"{self._keep(tuple(picked))}[j]"
+                    self.code.texts[at] = f"{array}[{index}, i]"
+                case Constants(values):
+                    self.code.texts[at] = f"{self._keep(values)}[j]"
+                case Params(joined):
+                    self.code.texts[at] = f"({', '.join(params[name] for name in joined)})[j]"
+
+    def _keep(self, values: tuple[Any, ...]) -> str:
+        known = {repr(kept): name for name, kept in self.vectors.items()}
+        name = known.get(repr(values), f"k{len(self.vectors)}")
+        self.vectors[name] = values
+        return name
+
+    def _write_reduction(self, at: int, node: n.Node) -> None:
+        """Write the loop of one reduction."""
+        match node:
+            case SumOnto(start, vector):
+                emit(self.program, [start], SCALAR, self.code)
+                self._write_loop(f"r{at}", self.code.texts[start], vector, "{0} + {1}")
+            case AllTrue(vector) | AnyTrue(vector):
+                word = "and" if isinstance(node, AllTrue) else "or"
+                self._write_loop(f"r{at}", repr(word == "and"), vector, f"{{0}} {word} {{1}}")
+            case Sum(vector) | Smallest(vector) | Largest(vector):
+                template = "{0} + {1}" if isinstance(node, Sum) else SCALAR.operations[_ONE_BY_ONE[type(node)]]
+                self._write_loop(f"r{at}", "", vector, template)
+        self.code.texts[at] = f"r{at}"
+
+    def _write_loop(self, name: str, start: str, vector: int, template: str) -> None:
+        """Write lines after which `name` is what `template` makes of `start`, or of the first entry, and the others."""
+        nodes = self.rolled.nodes
+        inside = [at for at in find_reachable(nodes, [vector]) if at in self._is_vector]
+        outside = {operand for at in inside for operand in n.operands(nodes[at])} - self._is_vector
+        emit(self.program, sorted(outside), SCALAR, self.code)
+        for at in outside:
+            if not self.code.texts[at].isidentifier() and not isinstance(nodes[at], n.Const):
+                self.code.lines.append(f"s{at} = {self.code.texts[at]}")
+                self.code.texts[at] = f"s{at}"
+        body = Code(texts=dict(self.code.texts), tables=self.code.tables, table_names=self.code.table_names)
+        emit(self.program, [vector], SCALAR, body)
+        entry = body.texts[vector]
+        count = self.rolled.count_entries(vector)
+        if not start:
+            self.code.lines += ["j = 0", *body.lines, f"{name} = {entry}"]
+        else:
+            self.code.lines.append(f"{name} = {start}")
+        self.code.lines.append(f"for j in range({0 if start else 1}, {count}):")
+        self.code.lines += _indent([*body.lines, f"e = {entry}", f"{name} = {template.format(name, 'e')}"])
+
+
+_ONE_BY_ONE: dict[type[n.Node], type[n.Node]] = {Smallest: n.Min, Largest: n.Max}
+
+
+def _spread(array: Any, shape: tuple[int, ...], size: int) -> Any:
+    """Return a column for every row, and of a vector with its entries first."""
+    if array.ndim > len(shape):
+        return np.ascontiguousarray(np.broadcast_to(array, (len(array), *shape))).reshape(len(array), size)
+    return np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array)
 
 
 def _indent(lines: list[str]) -> list[str]:

@@ -84,6 +84,9 @@ class AnyTrue(n.Unary):
     __slots__ = ()
 
 
+REDUCTIONS = (Sum, SumOnto, Smallest, Largest, AllTrue, AnyTrue)
+"""What makes one value of a vector."""
+
 _JOINED: Mapping[type[n.Node], type[n.Binary]] = {kind: kind for kind in (n.Add, n.Min, n.Max, n.And, n.Or)}
 _REDUCTIONS: Mapping[type[n.Node], type[n.Unary]] = {
     n.Add: Sum,
@@ -110,6 +113,25 @@ class Rolled:
     nodes: tuple[n.Node, ...]
     roots: tuple[int, ...]
     conditions: tuple[Condition, ...]
+
+    def find_vectors(self) -> frozenset[int]:
+        """Return which nodes are vectors: those that are given, and whatever is computed from one entry by entry."""
+        found: set[int] = set()
+        for at, node in enumerate(self.nodes):
+            computed = not isinstance(node, REDUCTIONS) and not found.isdisjoint(n.operands(node))
+            if computed or isinstance(node, Entries | Constants | Params):
+                found.add(at)
+        return frozenset(found)
+
+    def count_entries(self, at: int) -> int:
+        """Return how many entries a vector has."""
+        for found in find_reachable(self.nodes, [at]):
+            match self.nodes[found]:
+                case Entries(names) | Params(names):
+                    return len(names)
+                case Constants(values):
+                    return len(values)
+        raise AssertionError("this is no vector")
 
 
 def roll(program: Program, roots: Sequence[int], conditions: Sequence[int] = ()) -> Rolled:
