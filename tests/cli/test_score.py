@@ -293,3 +293,23 @@ def test_flags_and_categories_in_csv(plaudit, write, objects, tmp_path):
     assert "line 7: reward 'odd', field 'ready': 'yes' is not true, false, 1 or 0." in result.stderr
     assert "Did you mean 'blue'?" in result.stderr
     assert "line 9: reward 'odd', field 'ready': '2' is not true" in result.stderr
+
+
+def test_a_matrix_is_a_list_of_lists_or_its_entries(plaudit, write, objects, tmp_path):
+    @term
+    def impact(force):
+        return sum(sum(each * each for each in foot) for foot in force)
+
+    reward = Reward("impact", version="1", terms=[impact], fields=[Field("force", shape=(2, 2))])
+    (tmp_path / "impact.json").write_text(reward.to_json(), encoding="utf-8")
+    names = ["force[0][0]", "force[1][1]", "force[0][1]", "force[1][0]"]
+    write("rows.jsonl", {"force": [[1, 2], [3, 4]]}, dict(zip(names, [1, 4, 2, 3], strict=True)))
+    assert plaudit("score", "impact.json", "-i", "rows.jsonl", "-o", "s.jsonl").exit_code == 0
+    assert [row["total"] for row in objects("s.jsonl")] == [30.0, 30.0]
+    write("rows.csv", ",".join(names), "1,4,2,3")
+    assert plaudit("score", "impact.json", "-i", "rows.csv", "-o", "s.csv").exit_code == 0
+    assert "\n2,30.0," in (tmp_path / "s.csv").read_text(encoding="utf-8")
+    write("ragged.jsonl", {"force": [[1, 2], [3]]})
+    refused = plaudit("score", "impact.json", "-i", "ragged.jsonl", "-o", "r.jsonl")
+    assert refused.exit_code != 0
+    assert "values of the shape (2, 2) are needed" in refused.output

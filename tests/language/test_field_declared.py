@@ -22,7 +22,7 @@ REFUSED = {
     "an unknown outside": (("x",), {"outside": "clamp"}, "outside='clamp' is not one of 'raise', 'clip', 'allow'"),
     "no outside": (("x",), {"outside": None}, "outside=None is not one of"),
     "an unknown direction": (("x",), {"monotone": "sideways"}, "is not one of 'up', 'down'"),
-    "a length of 0": (("x",), {"length": 0}, "from 1 to 64"),
+    "a length of 0": (("x",), {"length": 0}, "from 1 to 4,096"),
     "a flag with values": (("x",), {"flag": True, "values": ("a", "b")}, "a flag takes no values"),
     "no values": (("x",), {"values": ()}, "values= is empty"),
     "mixed values": (("x",), {"values": ("a", 1)}, "mixes strings and numbers"),

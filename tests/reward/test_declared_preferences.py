@@ -113,7 +113,7 @@ def test_a_name_that_is_no_input_is_refused(row, words):
     ids=str,
 )
 def test_a_value_that_the_field_does_not_hold_is_refused(row):
-    with pytest.raises(DefinitionError, match=r"is not a value that the field allows|must hold 2 values"):
+    with pytest.raises(DefinitionError, match=r"is not a value that the field allows|2 values are needed"):
         fitted(row)
 
 

@@ -88,9 +88,18 @@ def _build_inputs(program: Program, found: Sequence["FoundColumn"]) -> dict[str,
             texts[place.name] = _format_literal(find_default(program, place, terminal))
             continue
         column = ".".join(map(_quote, one.path))
-        whole = one.length is not None
-        texts[place.name] = f"IF(size({column}) = {one.length}, {column}[{place.entry}], NULL)" if whole else column
+        texts[place.name] = _format_entry(column, one.shape, place.name) if one.shape else column
     return texts
+
+
+def _format_entry(column: str, shape: Sequence[int], name: str) -> str:
+    """Return the entry of a list, or of lists in a list, that is called `name`; NULL where a list has another size."""
+    indices = name[name.index("[") + 1 : -1].split("][")
+    tests = []
+    for size, index in zip(shape, indices, strict=True):
+        tests.append(f"size({column}) = {size}")
+        column = f"{column}[{index}]"
+    return f"IF({' AND '.join(tests)}, {column}, NULL)"
 
 
 def _format_literal(value: object) -> str:

@@ -127,7 +127,7 @@ def _build_term_table(reward: Reward) -> Table:
 def _build_field_table(reward: Reward) -> Table:
     rows = []
     for name, field in reward.fields.items():
-        title = f"{name}[0 … {field.length - 1}]" if field.length else name
+        title = name + "".join(f"[0 … {size - 1}]" for size in field.shape)
         role = "action" if name == reward.action else field.role or ""
         rows.append(
             (title, field.kind, format_allowed(field), escape_controls(field.unit), role, escape_controls(field.doc))

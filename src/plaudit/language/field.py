@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 from plaudit.errors import DefinitionError
+from plaudit.language.shapes import MOST_ENTRIES, Shape, find_shape_problem, list_entries
 
 Kind = Literal["number", "flag", "category"]
 Role = Literal["state", "action", "event"]
@@ -18,7 +19,6 @@ RECORDS = ("prev", "curr")
 """The state before a step and after it, whose entries are `prev.x` and `curr.x`."""
 RESERVED = (*RECORDS, "terminal", "total")
 """Names with a meaning of their own: the two ends of a step, the flag that ends an episode, the sum of the terms."""
-LONGEST_VECTOR = 64
 LARGEST_INTEGER = 2**53
 """Integers beyond this are not all floats."""
 
@@ -35,7 +35,8 @@ class Field:
         high: The largest finite number that can happen.
         values: The categories, as strings; or the only numbers allowed.
         flag: Whether it holds a bool.
-        length: The number of entries, where it is a short vector.
+        length: The number of entries, where it is a vector; the same as `shape=(length,)`.
+        shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
         infinite: Whether positive infinity can happen.
         unit: The unit of a number, such as `"m/s"`.
         role: What it says of a step: the state, the action, or an event.
@@ -63,6 +64,7 @@ class Field:
     values: tuple[str | float, ...] | None = None
     flag: bool = False
     length: int | None = None
+    shape: Shape = ()
     infinite: bool = False
     unit: str = ""
     role: Role | None = None
@@ -85,11 +87,16 @@ class Field:
             object.__setattr__(self, "values", tuple(_to_plain(value) for value in values))
         for part in ("low", "high", "step", "missing", "rest", "length"):
             object.__setattr__(self, part, _to_plain(getattr(self, part)))
+        object.__setattr__(self, "shape", _to_shape(self.shape))
         for problem in _find_problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
         for part in ("low", "high", "step", "missing", "rest"):  # 0 and 0.0 declare the same
             if _is_integer(number := getattr(self, part)):
                 object.__setattr__(self, part, float(number))
+        if self.length is not None:
+            object.__setattr__(self, "shape", (self.length,))
+        elif len(self.shape) == 1:
+            object.__setattr__(self, "length", self.shape[0])
 
     @property
     def kind(self) -> Kind:
@@ -97,6 +104,15 @@ class Field:
         if self.flag:
             return "flag"
         return "category" if self.values and isinstance(self.values[0], str) else "number"
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """What follows the name of each entry, in row-major order; empty for a single value.
+
+        >>> Field("foot_force", shape=(2, 2)).entries
+        ('[0][0]', '[0][1]', '[1][0]', '[1][1]')
+        """
+        return list_entries(self.shape)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -186,8 +202,12 @@ def _find_choice_problems(field: Field) -> list[str]:
         for name in ("flag", "infinite")
         if not isinstance(getattr(field, name), bool)
     ]
-    if field.length is not None and not (_is_integer(field.length) and 1 <= field.length <= LONGEST_VECTOR):
-        problems.append(f"length={field.length!r} must be an integer from 1 to {LONGEST_VECTOR}")
+    if field.length is not None and not (_is_integer(field.length) and 1 <= field.length <= MOST_ENTRIES):
+        problems.append(f"length={field.length!r} must be an integer from 1 to {MOST_ENTRIES:,}")
+    elif field.length is not None and field.shape not in ((), (field.length,)):
+        problems.append(f"length={field.length!r} and shape={field.shape!r} are not the same; give one of them")
+    if problem := find_shape_problem(field.shape):
+        problems.append(problem)
     return problems
 
 
@@ -309,6 +329,13 @@ def _to_plain(value: Any) -> Any:
     """Return a number, perhaps of NumPy, as plain Python; anything else as it is."""
     number = to_number(value)
     return value if number is None else number
+
+
+def _to_shape(shape: Any) -> Any:
+    """Return a shape given as an integer, a list or a tuple, perhaps of NumPy, as a tuple; anything else as it is."""
+    if _is_integer(number := _to_plain(shape)):
+        return (number,)
+    return tuple(_to_plain(size) for size in shape) if isinstance(shape, list | tuple) else shape
 
 
 def _is_integer(value: object) -> bool:

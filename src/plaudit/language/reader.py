@@ -2,7 +2,7 @@
 
 import ast
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
 from plaudit.language.program import Builder, Guard
+from plaudit.language.shapes import Shape, nest_entries
 from plaudit.language.source import Source
 
 MOST_NODES = 200_000
@@ -133,7 +134,7 @@ class Reader:
         return self.read_input(name, f"{record}.{name}", node, source)
 
     def read_input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
-        """Return an input by its whole name; a vector is written out."""
+        """Return an input by its whole name; a vector or matrix is written out in row-major order."""
         if self.scope.fields is None:
             return Undeclared(self.add(n.Input(name)), name)
         declared = TERMINAL if name == "terminal" else self.scope.fields.get(field_name)
@@ -144,9 +145,9 @@ class Reader:
                 f"  {source.locate(node)}\n"
                 f"Declared fields: {known}.{did_you_mean(field_name, self._list_readable())}"
             )
-        if declared.length is None:
+        if not declared.shape:
             return self._add_input(name, declared)
-        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)), array=True)
+        return build_vector([self._add_input(f"{name}{entry}", declared) for entry in declared.entries], declared.shape)
 
     def _list_readable(self) -> list[str]:
         """Return the names that a term may read: fields, and fields before and after the step."""
@@ -251,6 +252,12 @@ class Reader:
         if isinstance(value, Vector):
             advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
         raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
+
+
+def build_vector(entries: Sequence[Value], shape: Shape) -> Vector:
+    """Return entries in row-major order as a vector, or as a vector of vectors."""
+    made: Vector = nest_entries(entries, shape, lambda items: Vector(tuple(items), array=True))
+    return made
 
 
 def describe(value: Value) -> str:

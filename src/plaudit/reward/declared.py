@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import DefinitionError, DuplicateName, UnknownField, did_you_mean
+from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnknownField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RECORDS, RESERVED, Field, is_exact, to_number, validate_number
 from plaudit.language.functions import read_fact
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reader import Scope
+from plaudit.language.shapes import flatten_entries
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 
 CODE = re.compile(r"[a-z]+(-[a-z]+)*")
@@ -255,9 +256,10 @@ def _fit_row(row: Row, reward: str, inputs: Mapping[str, Field]) -> Iterator[tup
         if name in inputs:
             yield name, _fit_value(reward, name, inputs[name], value)
         elif name in columns:
-            for at, entry in enumerate(_read_entries(reward, name, columns[name], value)):
-                if f"{name}[{at}]" in inputs:
-                    yield f"{name}[{at}]", _fit_value(reward, f"{name}[{at}]", columns[name], entry)
+            entries = _read_entries(reward, name, columns[name], value)
+            for entry, part in zip(columns[name].entries, entries, strict=True):
+                if f"{name}{entry}" in inputs:
+                    yield f"{name}{entry}", _fit_value(reward, f"{name}{entry}", columns[name], part)
         else:
             raise UnknownField(
                 f"reward {reward!r}: a preference names {given!r:.60}, which the reward does not read."
@@ -266,10 +268,10 @@ def _fit_row(row: Row, reward: str, inputs: Mapping[str, Field]) -> Iterator[tup
 
 
 def _read_entries(reward: str, name: str, declared: Field, value: Any) -> Sequence[Any]:
-    entries = value.tolist() if hasattr(value, "tolist") else value
-    if not isinstance(entries, list | tuple) or len(entries) != declared.length:
-        raise DefinitionError(f"reward {reward!r}: a preference's {name!r} must hold {declared.length} values")
-    return entries
+    try:
+        return flatten_entries(value.tolist() if hasattr(value, "tolist") else value, declared.shape)
+    except ShapeMismatch as error:
+        raise DefinitionError(f"reward {reward!r}: a preference's {name!r} does not fit: {error}") from None
 
 
 def _fit_value(reward: str, name: str, declared: Field, value: Any) -> float | bool | str:

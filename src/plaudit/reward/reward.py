@@ -469,7 +469,8 @@ class Reward:
         flat = collect_columns(self.program, inputs)
         for slot in list_slots(self.program):
             if slot.field.kind == "category":
-                flat[slot.column] = encode_category(self.name, slot.column, slot.field, flat[slot.column])
+                name = slot.name if slot.name in flat else slot.column
+                flat[name] = encode_category(self.name, name, slot.field, flat[name])
         return flat
 
     @cached_property

@@ -10,6 +10,7 @@ from plaudit.errors import InputError, UnknownInput, UnusableFile, WrongType, di
 from plaudit.language.codec import build_object
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
+from plaudit.language.shapes import Shape, list_entries, nest_entries
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import InputSlot, list_slots
 
@@ -84,6 +85,7 @@ def nest_row(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
     {'prev': {'distance': 5.0}, 'curr': {'distance': 4.0}}
     """
     whole: dict[str, Any] = {}
+    vectors: dict[str, list[Any]] = {}
     for place in sorted(list_slots(program), key=lambda place: place.record != "prev"):
         record = whole.setdefault(place.record, {}) if place.record else whole
         value = place.field.as_declared(row[place.name])
@@ -91,7 +93,12 @@ def nest_row(program: Program, row: Mapping[str, Value]) -> dict[str, Any]:
             record[place.key] = value
         else:  # an entry that no term reads is at rest
             resting = place.field.as_declared(place.field.at_rest)
-            record.setdefault(place.key, [resting] * (place.field.length or 0))[place.entry] = value
+            vectors.setdefault(place.column, [resting] * len(place.field.entries))[place.entry] = value
+            record[place.key] = vectors[place.column]
+    for place in list_slots(program):
+        if place.column in vectors:
+            record = whole[place.record] if place.record else whole
+            record[place.key] = nest_entries(vectors.pop(place.column), place.field.shape)
     return whole
 
 
@@ -141,15 +148,18 @@ class Plan:
     """Where the values of flat rows with these names go; a vector is put together from several of them."""
 
     names: tuple[str, ...]
-    records: tuple[tuple[str, tuple[tuple[str, str | tuple[str, ...]], ...]], ...]
-    """For each record, or "" for none: the keys there, and the names of their values."""
+    records: tuple[tuple[str, tuple[tuple[str, str, Shape], ...]], ...]
+    """For each record, or "" for none: the keys there, their columns, and the shape where entries are put together."""
 
     def arrange(self, row: Row) -> Row:
         """Return a flat row as `reward.score` takes it."""
         arranged: Row = {}
         for record, parts in self.records:
             values = {
-                key: row[name] if isinstance(name, str) else [row.get(entry) for entry in name] for key, name in parts
+                key: nest_entries([row.get(f"{name}{entry}") for entry in list_entries(shape)], shape)
+                if shape
+                else row[name]
+                for key, name, shape in parts
             }
             if record:
                 arranged[record] = values
@@ -196,7 +206,7 @@ class RowLayout:
         return all(type(row.get(record)) is dict for record in self._records)
 
     def _build_plan(self, names: tuple[str, ...]) -> Plan:
-        found: dict[str, dict[str, str | tuple[str, ...]]] = {}
+        found: dict[str, dict[str, tuple[str, Shape]]] = {}
         for name in names:
             place = self._places.get(name)
             if place is None:
@@ -204,11 +214,11 @@ class RowLayout:
                     continue
                 raise self._explain_unknown(name)
             record = found.setdefault(place.record, {})
-            vector = place.entry is not None
-            entries = tuple(f"{place.column}[{i}]" for i in range(place.field.length or 0))
-            if record.setdefault(place.key, entries if vector else name) != (entries if vector else name):
+            part = (name, ()) if place.entry is None else (place.column, place.field.shape)
+            if record.setdefault(place.key, part) != part:
                 raise InputError(f"{place.column!r} is given whole and by its entries.")
-        return Plan(names, tuple((record, tuple(parts.items())) for record, parts in found.items()))
+        records = {record: tuple((key, *part) for key, part in parts.items()) for record, parts in found.items()}
+        return Plan(names, tuple(records.items()))
 
     def arrange_infinite(self, row: Row) -> Row:
         """Return a row with the texts "inf" and "-inf" as numbers where numbers are due."""

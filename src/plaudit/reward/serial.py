@@ -22,6 +22,7 @@ from plaudit.language.codec import (
 from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number, validate_parameter
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.program import Guard, Program, find_reachable
+from plaudit.language.shapes import index_entries
 from plaudit.reward.declared import (
     Fact,
     Preference,
@@ -145,6 +146,8 @@ def field_to_dict(field: Field) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for part in dataclass_fields(field):
         value = getattr(field, part.name)
+        if part.name == "shape" and field.length is not None:
+            continue  # `length` says the same
         if part.name == "name" or value != part.default:
             data[part.name] = list(value) if isinstance(value, tuple) else encode_number(value)
     return data
@@ -287,15 +290,8 @@ def _find_field(name: str, fields: Mapping[str, Field]) -> Field:
     field = fields.get(key)
     if field is None or (dot and record not in RECORDS):
         raise SpecError(f"a node reads {name!r}, which is not a declared field")
-    inside = (
-        entry[:-1].isdecimal() and entry.endswith("]") and int(entry[:-1]) < (field.length or 0) if bracket else True
-    )
-    if (
-        bool(bracket) != (field.length is not None)
-        or not inside
-        or (bracket and name != f"{record}{dot}{key}[{int(entry[:-1])}]")
-    ):
-        raise SpecError(f"a node reads {name!r}, which does not fit the length of field {key!r}")
+    if bracket + entry not in index_entries(field.shape) if field.shape else bracket:
+        raise SpecError(f"a node reads {name!r}, which does not fit the shape of field {key!r}")
     return field
 
 

@@ -18,7 +18,7 @@ from plaudit.language.program import Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
-from plaudit.targets.inputs import InputColumn, list_columns, list_slots, make_none_error
+from plaudit.targets.inputs import InputColumn, InputSlot, list_columns, list_slots, make_none_error
 from plaudit.targets.roll import (
     AllTrue,
     AnyTrue,
@@ -301,17 +301,28 @@ def _convert_given(
         if name not in converted:
             converted[name], exact = convert(name, slot.field, given[name])
             shape = tuple(converted[name].shape)
-            if vector and (not shape or shape[-1] != slot.field.length):
-                raise ShapeMismatch(
-                    f"reward {program.name!r}, field {name!r}: its last axis must hold {slot.field.length} values, "
-                    f"and the shape is {shape}."
-                )
+            if vector:
+                batch = _split_shape(program, slot, shape)
+                converted[name] = converted[name].reshape((*batch, len(slot.field.entries)))
+                exact = None if exact is None else exact.reshape((*batch, len(slot.field.entries))).all(-1)
             if exact is not None:
-                conditions[name] = exact.all(-1) if vector else exact
+                conditions[name] = exact
         array = converted[name][..., slot.entry] if vector else converted[name]
         arguments.append(array)
         shapes[name] = tuple(array.shape)
     return arguments, conditions, find_common_shape(program.name, shapes), converted
+
+
+def _split_shape(program: Program, slot: InputSlot, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the batch in front of the axes of a vector or matrix."""
+    wanted = slot.field.shape
+    batch = len(shape) - len(wanted)
+    if batch < 0 or shape[batch:] != wanted:
+        axes = f"axis must hold {wanted[0]} values" if len(wanted) == 1 else f"axes must be {wanted}"
+        raise ShapeMismatch(
+            f"reward {program.name!r}, field {slot.column!r}: its last {axes}, and the shape is {shape}."
+        )
+    return shape[:batch]
 
 
 def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from plaudit.errors import (
 )
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
+from plaudit.language.shapes import index_entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +29,24 @@ class InputSlot:
     """Where an input is found: in a record or at the top, under a key, perhaps one entry of a vector."""
 
     name: str
-    """The whole name: `prev.torque[3]`."""
+    """The whole name: `prev.torque[3]`, `foot_force[1][2]`."""
     record: str
     """`prev`, `curr`, or empty."""
     key: str
     """`torque`."""
     entry: int | None
+    """The position of an entry among those of its field, in row-major order; None for a single value."""
     field: Field
 
     @property
     def column(self) -> str:
         """The name of the column that holds it: `prev.torque`."""
         return f"{self.record}.{self.key}" if self.record else self.key
+
+    @property
+    def plain(self) -> str:
+        """The name without its record: `torque[3]`."""
+        return self.name.removeprefix(f"{self.record}.") if self.record else self.name
 
 
 FEWEST = 3
@@ -81,8 +88,10 @@ def _find_slots(program: Program) -> tuple[InputSlot, ...]:
     found = []
     for name, field in program.inputs.items():
         record, _, key = name.rpartition(".")
-        key, _, entry = key.partition("[")
-        found.append(InputSlot(name, record, key, int(entry[:-1]) if entry else None, field))
+        key, bracket, entry = key.partition("[")
+        found.append(
+            InputSlot(name, record, key, index_entries(field.shape)[bracket + entry] if bracket else None, field)
+        )
     return tuple(found)
 
 
@@ -112,7 +121,7 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
             continue
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
-            apart = any(f"{slot.column}[{i}]" in flat for i in range(slot.field.length or 0))
+            apart = any(f"{slot.column}{entry}" in flat for entry in slot.field.entries)
             raise make_missing_error(program.name, slot.name if apart else slot.column, flat)
         flat[slot.name] = default
     return flat

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from plaudit.errors import InputError, ShapeMismatch, UnknownInput
 from plaudit.language.field import LARGEST_INTEGER, RECORDS
 from plaudit.language.program import Program
+from plaudit.language.shapes import Shape, flatten_entries
 from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import RowDiagnosis
@@ -70,13 +71,16 @@ class PythonReward(Compiled):
         flat = collect_columns(self.program, inputs)
         found = list(zip(list_slots(self.program), self._converters, strict=True))
         ended = any(convert(flat["terminal"]) for slot, convert in found if slot.name == "terminal")
+        vectors: dict[str, list[Any]] = {}
         values = []
         for slot, convert in found:
             value = flat.get(slot.name) if slot.name in flat else flat[slot.column]
             if slot.name in self.program.terminal and not ended:
                 value = slot.field.at_rest  # what only the end reads is nobody's business before it
             elif slot.entry is not None and slot.name not in flat:
-                value = _read_entry(self.program, slot, value)
+                if slot.column not in vectors:
+                    vectors[slot.column] = _list_entries(self.program, slot, value)
+                value = vectors[slot.column][slot.entry]
             values.append(convert(value))
         return tuple(values)
 
@@ -168,18 +172,14 @@ class PythonReward(Compiled):
         return made
 
 
-def _read_entry(program: Program, slot: InputSlot, vector: Any) -> Any:
-    """Return one entry of a vector; ShapeMismatch where it is none, or not of its length."""
+def _list_entries(program: Program, slot: InputSlot, vector: Any) -> list[Any]:
+    """Return the entries of a vector or matrix; ShapeMismatch where it has another shape."""
     if vector is None and slot.field.missing is not None:
-        return slot.field.missing
-    sized = not isinstance(vector, str | bytes | Mapping | Set) and hasattr(vector, "__getitem__")
-    length = len(vector) if sized and getattr(vector, "ndim", 1) != 0 else -1
-    if length != slot.field.length:
-        given = f"{length} values" if length >= 0 else f"a {type(vector).__name__}"
-        raise ShapeMismatch(
-            f"reward {program.name!r}, field {slot.column!r}: {slot.field.length} values are needed, {given} given."
-        )
-    return vector[slot.entry]
+        return [slot.field.missing] * len(slot.field.entries)
+    try:
+        return flatten_entries(vector, slot.field.shape)
+    except ShapeMismatch as error:
+        raise ShapeMismatch(f"reward {program.name!r}, field {slot.column!r}: {error}") from None
 
 
 UNUSUAL = (KeyError, TypeError, IndexError, AttributeError)
@@ -260,6 +260,14 @@ def to_list(vector: Any) -> Any:
     return vector.tolist()
 
 
+def flatten_list(vector: Any, shape: Shape) -> list[Any]:
+    """Return the entries of nested lists or of an array as one list."""
+    try:
+        return flatten_entries(to_list(vector), shape)
+    except ShapeMismatch:
+        raise TypeError from None  # convert_row says what it is
+
+
 def _read_record(path: FastPath, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
     """Read `prev` or `curr`; a whole state may hold declared fields that are read at the other end only."""
     keys = {slot.key for slot in found if slot.record == name}
@@ -298,8 +306,12 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
         new = slot.column not in path.vectors
         vector = path.vectors.setdefault(slot.column, f"w{len(path.vectors)}")
         if new:
-            path.names["to_list"] = to_list
-            path.lines += [f"{vector} = to_list({value})", f"if len({vector}) != {slot.field.length}: raise KeyError"]
+            path.names |= {"to_list": to_list, "flatten_list": flatten_list}
+            if slot.field.length is None:
+                path.lines.append(f"{vector} = flatten_list({value}, {slot.field.shape})")
+            else:
+                wrong = f"len({vector}) != {slot.field.length}"
+                path.lines += [f"{vector} = to_list({value})", f"if {wrong}: raise KeyError"]
         value = f"{vector}[{slot.entry}]"
     default = _find_default(program, slot)
     if default is not None:

@@ -380,6 +380,16 @@ def test_texts_vectors_and_two_states_are_columns_too(target):
     assert info["reward_components"]["pull_again"].tolist() == [-1.0, -1.0, 4.0]
 
 
+def test_a_matrix_is_a_column_too(target):
+    @term
+    def impact(force):
+        return sum(max(foot) for foot in force)
+
+    reward = Reward("feet", version="1", terms=[impact], fields=[Field("force", shape=(2, 2), low=0, high=99)])
+    paid, _ = scored(reward, {"force": np.arange(12.0).reshape(3, 2, 2)})
+    assert paid.tolist() == [4.0, 12.0, 20.0]
+
+
 def test_terms_that_are_the_same_are_both_told(target):
     @term
     def first(x):

@@ -542,3 +542,46 @@ except MissingExtra as error:
 """
     told = subprocess.check_output([sys.executable, "-c", script, following.to_json()], text=True)
     assert told == "re-scoring a data set needs pyarrow. Install it: pip install 'plaudit[data]'\n"
+
+
+@pytest.mark.parametrize(
+    "inner", [pa.list_(pa.float64()), pa.large_list(pa.int32()), pa.list_(pa.float32(), 2)], ids=str
+)
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_lists_of_lists_are_matrices(write, tmp_path, inner, ending):
+    @term
+    def size(v):
+        """Be large."""
+        return sum(sum(x for x in row) for row in v)
+
+    reward = Reward("large", version="1", terms=[size], fields=[Field("v", shape=(2, 2))])
+    good = [[[i, i + 1], [i + 2, 0]] for i in range(9)]
+    column = pa.array([*good, None, [[0, None], [0, 0]], [[1, 1], None], [[1, 1]], [[1, 1], [1, 1]]], pa.list_(inner))
+    if ending == "parquet":
+        source = write("r.parquet", pa.table({"v": column}))
+    else:
+        source = tmp_path / "r.jsonl"
+        source.write_text("".join(json.dumps({"v": row}) + "\n" for row in column.to_pylist()), encoding="utf-8")
+    report = rescore_file(reward, source, tmp_path / "o.parquet", batch_rows=5)
+    wanted = [*(3.0 * i + 3 for i in range(9)), None, None, None, None, 4.0]
+    assert read(tmp_path / "o.parquet")["total"].to_pylist() == wanted
+    assert report.reasons["v is no list of 2 × 2"] == 1
+
+
+def test_a_column_that_is_no_matrix_is_refused_before_any_row_is_read(write, tmp_path):
+    @term
+    def size(v):
+        """Be large."""
+        return sum(sum(x for x in row) for row in v)
+
+    reward = Reward("large", version="1", terms=[size], fields=[Field("v", shape=(2, 2), missing=0.0)])
+    for column in (
+        pa.array([1.0]),
+        pa.array([[1.0, 2.0]]),
+        pa.array([[[1.0], [2.0]]], pa.list_(pa.list_(pa.float64(), 1))),
+    ):
+        with pytest.raises(WrongType, match="field 'v'"):
+            rescore_file(reward, write("r.parquet", pa.table({"v": column})), tmp_path / "o.parquet")
+    hole = pa.array([[[1.0, None], [1.0, 1.0]], [[1.0, 1.0], None]])
+    rescore_file(reward, write("h.parquet", pa.table({"v": hole})), tmp_path / "h_o.parquet")
+    assert read(tmp_path / "h_o.parquet")["total"].to_pylist() == [3.0, None]

@@ -39,7 +39,7 @@ def find_saturated_clamps(context: CheckContext) -> Found:
                 each != name and strip_step_end(each) == strip_step_end(name) for each in model.reads_score[term.name]
             ):
                 continue  # the change of a field is clamped, and its range says little about how far it changes
-            if "[" in name and not name.endswith("[0]"):
+            if field.shape and not name.endswith(field.entries[0]):
                 continue  # the first entry of a vector stands for all of them
             for side, limit in (("low", term.low), ("high", term.high)):
                 if limit is not None:

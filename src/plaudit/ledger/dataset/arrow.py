@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from plaudit.errors import FileError, explain_unreadable
 from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.shapes import Shape
 from plaudit.reward.rows import parse_bool, parse_number
 
 CHUNK_BYTES = 16 << 20
@@ -55,10 +56,10 @@ def translate_read_errors(name: str) -> Iterator[None]:
         raise explain_unreadable(Path(name), error) from None
 
 
-def convert_column(array: pa.Array, field: Field, length: int | None) -> Values:
+def convert_column(array: pa.Array, field: Field, shape: Shape = ()) -> Values:
     """Return one column; what stands in for an absent value is filled in, and it is not absent any more."""
-    if length is not None:
-        return _convert_vectors(array, field, length)
+    if shape:
+        return _convert_vectors(array, field, shape)
     if pa.types.is_null(array.type):
         array = array.cast({"number": pa.float64(), "flag": pa.bool_(), "category": pa.string()}[field.kind])
     wrong = None
@@ -106,11 +107,14 @@ def _convert_categories(array: pa.Array, field: Field) -> Values:
     return Values(table[at], absent if field.missing is None else None)
 
 
-def _convert_vectors(array: pa.Array, field: Field, length: int) -> Values:
-    """Return lists as rows of a matrix; a list of another length is wrong, an entry that lacks makes its row absent."""
-    rows = len(array)
+def _convert_vectors(array: pa.Array, field: Field, shape: Shape) -> Values:
+    """Return lists as rows of a matrix; a list of another length is wrong, an entry that lacks makes its row absent.
+
+    Lists of lists become rows of matrices.
+    """
+    rows, length = len(array), shape[0]
     if pa.types.is_null(array.type):
-        array = array.cast(pa.list_(pa.float64()))
+        array = array.cast(pa.list_(pa.null() if shape[1:] else pa.float64()))
     absent = to_numpy(array.is_null()) if array.null_count else np.zeros(rows, bool)
     if pa.types.is_fixed_size_list(array.type):
         starts = (np.arange(rows) + array.offset) * length
@@ -119,12 +123,12 @@ def _convert_vectors(array: pa.Array, field: Field, length: int) -> Values:
         offsets = to_numpy(array.offsets)
         starts = offsets[:-1]
         wrong = (np.diff(offsets) != length) & ~absent
-    entries = convert_column(array.values, field, None)
+    entries = convert_column(array.values, field, shape[1:])
     bad = absent | wrong
     if not bad.any() and rows and starts[-1] - starts[0] == (rows - 1) * length:
         whole = slice(int(starts[0]), int(starts[0]) + rows * length)
         matrix, holes, odd = (
-            None if part is None else part[whole].reshape(rows, length)
+            None if part is None else part[whole].reshape(rows, length, *part.shape[1:])
             for part in (entries.array, entries.absent, entries.wrong)
         )
     else:
@@ -135,13 +139,12 @@ def _convert_vectors(array: pa.Array, field: Field, length: int) -> Values:
     assert matrix is not None
     absent = absent if holes is None else absent | (holes.any(axis=1) & ~bad)
     wrong = wrong if odd is None else wrong | (odd.any(axis=1) & ~bad)
-    stand_in = field.missing is not None and not array.null_count
-    return Values(matrix, None if stand_in else absent if absent.any() else None, wrong if wrong.any() else None)
+    return Values(matrix, absent if absent.any() else None, wrong if wrong.any() else None)
 
 
 def _pad(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that has an entry at 0 even if it is empty."""
-    return array if len(array) else np.zeros(1, array.dtype)
+    return array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype)
 
 
 # -- texts that stand for numbers and flags, as in CSV --------------------------------------------------------------

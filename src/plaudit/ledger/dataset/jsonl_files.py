@@ -155,12 +155,14 @@ def _build_converter(name: str, field: Field) -> Callable[[Any], Any]:
             return value
         return check(INFINITIES.get(value, value) if isinstance(value, str) else value)
 
-    def vector(value: Any) -> Any:
+    def vector(value: Any, axes: int) -> Any:
+        if not axes or value is None:
+            return one(value)
         if not isinstance(value, list):
             raise TypeError
-        return [one(entry) for entry in value]
+        return [vector(entry, axes - 1) for entry in value]
 
-    return vector if field.length is not None and not name.endswith("]") else one
+    return one if name.endswith("]") else lambda value: vector(value, len(field.shape))
 
 
 def _pick_record(row: dict[str, Any], name: str) -> dict[str, Any]:
@@ -242,7 +244,9 @@ def _infer_type(name: str, parts: Sequence[Any], fields: Mapping[str, Field]) ->
     field = fields.get(name)
     if field is not None:
         kind = _KINDS[field.kind]
-        return pa.list_(kind) if field.length is not None and not name.endswith("]") else kind
+        for _ in field.shape if not name.endswith("]") else ():
+            kind = pa.list_(kind)
+        return kind
     try:
         kind = pa.array(list(parts)).type
     except (pa.ArrowException, OverflowError):

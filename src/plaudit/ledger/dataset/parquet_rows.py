@@ -56,7 +56,7 @@ def _list_values(array: pa.Array, found: FoundColumn) -> list[Any]:
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
         array = array.cast(pa.float64())
     values: list[Any] = array.to_pylist()
-    flags = found.place.field.kind == "flag" and found.length is None
+    flags = found.place.field.kind == "flag" and not found.shape
     return [_BOOLS.get(value, value) for value in values] if flags and not pa.types.is_boolean(array.type) else values
 
 

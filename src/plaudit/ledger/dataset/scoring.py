@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from plaudit.errors import InputError, MissingField, UnusableFile, WrongType, did_you_mean
 from plaudit.language.field import RECORDS, Kind
 from plaudit.language.program import Program
+from plaudit.language.shapes import Shape, nest_entries
 from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import parse_bool, parse_number
@@ -42,9 +43,9 @@ class FoundColumn:
     type: pa.DataType
 
     @property
-    def length(self) -> int | None:
-        """How many entries a vector has that lies in one column; None of a single value."""
-        return None if self.name == self.place.name else self.place.field.length
+    def shape(self) -> Shape:
+        """The shape of a vector or matrix that lies in one column; empty for a single value."""
+        return () if self.name == self.place.name else self.place.field.shape
 
     @property
     def dotted(self) -> str:
@@ -75,7 +76,7 @@ def find_columns(
                 break
         else:
             if find_default(program, place, terminal) is None:
-                apart = any(f"{place.column}[{i}]" in found for i in range(place.field.length or 0))
+                apart = any(f"{place.column}{entry}" in found for entry in place.field.entries)
                 lacking.append(place.name if apart else place.column)
     if lacking:
         raise build_missing(program.name, list(dict.fromkeys(lacking)), source, [".".join(path) for path in paths])
@@ -147,17 +148,22 @@ def _format_names(names: Sequence[str]) -> str:
 
 def _check_type(where: str, found: FoundColumn, texts: bool) -> None:
     kind: Any = found.type
-    if found.length is not None and not texts:
+    for size in found.shape if not texts else ():
         if not is_list(kind):
-            raise WrongType(f"{where}: a column of {kind} is no vector of {found.length}; a list is needed.")
-        if pa.types.is_fixed_size_list(kind) and kind.list_size != found.length:
-            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {found.length}.")
+            raise WrongType(f"{where}: a column of {found.type} is no {_describe(found.shape)}; a list is needed.")
+        if pa.types.is_fixed_size_list(kind) and kind.list_size != size:
+            raise WrongType(f"{where}: a column of {kind} holds {kind.list_size} entries, not {size}.")
         kind = kind.value_type
-    if texts and found.length is not None:
-        raise WrongType(f"{where}: CSV has no vectors; give {found.name}[0], {found.name}[1] … a column each.")
+    if texts and found.shape:
+        first, second, *_ = *found.place.field.entries, ""
+        raise WrongType(f"{where}: CSV has no vectors; give {found.name}{first}, {found.name}{second} … a column each.")
     if not texts and not _holds(kind, found.place.field.kind):
         needed = {"number": "a number", "flag": "a bool", "category": "a string"}[found.place.field.kind]
         raise WrongType(f"{where}: a column of {kind} does not hold {needed}. Convert the column first.")
+
+
+def _describe(shape: Shape) -> str:
+    return f"vector of {shape[0]}" if len(shape) == 1 else f"list of lists of the shape {shape}"
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -228,7 +234,7 @@ class Scoring:
         columns: dict[str, NDArray[Any]] = {}
         refused: dict[str, Flags] = {}
         for one in self.found:
-            column = convert_column(pick_column(batch, one), one.place.field, one.length)
+            column = convert_column(pick_column(batch, one), one.place.field, one.shape)
             columns[one.name] = column.array
             self._note(one, column, (wrong or {}).get(one.dotted), refused)
         self._excuse(columns, refused)
@@ -250,7 +256,8 @@ class Scoring:
             refused[f"{one.name} is not a {_KINDS[one.place.field.kind]}"] = wrong
             absent = None if absent is None else absent & ~wrong
         if column.wrong is not None and column.wrong.any():
-            what = f"not a {_KINDS[one.place.field.kind]}" if one.length is None else f"no list of {one.length}"
+            sizes = " × ".join(map(str, one.shape))
+            what = f"no list of {sizes}" if sizes else f"not a {_KINDS[one.place.field.kind]}"
             refused[f"{one.name} is {what}"] = column.wrong
         if absent is not None and absent.any():
             refused[f"{one.name} is NULL"] = absent
@@ -279,13 +286,14 @@ class Scoring:
     def build_refusal(self, batch: pa.RecordBatch, row: int) -> InputError:
         """Return the error for one row of a batch that cannot be scored."""
         inputs: dict[str, Any] = {}
+        vectors: dict[str, list[Any]] = {}
         for one in self.found:
             value = pick_column(batch, one)[row].as_py()
             if isinstance(value, str) and one.place.field.kind != "category":
                 value = _parse_cell(value, one)
-            if isinstance(value, bool | int | float) and one.place.field.kind == "number" and not one.length:
+            if isinstance(value, bool | int | float) and one.place.field.kind == "number" and not one.shape:
                 value = float(value) if not isinstance(value, bool | int) else value
-            _put_input(inputs, one, value)
+            _put_input(inputs, one, value, vectors)
         for place in list_slots(self.reward.program):
             if place.record and place.record not in inputs:
                 inputs[place.record] = {}
@@ -313,11 +321,11 @@ def _parse_cell(text: str, one: FoundColumn) -> Any:
         return text
 
 
-def _put_input(inputs: dict[str, Any], one: FoundColumn, value: Any) -> None:
-    """Put a value where `reward.score` looks for it."""
+def _put_input(inputs: dict[str, Any], one: FoundColumn, value: Any, vectors: dict[str, list[Any]]) -> None:
+    """Put a value where `reward.score` looks for it; `vectors` holds the entries of those that lie apart."""
     record = inputs.setdefault(one.place.record, {}) if one.place.record else inputs
-    if one.place.entry is not None and one.length is None:
-        vector = record.setdefault(one.place.key, [None] * (one.place.field.length or 0))
-        vector[one.place.entry] = value
-    else:
-        record[one.place.key] = value
+    if one.place.entry is not None and not one.shape:
+        entries = vectors.setdefault(one.place.column, [None] * len(one.place.field.entries))
+        entries[one.place.entry] = value
+        value = nest_entries(entries, one.place.field.shape)
+    record[one.place.key] = value

@@ -203,17 +203,13 @@ class Columns:
     def _find_name(self, slot: InputSlot) -> str:
         if self.struct and slot.record:
             return slot.record
-        return self._format_key(slot) if self.keys else slot.name
-
-    @staticmethod
-    def _format_key(slot: InputSlot) -> str:
-        return slot.key if slot.entry is None else f"{slot.key}[{slot.entry}]"
+        return slot.plain if self.keys else slot.name
 
     def format_input(self, slot: InputSlot) -> str:
         """Return the expression of an input as the table holds it."""
         quoted = self.dialect.quote_name
         if self.struct and slot.record:
-            key = self._format_key(slot)
+            key = slot.plain
             return self.dialect.record.format(quoted(slot.record), quoted(key), self.dialect.quote_string(key))
         column = quoted(self._find_name(slot))
         return self._format_window(f"LAG({column})") if self.keys and slot.record == "prev" else column

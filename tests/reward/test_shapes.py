@@ -1,0 +1,173 @@
+"""Matrices at the edges of a reward: rows, preferences, specifications, records, files, SQL."""
+
+import json
+
+import numpy as np
+import pytest
+
+from plaudit import Field, Ledger, Reward, check, prefer, term
+from plaudit.errors import DefinitionError, InputError, MissingField, ShapeMismatch, SpecError
+from plaudit.reward.rows import RowLayout, flatten_row, nest_row
+from plaudit.reward.serial import field_to_dict
+
+
+@term
+def impact(foot_force, *, limit=2.0):
+    return -sum(sum(f * f for f in foot) for foot in foot_force) / limit
+
+
+@term
+def climbed(prev, curr):
+    return curr.heights[1][0] - prev.heights[0][1]
+
+
+FIELDS = [Field("foot_force", shape=(2, 3), low=-10, high=10, unit="N"), Field("heights", shape=(2, 2), low=0, high=5)]
+WALK = Reward("walk", version="1", terms=[impact, climbed], fields=FIELDS)
+FORCE = [[1.0, 2.0, 3.0], [0.0, -1.0, 0.5]]
+ROW = {"foot_force": FORCE, "prev": {"heights": [[0, 1], [2, 3]]}, "curr": {"heights": np.array([[1, 2], [4.0, 4]])}}
+
+
+def test_a_step_takes_nested_lists_tuples_and_arrays():
+    signal = WALK.score(**ROW)
+    assert signal.total == -7.625 + 3.0
+    assert signal.inputs["foot_force[1][2]"] == 0.5
+    assert WALK.inputs[:4] == ("foot_force[0][0]", "foot_force[0][1]", "foot_force[0][2]", "foot_force[1][0]")
+    for force in (np.array(FORCE), tuple(map(tuple, FORCE)), [np.array(row) for row in FORCE], np.float32(FORCE)):
+        assert WALK.score(**{**ROW, "foot_force": force}).total == signal.total
+
+
+@pytest.mark.parametrize("force", [[1, 2, 3], FORCE[:1], [[1, 2, 3], [1, 2]], 3.0, None, np.ones((2, 2)), np.ones(6)])
+def test_a_step_of_another_shape_is_refused_with_both_shapes(force):
+    with pytest.raises(ShapeMismatch, match=r"'walk', field 'foot_force': values of the shape \(2, 3\) are needed"):
+        WALK.score(**{**ROW, "foot_force": force})
+
+
+def test_an_entry_is_named_where_it_is_absent():
+    with pytest.raises(MissingField, match=r"field 'foot_force\[1\]\[1\]': a value is None"):
+        WALK.score(**{**ROW, "foot_force": [FORCE[0], [0, None, 1]]})
+    patient = Reward("w", version="1", terms=[impact], fields=[Field("foot_force", shape=(2, 3), missing=0.0)])
+    assert patient.score(foot_force=[[2.0, None, 0], [0, 0, 0]]).total == -2.0
+    assert patient.score().total == patient.score(foot_force=None).total == 0.0
+
+
+def test_rows_are_flattened_and_nested_again():
+    flat = WALK.score(**ROW).inputs
+    nested = nest_row(WALK.program, flat)
+    assert nested["foot_force"] == FORCE
+    assert nested["curr"]["heights"] == [[0.0, 0.0], [4.0, 0.0]]  # what no term reads is at rest
+    assert WALK.score(**nested).total == WALK.score(**ROW).total
+    layout = RowLayout(WALK)
+    assert layout.arrange({**{f"foot_force[{i}][{j}]": FORCE[i][j] for i in range(2) for j in range(3)}}) == {
+        "foot_force": FORCE
+    }
+    with pytest.raises(InputError, match="whole and by its entries"):
+        layout.arrange({"foot_force": FORCE, "foot_force[0][0]": 1.0})
+    wild = Reward("w", version="1", terms=[impact], fields=[Field("foot_force", shape=(2, 3), infinite=True)])
+    assert flatten_row(wild.program, {"foot_force": [["inf", 0, 0], [0, 0, 0]]})["foot_force"][0][0] == float("inf")
+
+
+def test_a_preference_names_a_matrix_whole_or_an_entry():
+    whole = prefer({"foot_force": [[0, 0, 0], [0, 0, 0]]}, over={"foot_force": np.full((2, 3), 9.0)})
+    entry = prefer({"foot_force[1][2]": 0}, over={"foot_force[1][2]": 9})
+    reward = Reward("walk", version="1", terms=[impact], fields=FIELDS[:1], prefer=[whole, entry])
+    assert reward.prefer[0].over[0]["foot_force[1][2]"] == 9.0
+    assert Reward.from_json(reward.to_json()) == reward
+    assert not [finding for finding in check(reward).findings if finding.code == "broken-preference"]
+    with pytest.raises(DefinitionError, match=r"'foot_force' does not fit: values of the shape \(2, 3\)"):
+        Reward(
+            "walk",
+            version="1",
+            terms=[impact],
+            fields=FIELDS[:1],
+            prefer=[prefer({"foot_force": [1, 2]}, over={"foot_force": [0, 0]})],
+        )
+
+
+def test_a_specification_holds_the_shape_and_a_vector_still_its_length():
+    data = WALK.to_dict()
+    assert data["fields"][0]["shape"] == [2, 3]
+    assert "length" not in data["fields"][0]
+    assert Reward.from_json(WALK.to_json()) == WALK
+    vector = field_to_dict(Field("torque", shape=(3,), low=0))
+    assert vector == field_to_dict(Field("torque", length=3, low=0)) == {"name": "torque", "length": 3, "low": 0.0}
+    assert "shape" not in field_to_dict(Field("speed"))
+
+
+HOSTILE = {
+    "a million entries": [10**6],
+    "a product beyond": [4_096, 4_096],
+    "a huge size": [10**400],
+    "four axes": [1, 1, 1, 1],
+    "a hundred thousand axes": [1] * 100_000,
+    "no size": [0, 3],
+    "a negative size": [-2, -3],
+    "a bool": [True, 3],
+    "a text": "23",
+    "texts": ["2", "3"],
+    "a number": 2.5,
+    "an object": {"0": 2},
+    "a nested list": [[2], [3]],
+    "null": None,
+    "another shape": [3, 2],
+    "a flat one": [6],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("shape", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_shape_in_a_specification_is_refused(shape):
+    data = json.loads(WALK.to_json())
+    data["fields"][0]["shape"] = shape
+    with pytest.raises(SpecError):
+        Reward.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["foot_force", "foot_force[0]", "foot_force[0][3]", "foot_force[0][0][0]", "foot_force[0,0]", "foot_force[0][00]"],
+)
+def test_an_input_that_is_no_entry_is_refused(name):
+    data = json.loads(WALK.to_json())
+    data["nodes"][0] = ["Input", name]
+    with pytest.raises(SpecError, match="does not fit the shape of field 'foot_force'"):
+        Reward.from_dict(data)
+
+
+def test_a_ledger_keeps_the_entries_as_columns(tmp_path):
+    rows = np.random.default_rng(1).uniform(0, 4, (3, 2, 3))
+    heights = np.ones((3, 2, 2))
+    with Ledger(tmp_path / "walk.db") as ledger:
+        ledger.record(WALK.score(**ROW))
+        ledger.record_batch(WALK, {"foot_force": rows, "prev.heights": heights, "curr.heights": heights})
+        records = list(ledger.history())
+        shown = str(ledger.why(records[0].id))
+        ledger.export(tmp_path / "walk.jsonl")
+        assert ledger.verify().ok
+    assert len(records) == 4
+    assert "foot_force" in shown
+    exported = (tmp_path / "walk.jsonl").read_text(encoding="utf-8")
+    assert "foot_force[1][1]" in exported
+    with Ledger(tmp_path / "again.db") as ledger:
+        ledger.import_file(tmp_path / "walk.jsonl")
+        assert [each.signal.inputs for each in ledger.history()] == [each.signal.inputs for each in records]
+    assert records[0].signal.inputs["foot_force[1][1]"] == -1.0
+    assert records[2].signal.inputs["foot_force[1][1]"] == rows[1, 1, 1]
+
+
+@pytest.mark.parametrize("keys", [None, ("episode", "step")])
+def test_sql_reads_a_column_an_entry(keys):
+    duckdb = pytest.importorskip("duckdb", reason="needs plaudit[sql]")
+    names = [name.removeprefix("prev.").removeprefix("curr.") for name in WALK.inputs] if keys else WALK.inputs
+    names = [*dict.fromkeys(names), *(keys or ())]
+    compiled = WALK.compile("sql", keys=keys)
+    assert set(compiled.columns) == set(names)
+    values = {**WALK.score(**ROW).inputs, "heights[0][1]": 1.0, "heights[1][0]": 1.0, "episode": 1, "step": 0}
+    after = {**values, "heights[0][1]": 2.0, "heights[1][0]": 4.0, "step": 1}
+    columns = ", ".join(f'"{name}" DOUBLE' for name in names)
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE steps ({columns})")
+    for row in (values, after) if keys else (values,):
+        marks = ", ".join("?" for _ in names)
+        connection.execute(f"INSERT INTO steps VALUES ({marks})", [row[name] for name in names])
+    found = connection.execute(f"SELECT total FROM ({compiled.select('steps')}) WHERE ok").fetchall()
+    assert found == [(WALK.score(**ROW).total,)]
