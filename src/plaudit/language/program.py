@@ -89,8 +89,14 @@ class Program:
             if isinstance(node, n.Param):
                 value = values[node.name]
                 node = n.Const(value if isinstance(value, bool) else float(value))
-            moved[at] = builder.simplify(renumber(node, moved))
+            add = builder.add if self._weighs(node) else builder.simplify
+            moved[at] = add(renumber(node, moved))
         return replace(self._replace_nodes(tuple(builder.nodes), moved), params={}).prune()
+
+    def _weighs(self, node: n.Node) -> bool:
+        """Return whether a node is a product with a 1 that its author wrote: one entry among others that weigh more."""
+        factor = self.nodes[node.right] if isinstance(node, n.Mul) else None
+        return isinstance(factor, n.Const) and factor.value == 1
 
     def _replace_nodes(self, nodes: tuple[n.Node, ...], moved: Mapping[int, int]) -> "Program":
         """Return this Program with other nodes, and outputs and guards where they have moved to."""

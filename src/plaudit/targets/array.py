@@ -22,6 +22,7 @@ from plaudit.targets.inputs import InputColumn, InputSlot, list_columns, list_sl
 from plaudit.targets.roll import (
     AllTrue,
     AnyTrue,
+    Condition,
     Constants,
     Entries,
     Largest,
@@ -71,6 +72,13 @@ def _format_smooth(kind: type[n.Node]) -> str:
     return f"where({smooth}, {name}({moving}), {still})"
 
 
+PLAIN: dict[type[n.Node], str] = {
+    n.Div: "({0} / {1})",
+    n.FloorDiv: "floor_divide({0}, {1})",
+    n.Mod: "remainder({0}, {1})",
+}
+"""Divisions by a constant that is 0 in no type of float."""
+
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
 
 OPERATIONS: dict[type[n.Node], str] = {
@@ -111,6 +119,7 @@ OPERATIONS: dict[type[n.Node], str] = {
 SMOOTH: dict[type[n.Node], str] = {
     **OPERATIONS,
     **{kind: _format_smooth(kind) for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)},
+    n.Sqrt: "smooth_sqrt({0}, zero, one)",
 }
 """The same for libraries that take gradients."""
 
@@ -129,7 +138,12 @@ def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
     called = [*functions, "where", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
     found = {name: _find_function(library, _NAMES.get(name, name)) for name in called if name not in names}
-    return {**found, "inf": math.inf, "nan": math.nan, **names}
+
+    def smooth_sqrt(number: Any, zero: Any, one: Any) -> Any:
+        positive = number > 0
+        return library.where(positive, library.sqrt(library.where(positive, number, one)), zero)
+
+    return {**found, "smooth_sqrt": smooth_sqrt, "inf": math.inf, "nan": math.nan, **names}
 
 
 def _find_function(library: Any, name: str) -> Any:
@@ -166,13 +180,16 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         constants[name] = value
         return name
 
-    spelling = Spelling(*((OPERATIONS, DEFINED, format_literal) if inline else (SMOOTH, DEFINED, name_constant)))
+    operations, constant = (OPERATIONS, format_literal) if inline else (SMOOTH, name_constant)
+    spelling = Spelling(operations, DEFINED, constant, PLAIN)
     rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline))
+    defined = _find_safe_divisions(rolled)
+    rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
     shaped = replace(program, nodes=rolled.nodes)
     code, vectors = _name_inputs(program, rolled)
     if not inline:
         _write_safe_inputs(shaped, rolled, spelling, code)
-    emit(shaped, [*rolled.roots, *(test.node for test in rolled.conditions)], spelling, code)
+    emit(shaped, [*rolled.roots, *(test.node for test in rolled.conditions)], spelling, code, defined=defined)
     arguments = [name for column in list_columns(program) for name in _name_column(program, column)]
     arguments += [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *vectors.values(), *code.tables, "zero", "one", "largest_exponent"]
@@ -181,6 +198,24 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
     outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
     made = build_function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], names)
     return Generated(made, layout, tuple(constants.values()), tuple(vectors), tuple(code.tables.values()))
+
+
+def _find_safe_divisions(rolled: Rolled) -> frozenset[int]:
+    """Return the divisions by constants that are neither 0 nor infinite in any type of float."""
+    found = set()
+    for at, node in enumerate(rolled.nodes):
+        if isinstance(node, n.Div | n.FloorDiv | n.Mod):
+            divisor = rolled.nodes[node.right]
+            values = divisor.values if isinstance(divisor, Constants) else (getattr(divisor, "value", 0.0),)
+            if all(1e-4 < abs(value) < 6e4 for value in values):
+                found.add(at)
+    return frozenset(found)
+
+
+def _holds(test: Condition, rolled: Rolled, defined: frozenset[int]) -> bool:
+    """Return whether a condition says no more than that a division by a constant is defined."""
+    node = rolled.nodes[test.node]
+    return isinstance(node, n.Defined) and node.arg in defined
 
 
 def _name_column(program: Program, column: InputColumn) -> list[str]:
@@ -247,24 +282,29 @@ class Gathered:
 
     arguments: list[Any]
     """What generated code takes: vectors whole, with their entries first, and single values."""
-    entries: list[Any]
-    """Every input by itself, in order."""
     exact: dict[str, Any]
     """Where each column is what was given, if it is not always."""
     shape: tuple[int, ...]
     """The shape of the batch."""
+    program: Program
+    converted: dict[str, Any]
+
+    def list_entries(self) -> list[Any]:
+        """Return every input by itself, in order."""
+        return [_take_entry(slot, self.converted) for slot in list_slots(self.program)]
 
 
-def gather_columns(
-    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]], library: Any
-) -> Gathered:
-    """Return the columns in `given` as `generate` wants them; `convert` is what `gather` takes."""
-    entries, exact, shape, converted = _convert_given(program, given, convert)
-    by_name = dict(zip(program.inputs, entries, strict=True))
+Convert = Callable[[str, Field, Any], tuple[Any, Any]]
+"""Turns a column into an array of the target's own, and a condition under which it is what was given, or None."""
+
+
+def gather_columns(program: Program, given: Mapping[str, Any], convert: Convert, library: Any) -> Gathered:
+    """Return the columns in `given`, by name, as `generate` wants them."""
+    converted, exact, shape = _convert_given(program, given, convert)
     arguments = []
     for column in list_columns(program):
         if not column.whole:
-            arguments += [by_name[slot.name] for slot in column.slots]
+            arguments += [_take_entry(slot, converted) for slot in column.slots]
         elif column.name in converted:
             whole = library.moveaxis(converted[column.name], -1, 0)
             taken = [slot.entry for slot in column.slots]
@@ -272,45 +312,47 @@ def gather_columns(
                 whole = whole[np.asarray(taken)]
             arguments.append(whole.reshape((len(taken), *(1 for _ in shape))) if whole.ndim == 1 else whole)
         else:
-            parts = [library.broadcast_to(by_name[slot.name], shape) for slot in column.slots]
+            parts = [library.broadcast_to(_take_entry(slot, converted), shape) for slot in column.slots]
             arguments.append(library.stack(parts))
-    return Gathered(arguments, entries, exact, shape)
+    return Gathered(arguments, exact, shape, program, converted)
 
 
 def gather(
-    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]]
+    program: Program, given: Mapping[str, Any], convert: Convert
 ) -> tuple[list[Any], dict[str, Any], tuple[int, ...]]:
-    """Return the inputs one by one in order, where each column was exact, and the batch's shape.
+    """Return the inputs one by one in order, where each column was exact, and the batch's shape."""
+    converted, exact, shape = _convert_given(program, given, convert)
+    return [_take_entry(slot, converted) for slot in list_slots(program)], exact, shape
 
-    `given` holds the columns by name. `convert` turns one into an array of the target's own and a condition under
-    which it is what was given, or None where it always is.
-    """
-    return _convert_given(program, given, convert)[:3]
+
+def _take_entry(slot: InputSlot, converted: Mapping[str, Any]) -> Any:
+    if slot.name in converted:
+        return converted[slot.name]
+    whole = converted[slot.column]
+    return whole if slot.entry is None else whole[..., slot.entry]
 
 
 def _convert_given(
-    program: Program, given: Mapping[str, Any], convert: Callable[[str, Field, Any], tuple[Any, Any]]
-) -> tuple[list[Any], dict[str, Any], tuple[int, ...], dict[str, Any]]:
+    program: Program, given: Mapping[str, Any], convert: Convert
+) -> tuple[dict[str, Any], dict[str, Any], tuple[int, ...]]:
+    """Return the columns as arrays, vectors with one last axis for all entries; where they are exact; their shape."""
     converted: dict[str, Any] = {}
     conditions: dict[str, Any] = {}
-    arguments = []
     shapes: dict[str, tuple[int, ...]] = {}
     for slot in list_slots(program):
         name = slot.name if slot.name in given else slot.column
-        vector = slot.entry is not None and name == slot.column
-        if name not in converted:
-            converted[name], exact = convert(name, slot.field, given[name])
-            shape = tuple(converted[name].shape)
-            if vector:
-                batch = _split_shape(program, slot, shape)
-                converted[name] = converted[name].reshape((*batch, len(slot.field.entries)))
-                exact = None if exact is None else exact.reshape((*batch, len(slot.field.entries))).all(-1)
-            if exact is not None:
-                conditions[name] = exact
-        array = converted[name][..., slot.entry] if vector else converted[name]
-        arguments.append(array)
-        shapes[name] = tuple(array.shape)
-    return arguments, conditions, find_common_shape(program.name, shapes), converted
+        if name in converted:
+            continue
+        array, exact = convert(name, slot.field, given[name])
+        shape = tuple(array.shape)
+        if slot.entry is not None and name == slot.column:
+            shape = _split_shape(program, slot, shape)
+            array = array.reshape((*shape, len(slot.field.entries)))
+            exact = None if exact is None else exact.reshape(array.shape).all(-1)
+        converted[name], shapes[name] = array, shape
+        if exact is not None:
+            conditions[name] = exact
+    return converted, conditions, find_common_shape(program.name, shapes)
 
 
 def _split_shape(program: Program, slot: InputSlot, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -92,7 +92,7 @@ class JaxReward(Compiled):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
             bound = self.program.bind({name: np.asarray(value).item() for name, value in (params or {}).items()})
             raise diagnose_first_bad(
-                bound, [np.asarray(array) for array in found.entries], bad, guard=self.guard, exact=exact
+                bound, [np.asarray(array) for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )
         return made.layout.to_scores(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
 

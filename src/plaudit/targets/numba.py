@@ -73,7 +73,7 @@ class NumbaReward(Compiled):
                 output[~fine] = np.nan
         if self.on_bad == "raise" and not ok.all():
             bound, bad = self.program.bind(params), int(np.flatnonzero(~ok)[0])
-            raise diagnose_first_bad(bound, found.entries, bad, guard=self.guard, exact=exact)
+            raise diagnose_first_bad(bound, found.list_entries(), bad, guard=self.guard, exact=exact)
         return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape))
 
     @cached_property

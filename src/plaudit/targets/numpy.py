@@ -14,6 +14,7 @@ from plaudit.language.program import Program
 from plaudit.targets.array import (
     DEFINED,
     OPERATIONS,
+    Gathered,
     Generated,
     collect_names,
     gather,
@@ -115,13 +116,13 @@ class NumpyReward(Compiled):
                 output[rows] = result
             ok[rows] = fine
             if not np.all(fine):
-                self._handle_bad(found.entries, outputs, ok, rows, params, exact)
+                self._handle_bad(found, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         return made.layout.to_scores(shaped, ok.reshape(shape))
 
     def _handle_bad(
         self,
-        entries: Sequence[Array],
+        found: Gathered,
         outputs: Sequence[Array],
         ok: Array,
         rows: slice,
@@ -132,7 +133,9 @@ class NumpyReward(Compiled):
         bad = np.flatnonzero(~ok[rows])
         if self.on_bad == "raise":
             bound = self._bound if params is None else self.program.bind(params)
-            raise diagnose_first_bad(bound, entries, rows.start + int(bad[0]), guard=self.guard, exact=exact)
+            raise diagnose_first_bad(
+                bound, found.list_entries(), rows.start + int(bad[0]), guard=self.guard, exact=exact
+            )
         for output in outputs:
             output[rows][bad] = np.nan
 

@@ -180,11 +180,16 @@ class _Roller:
             self.scalars[at] = self.builder.add(renumber(node, self.scalars))
 
     def _list_leaves(self, at: int) -> list[int]:
-        """Return what a chain of operations joins, from left to right."""
+        """Return what a chain of operations joins, from left to right.
+
+        The first of them may be such an operation itself, if it is one like the next: (a + b) + (c + d) + …
+        """
         leaves: list[int] = []
         while self._continues(self.nodes[at], at):
             leaves.append(self.nodes[at].right)  # type: ignore[attr-defined]
             at = self.nodes[at].left  # type: ignore[attr-defined]
+            if self.forms[at] == self.forms[leaves[-1]]:
+                return [at, *reversed(leaves)]
         return [*n.operands(self.nodes[at]), *reversed(leaves)]
 
     def join_conditions(self, conditions: Sequence[int]) -> Iterator[Condition]:

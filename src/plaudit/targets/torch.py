@@ -8,11 +8,11 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import collect_names, gather_columns, generate, make_dtype_error, to_array
+from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
 from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
-from plaudit.targets.roll import Params
+from plaudit.targets.roll import Constants, Params
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -57,6 +57,7 @@ class TorchReward(Compiled):
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
+        self._fixed: dict[tuple[bool, torch.dtype, torch.device], _Fixed] = {}
         self._default = generate(program.bind(), guard=guard, names=NAMES, inline=False)
         self._general = generate(program, guard=guard, names=NAMES, inline=False)
 
@@ -83,33 +84,64 @@ class TorchReward(Compiled):
         numbers = {
             k: tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         }
-        constants = [tensor(constant) for constant in made.constants]
+        fixed = self._get_fixed(made, dtype, device)
+        axes = [1 for _ in shape]
         vectors = [
-            torch.stack(vector.list_values(numbers))
-            if isinstance(vector, Params)
-            else torch.tensor([limits.fit(value) for value in vector.values], dtype=dtype, device=device)
+            torch.stack(vector.list_values(numbers)) if isinstance(vector, Params) else fixed.vectors[vector]
             for vector in made.vectors
         ]
-        vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
-        tables = [
-            torch.tensor(table, dtype=torch.bool if isinstance(table[0], bool) else dtype, device=device)
-            for table in made.tables
-        ]
-        fixed = [*constants, *vectors, *tables, tensor(0.0), tensor(1.0), limits.exponent]
-        *results, fine = made.function(*found.arguments, *numbers.values(), *fixed)
+        shaped = [vector.reshape(-1, *axes) for vector in vectors]
+        zero, one, nothing = fixed.units
+        more = [*fixed.constants, *shaped, *fixed.tables, zero, one, limits.exponent]
+        *results, fine = made.function(*found.arguments, *numbers.values(), *more)
         ok = torch.as_tensor(fine, device=device)
         for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
             ok = ok & condition
         ok = ok.expand(shape)
-        nothing = tensor(float("nan"))
-        outputs = [torch.where(ok, result.to(dtype).expand(shape), nothing) for result in results]
-        if self.on_bad == "raise" and not torch.compiler.is_compiling() and not bool(ok.all()):
+        outputs = [_spread(result.to(dtype), shape) for result in results]
+        if self.on_bad != "raise" or torch.compiler.is_compiling():
+            outputs = [torch.where(ok, output, nothing) for output in outputs]
+        elif not bool(ok.all()):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
             bound = self.program.bind({name: float(value) for name, value in (params or {}).items()})
             raise diagnose_first_bad(
-                bound, [array.detach().cpu() for array in found.entries], bad, guard=self.guard, exact=exact
+                bound, [array.detach().cpu() for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )
         return made.layout.to_scores(outputs, ok)
+
+    def _get_fixed(self, made: Generated, dtype: torch.dtype, device: torch.device) -> "_Fixed":
+        """Return the constants of generated code as tensors, which are made once for each dtype and device."""
+        if torch.compiler.is_compiling():
+            return _Fixed(made, dtype, device)
+        key = made is self._default, dtype, device
+        if key not in self._fixed:
+            with torch.inference_mode(mode=False):  # or they could not be used outside it
+                self._fixed[key] = _Fixed(made, dtype, device)
+        return self._fixed[key]
+
+
+class _Fixed:
+    """Constants, vectors and tables of generated code, and 0, 1 and NaN, as tensors."""
+
+    def __init__(self, made: Generated, dtype: torch.dtype, device: torch.device) -> None:
+        limits = _find_limits(dtype)
+
+        def make(values: Any, first: float | bool) -> torch.Tensor:
+            return torch.tensor(values, dtype=torch.bool if isinstance(first, bool) else dtype, device=device)
+
+        self.constants = [make(limits.fit(value), value) for value in made.constants]
+        self.vectors = {
+            vector: make([limits.fit(value) for value in vector.values], vector.values[0])
+            for vector in made.vectors
+            if isinstance(vector, Constants)
+        }
+        self.tables = [make(table, table[0]) for table in made.tables]
+        self.units = make(0.0, 0.0), make(1.0, 1.0), make(float("nan"), 0.0)
+
+
+def _spread(result: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """Return a result for every row, where it is one for all of them."""
+    return result if result.shape == shape else result.expand(shape)
 
 
 def _find_dtype(given: Mapping[str, Any]) -> torch.dtype:
