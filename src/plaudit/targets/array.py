@@ -298,8 +298,10 @@ Convert = Callable[[str, Field, Any], tuple[Any, Any]]
 """Turns a column into an array of the target's own, and a condition under which it is what was given, or None."""
 
 
-def gather_columns(program: Program, given: Mapping[str, Any], convert: Convert, library: Any) -> Gathered:
-    """Return the columns in `given`, by name, as `generate` wants them."""
+def gather_columns(
+    program: Program, given: Mapping[str, Any], convert: Convert, library: Any, pick: Callable[[Any, list[int]], Any]
+) -> Gathered:
+    """Return the columns in `given`, by name, as `generate` wants them; `pick` takes entries of a vector."""
     converted, exact, shape = _convert_given(program, given, convert)
     arguments = []
     for column in list_columns(program):
@@ -307,10 +309,9 @@ def gather_columns(program: Program, given: Mapping[str, Any], convert: Convert,
             arguments += [_take_entry(slot, converted) for slot in column.slots]
         elif column.name in converted:
             whole = library.moveaxis(converted[column.name], -1, 0)
-            taken = [slot.entry for slot in column.slots]
-            if taken != list(range(len(whole))):
-                whole = whole[np.asarray(taken)]
-            arguments.append(whole.reshape((len(taken), *(1 for _ in shape))) if whole.ndim == 1 else whole)
+            if column.picked:
+                whole = pick(whole, column.picked)
+            arguments.append(whole.reshape((len(column.slots), *(1 for _ in shape))) if whole.ndim == 1 else whole)
         else:
             parts = [library.broadcast_to(_take_entry(slot, converted), shape) for slot in column.slots]
             arguments.append(library.stack(parts))
@@ -339,19 +340,20 @@ def _convert_given(
     converted: dict[str, Any] = {}
     conditions: dict[str, Any] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    for slot in list_slots(program):
-        name = slot.name if slot.name in given else slot.column
-        if name in converted:
-            continue
-        array, exact = convert(name, slot.field, given[name])
-        shape = tuple(array.shape)
-        if slot.entry is not None and name == slot.column:
-            shape = _split_shape(program, slot, shape)
-            array = array.reshape((*shape, len(slot.field.entries)))
-            exact = None if exact is None else exact.reshape(array.shape).all(-1)
-        converted[name], shapes[name] = array, shape
-        if exact is not None:
-            conditions[name] = exact
+    for column in list_columns(program):
+        first = column.slots[0]
+        whole = column.name in given and first.entry is not None
+        names = [column.name] if column.name in given else [slot.name for slot in column.slots]
+        for name in names:
+            array, exact = convert(name, first.field, given[name])
+            shape = tuple(array.shape)
+            if whole:
+                shape = _split_shape(program, first, shape)
+                array = array.reshape((*shape, math.prod(first.field.shape)))
+                exact = None if exact is None else exact.reshape(array.shape).all(-1)
+            converted[name], shapes[name] = array, shape
+            if exact is not None:
+                conditions[name] = exact
     return converted, conditions, find_common_shape(program.name, shapes)
 
 

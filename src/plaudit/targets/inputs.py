@@ -58,6 +58,8 @@ class InputColumn(NamedTuple):
 
     name: str
     slots: tuple[InputSlot, ...]
+    picked: list[int]
+    """The entries of a vector that are read, in order; empty where that is all of them."""
 
     @property
     def whole(self) -> bool:
@@ -71,9 +73,15 @@ def list_columns(program: Program) -> tuple[InputColumn, ...]:
         found: dict[str, list[InputSlot]] = {}
         for slot in list_slots(program):
             found.setdefault(slot.column, []).append(slot)
-        program.memo["columns"] = tuple(InputColumn(name, tuple(slots)) for name, slots in found.items())
+        program.memo["columns"] = tuple(_build_column(name, slots) for name, slots in found.items())
     known: tuple[InputColumn, ...] = program.memo["columns"]
     return known
+
+
+def _build_column(name: str, slots: list[InputSlot]) -> InputColumn:
+    entries = [slot.entry for slot in slots if slot.entry is not None]
+    everything = entries == list(range(math.prod(slots[0].field.shape)))
+    return InputColumn(name, tuple(slots), [] if everything else entries)
 
 
 def list_slots(program: Program) -> tuple[InputSlot, ...]:
@@ -101,6 +109,8 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
     `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
     """
     flat = _flatten(program, inputs)
+    if len(flat) == len(list_columns(program)) and all(column.name in flat for column in list_columns(program)):
+        return flat  # each column once: there is nothing to look for
     known = {slot.column: slot for slot in list_slots(program)}
     whole = {slot.name for slot in list_slots(program)}
     declared = {slot.key for slot in known.values()}

@@ -23,6 +23,11 @@ def take(table: Any, index: Any) -> Any:
     return table[index.astype(jnp.int32)]
 
 
+def pick(vector: Any, entries: list[int]) -> Any:
+    """Return some entries of a vector."""
+    return vector[np.asarray(entries)]
+
+
 def is_integer(column: Any) -> Any:
     """Return whether each entry is an integer."""
     return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
@@ -38,7 +43,7 @@ NAMES = collect_names(
         "add_onto": lambda start, vector: start + vector.sum(0),
         "find_smallest": lambda vector: vector.min(0),
         "find_largest": lambda vector: vector.max(0),
-        "pick": lambda vector, entries: vector[np.asarray(entries)],
+        "pick": pick,
     },
 )
 
@@ -60,9 +65,7 @@ class JaxReward(Compiled):
         given = collect_columns(self.program, inputs)
         leaves = jax.tree_util.tree_leaves(list(given.values()))
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _find_dtype(leaves))
-        found = gather_columns(
-            self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), library=jnp
-        )
+        found = gather_columns(self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), jnp, pick)
         exact, shape = found.exact, found.shape
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.fill_params(params)

@@ -16,7 +16,7 @@ from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
 from plaudit.targets.inputs import collect_columns, list_columns
-from plaudit.targets.numpy import allocate_buffers, convert_column
+from plaudit.targets.numpy import allocate_buffers, convert_column, pick
 from plaudit.targets.roll import (
     REDUCTIONS,
     AllTrue,
@@ -59,7 +59,7 @@ class NumbaReward(Compiled):
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         name = self.program.name
         given = collect_columns(self.program, inputs)
-        found = gather_columns(self.program, given, lambda *c: convert_column(name, *c), np)
+        found = gather_columns(self.program, given, lambda *c: convert_column(name, *c), np, pick)
         shape, exact = found.shape, found.exact
         size = int(np.prod(shape, dtype=np.int64))
         layout, loop = self._default if params is None else self._general

@@ -95,7 +95,7 @@ class NumpyReward(Compiled):
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         given = collect_columns(self.program, inputs)
-        found = gather_columns(self.program, given, self._convert, np)
+        found = gather_columns(self.program, given, self._convert, np, pick)
         shape, exact = found.shape, found.exact
         made = self._default if params is None else self._general
         numbers = {} if params is None else self.program.fill_params(params)

@@ -25,6 +25,11 @@ def floor_divide(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     return torch.div(left, right, rounding_mode="floor")
 
 
+def pick(vector: torch.Tensor, entries: list[int]) -> torch.Tensor:
+    """Return some entries of a vector."""
+    return vector[entries]
+
+
 def is_integer(column: torch.Tensor) -> Any:
     """Return whether each entry is an integer."""
     return column == torch.floor(column) if column.is_floating_point() else True
@@ -42,7 +47,7 @@ NAMES = collect_names(
         "add_onto": lambda start, vector: start + vector.sum(0),
         "find_smallest": lambda vector: vector.amin(0),
         "find_largest": lambda vector: vector.amax(0),
-        "pick": lambda vector, entries: vector[entries],
+        "pick": pick,
     },
 )
 
@@ -77,7 +82,7 @@ class TorchReward(Compiled):
         def column(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return _convert_column(self.program.name, dtype, device, name, field, value)
 
-        found = gather_columns(self.program, given, column, torch)
+        found = gather_columns(self.program, given, column, torch, pick)
         exact, shape = found.exact, found.shape
         made = self._default if params is None else self._general
         values = {} if params is None else self.program.fill_params(params)
