@@ -10,7 +10,8 @@ from golden.make import identity
 from golden.vectors import VECTOR_REWARDS
 from plaudit import Field, ReadError, Reward, term
 from plaudit.errors import OutsideDomain
-from support.arrays import FIELDS, assert_means, read_of, refusal
+from support.arrays import FIELDS, assert_means, draw_row, read_of, refusal, write
+from support.engines import DuckDB, scored
 from support.written import plain, reward_from
 
 KEPT = json.loads((Path(__file__).parents[1] / "golden" / "vectors.json").read_text(encoding="utf-8"))
@@ -186,3 +187,68 @@ def test_an_error_points_to_the_line_of_the_author():
     with pytest.raises(ReadError) as caught:
         reward_from(text, FIELDS["v"], FIELDS["u"])
     assert "    gap = v - u\n          ^^^^^" in str(caught.value)
+
+
+ALL = {
+    "reach": "np.exp(-np.linalg.norm(v - GOAL) / 4) + 0.1 * np.dot(v, w)",
+    "smooth": "-np.mean(np.square(u[1:] - u[:-1])) + np.where(np.abs(v) > 0.5, v, 0.0).sum()",
+    "limits": "np.sum(np.clip(np.abs(u) - 0.5, 0.0, None)) + np.max(m @ v) + np.sum(m, axis=0)[1] + np.cross(v, w)[2]",
+    "counted": "np.sum(c & (v > 0)) + any(a > 1 for a in w) + sum(a for a in v if a > 0) + 2.0 * np.all(~c)",
+    "picked": "w[i] + np.tanh(np.minimum(v, w)).min() + TABLE[i][1] + sum(j * a for j, a in enumerate(u))",
+}
+
+
+@pytest.fixture(scope="module")
+def everything():
+    terms = [term(name=name)(write(text)) for name, text in ALL.items()]
+    return Reward("everything", version="1", terms=terms, fields=[FIELDS[name] for name in "vwuci"])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(3)
+    return [{name: value for name, value in draw_row(random).items() if name != "x"} for _ in range(50)]
+
+
+@pytest.fixture(scope="module")
+def wanted(rows):
+    """What the plain functions make of each row, called with arrays."""
+    functions = [write(text) for text in ALL.values()]
+    arguments = [function.__code__.co_varnames[: function.__code__.co_argcount] for function in functions]
+    pairs = list(zip(functions, arguments, strict=True))
+    return np.array([[float(f(**{name: row[name] for name in names})) for f, names in pairs] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("target", "terms"),
+    [
+        ("numpy", [*ALL]),
+        ("torch", [*ALL]),
+        ("numba", ["counted"]),
+        ("jax", ["counted"]),
+        pytest.param("numba", [*ALL], marks=pytest.mark.slow),
+        pytest.param("jax", [*ALL], marks=pytest.mark.slow),
+    ],
+    ids=lambda part: part if isinstance(part, str) else f"{len(part)} terms",
+)
+def test_every_array_target_agrees_with_the_plain_functions(target, terms, everything, rows, wanted):
+    pytest.importorskip(target)
+    reward = everything.only(*terms)
+    columns = {name: np.array([row[name] for row in rows]) for name in reward.fields}
+    if target == "torch":
+        columns = {name: pytest.importorskip("torch").as_tensor(column) for name, column in columns.items()}
+    scores = reward.compile(target)(columns)
+    found = np.stack([np.asarray(scores.scores[name], dtype=float) for name in terms], axis=1)
+    wanted = wanted[:, [list(ALL).index(name) for name in terms]]
+    assert np.asarray(scores.ok).all()
+    near = 1e-5 if target == "jax" else 1e-12  # JAX computes in float32 here
+    np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
+
+
+def test_python_and_sql_agree_with_the_plain_functions(everything, rows, wanted):
+    pytest.importorskip("duckdb")
+    plain_rows = [{name: tuple(v.tolist()) if name != "i" else v for name, v in row.items()} for row in rows]
+    found = [list(everything.score(**row).values.values()) for row in plain_rows]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    scores = scored(DuckDB(), everything, plain_rows)
+    np.testing.assert_allclose(np.stack(list(scores.scores.values()), axis=1), wanted, rtol=1e-12, atol=1e-12)

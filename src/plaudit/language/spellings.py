@@ -91,11 +91,10 @@ class SpellingReader(LibraryReader, ABC):
             return self.look_up_position(table, self.read_expression(node.args[0], env), node)
         if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
             return self.call_spelling(name, node, env, base)
-        what = f"`.{name}()` of {describe(base)} cannot be read."
-        if name in REFUSED:
-            raise self.error(node, what, REFUSED[name])
-        advice = "Make it an array, np.array(...)." if isinstance(base, Vector) and name in METHODS else ""
-        raise self.error(node, what, advice or "Fields are parameters, or `prev.name` and `curr.name`.")
+        if name in METHODS:
+            raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
+        known = f"Read are {' '.join(sorted(METHODS))}."
+        raise self.error(node, f"the method `.{name}()` is not read.", REFUSED.get(name, known))
 
     def refuse_library(self, called: object, node: ast.Call) -> None:
         """Refuse a function of a library that is not read."""
@@ -116,7 +115,7 @@ class Spelling(NamedTuple):
 
 X = "x|a|input|arr|object|data|tensors|arrays"
 X_Y = f"{X} y|other|x2|b|exponent"
-ALONG = "axis?|dim keepdims?|keepdim"
+ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
 READ = LibraryReader
 
 
@@ -199,12 +198,12 @@ SPELLINGS: Mapping[str, Spelling] = {
     "all": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, True)),
     **dict.fromkeys(("norm", "vector_norm"), Spelling(f"{X} order?|p|ord {ALONG}", READ.norm)),
     **dict.fromkeys(("dot", "inner", "vdot", "matmul", "mv", "mm"), Spelling(X_Y, READ.dot)),
-    "cross": Spelling(f"{X_Y} axis?|dim", READ.cross),
+    "cross": Spelling(f"{X_Y} axis?|dim|axis", READ.cross),
     "diff": Spelling(X, READ.differ),
     **dict.fromkeys(("array", "asarray", "tensor", "as_tensor"), Spelling(f"{X} dtype?", READ.make_array)),
-    **dict.fromkeys(("concatenate", "cat", "concat"), Spelling(f"{X} axis?|dim", READ.join_arrays)),
+    **dict.fromkeys(("concatenate", "cat", "concat"), Spelling(f"{X} axis?|dim|axis", READ.join_arrays)),
     "hstack": Spelling(X, READ.join_arrays),
-    "stack": Spelling(f"{X} axis?|dim", READ.stack_arrays),
+    "stack": Spelling(f"{X} axis?|dim|axis", READ.stack_arrays),
     "zeros": Spelling("*shape dtype?", _call(READ.fill, 0.0)),
     "ones": Spelling("*shape dtype?", _call(READ.fill, 1.0)),
     "full": Spelling("shape|size value|fill_value dtype?", READ.fill_with),
@@ -226,7 +225,7 @@ _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64",
 }  # fmt: skip
-METHODS = SPELLINGS.keys() - _FUNCTIONS_ONLY
+METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
 
 FLOATS = ("float", "float32", "float64", "double", "single")
