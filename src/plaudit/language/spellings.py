@@ -11,6 +11,7 @@ from functools import partial
 from math import pi
 from typing import Any, NamedTuple
 
+from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.library import LibraryReader
 from plaudit.language.reader import Constant, Value, Vector, describe
@@ -93,16 +94,16 @@ class SpellingReader(LibraryReader, ABC):
             return self.call_spelling(name, node, env, base)
         if name in METHODS:
             raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
-        known = f"Read are {' '.join(sorted(METHODS))}."
-        raise self.error(node, f"the method `.{name}()` is not read.", REFUSED.get(name, known))
+        near = "" if name in REFUSED else did_you_mean(name, METHODS)
+        raise self.error(node, f"the method `.{name}()` is not read.{near}", REFUSED.get(name, _LISTED))
 
     def refuse_library(self, called: object, node: ast.Call) -> None:
         """Refuse a function of a library that is not read."""
-        library = get_library(called)
+        library, name = get_library(called), str(getattr(called, "__name__", ""))
         if library:
-            known = "Read are " + " ".join(sorted(name for name in SPELLINGS if "." not in name)) + "."
-            advice = REFUSED.get(getattr(called, "__name__", ""), f"{known} Or compute it before scoring.")
-            raise self.error(node, f"`{ast.unparse(node.func)}` of {library} is not read.", advice)
+            near = "" if name in REFUSED else did_you_mean(name, SPELLINGS)
+            what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
+            raise self.error(node, what, REFUSED.get(name, _LISTED))
 
 
 class Spelling(NamedTuple):
@@ -231,6 +232,7 @@ METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
+_LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
 _SPREAD = "The libraries divide by other counts. Write np.sqrt(np.mean((v - np.mean(v)) ** 2))."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: bad input is refused or masked before it. For infinity write np.isinf(x)."
