@@ -29,7 +29,7 @@ NUMPY = [
     "np.cross(v, w)[0] - np.cross(v, w)[1] + np.cross(v, w)[2] + np.diff(u).max()",
     "np.array([x, v[0]], dtype=np.float64).sum() + np.asarray((x, 1.0)).max() + np.hstack([v, w])[4] + np.stack([v, w])[1, 1]",
     "np.full(3, x).sum() + np.full_like(v, 2.0).sum() * x + np.zeros(3) @ v + (np.ones((2, 3)) * m).sum()",
-    "np.shape(v)[0] * x + np.reshape(u, (3, 2))[2, 1] + np.ravel(m)[1] + np.transpose(m)[2, 0] + m.transpose()[0, 1] + v[0]",
+    "np.shape(v)[0] * x + np.size(m) * x + np.reshape(u, (3, 2))[2, 1] + np.ravel(m)[1] + np.transpose(m)[2, 0] + m.transpose()[0, 1] + v[0]",
     "(v > 0).astype(float).sum() + (v > 0).astype(int).sum() + v.astype(np.float64)[0] + np.float64(x) + v.copy()[0] + x",
     "float(x) + float(x > 0) + float('2.5') + float(np.sum(v))",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
@@ -55,7 +55,7 @@ TORCH = [
     "torch.add(v, w).sum() + torch.sub(v, w).max() + torch.mul(v, 2).sum() + torch.div(v, 2).sum() + torch.neg(v).max()",
     "torch.gt(v, w).sum() + torch.ge(v, w).sum() + torch.lt(v, 0).sum() + torch.le(v, 0).sum() + torch.eq(v, v).sum() + torch.ne(v, w).sum()",
     "v.view(3, 1).sum() + u.reshape(2, 3).t()[0, 1] + torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64) @ v + v.clone().detach()[0]",
-    "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + (v > 0).type(torch.float64).sum() + x.item()",
+    "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
 ]  # fmt: skip
 
 
@@ -124,6 +124,9 @@ REFUSED = {
     "another norm": ("np.linalg.norm(v, ord=3)", "this norm is not read", "ord=1, 2 or np.inf"),
     "a norm of a matrix": ("np.linalg.norm(m, ord=2)", "this norm is not read", "for a vector"),
     "a cross product of others": ("np.cross(u, u)[0]", "two vectors of 3, and these are (6,) and (6,)", ""),
+    "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
+    "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
+    "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= is a constant", "keepdims=True"),
     "two axes": ("np.sum(m, axis=(0, 1))", "an axis is a constant integer", "one axis after the other"),
     "a method of a tuple": ("(v[0], x).sum()", "a tuple of 2 has no `.sum()`", "np.array"),
     "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/language.md lists"),

@@ -8,7 +8,7 @@ import pytest
 
 from golden.make import identity
 from golden.vectors import VECTOR_REWARDS
-from plaudit import Field, ReadError, Reward, term
+from plaudit import Field, ReadError, Reward, check, term
 from plaudit.errors import OutsideDomain
 from support.arrays import FIELDS, assert_means, draw_row, read_of, refusal, write
 from support.engines import DuckDB, scored
@@ -53,6 +53,7 @@ MEANT = {
     "made": "np.zeros(3).sum() + np.ones((2, 3))[1, 2] * x + np.full(3, x)[2] + np.arange(3) @ v + np.array([x, v[1]]).sum()",
     "alike": "(np.zeros_like(v) + v).sum() + (np.ones_like(m) * m).sum() + np.full_like(v, x).sum()",
     "chosen": "(v if x > 0 else w).sum() + (v if x > 0 else (1.0, 2.0, x))[1]",
+    "stars": "[*v, x][2] + (*w, 0.0)[1] + math.hypot(*v[:2]) + max(*v, x)",
     "lists": "sum([x, *v]) + max([x, 0.0]) + (POSE + (x,))[3] + ((x,) * 3)[2] + [x, 1.0][0]",
     "membership": "1.0 if x in (v[0], 0.5) or i in [0, 2] else 0.0",
 }
@@ -145,6 +146,8 @@ REFUSED = {
     "hostile loops": ("sum(x for a in range(4000) for b in range(4000))", "more than 4,096 turns", "before scoring"),
     "a hostile tuple": ("sum(POSE * 10 ** 9) * x", "more than 4,096 entries", "before scoring"),
     "branches of other lengths": ("sum(v if x > 0 else u)", "a vector of 3 on one path, a vector of 6", "as many"),
+    "reversed of nothing": ("sum(reversed()) * x", "does not take 0 arguments", ""),
+    "reversed of two": ("sum(reversed(v, w))", "does not take 2 arguments", ""),
     "a large constant": ("sum(LARGE[0]) * x", "is too large", ""),
 }  # fmt: skip
 
@@ -180,6 +183,18 @@ def test_a_constant_array_is_kept_as_it_was_when_the_term_was_defined():
     reward = Reward("kept", version="1", terms=[made], fields=[Field("v", length=2)])
     assert reward.score(v=(1.0, 1.0)).total == 3.0
     assert function(np.array([1.0, 1.0])) == 100.0
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
+def test_a_constant_array_of_any_library_is_read_and_compared_later(library):
+    pytest.importorskip(library)
+    make = "tensor" if library == "torch" else "array"
+    function = plain(f"import {library} as lib\nGAIN = lib.{make}([1.0, 2.0])\ndef f(v): return v @ GAIN")
+    reward = Reward("kept", version="1", terms=[term(function)], fields=[Field("v", length=2, low=-1, high=1)])
+    assert reward.score(v=(1.0, 1.0)).total == 3.0
+    assert not [finding for finding in check(reward).findings if finding.code == "changed-since-read"]
+    function.__globals__["GAIN"] = function.__globals__["lib"].zeros(2)
+    assert [finding.code for finding in check(reward).findings if finding.code == "changed-since-read"]
 
 
 def test_an_error_points_to_the_line_of_the_author():

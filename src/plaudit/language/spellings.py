@@ -91,7 +91,7 @@ class SpellingReader(LibraryReader, ABC):
         if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
             return self.look_up_position(table, self.read_expression(node.args[0], env), node)
         if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
-            return self.call_spelling(name, node, env, base)
+            return self.call_spelling(f".{name}" if f".{name}" in SPELLINGS else name, node, env, base)
         if name in METHODS:
             raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
         near = "" if name in REFUSED else did_you_mean(name, METHODS)
@@ -198,7 +198,8 @@ SPELLINGS: Mapping[str, Spelling] = {
     "any": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, False)),
     "all": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, True)),
     **dict.fromkeys(("norm", "vector_norm"), Spelling(f"{X} order?|p|ord {ALONG}", READ.norm)),
-    **dict.fromkeys(("dot", "inner", "vdot", "matmul", "mv", "mm"), Spelling(X_Y, READ.dot)),
+    **dict.fromkeys(("dot", "matmul", "mv", "mm"), Spelling(X_Y, READ.dot)),
+    **dict.fromkeys(("inner", "vdot"), Spelling(X_Y, READ.inner)),
     "cross": Spelling(f"{X_Y} axis?|dim|axis", READ.cross),
     "diff": Spelling(X, READ.differ),
     **dict.fromkeys(("array", "asarray", "tensor", "as_tensor"), Spelling(f"{X} dtype?", READ.make_array)),
@@ -215,12 +216,14 @@ SPELLINGS: Mapping[str, Spelling] = {
     **dict.fromkeys(("reshape", "view"), Spelling(f"{X} *shape", READ.change_shape)),
     **dict.fromkeys(("ravel", "flatten"), Spelling(X, READ.flatten)),
     **dict.fromkeys(("transpose", "t"), Spelling(X, READ.turn)),
-    **dict.fromkeys(("shape", "size"), Spelling(X, READ.find_sizes_of)),
+    "shape": Spelling(X, READ.find_sizes_of),
+    "size": Spelling(X, READ.count_entries),
+    ".size": Spelling(f"{X} axis?|dim|axis", READ.find_sizes_of),
     **dict.fromkeys(("float", "double", "float32", "float64"), Spelling(X, READ.cast)),
     **dict.fromkeys(("astype", "to", "type"), Spelling(f"{X} dtype", READ.cast)),
     **dict.fromkeys(("copy", "clone", "detach", "contiguous", "item"), Spelling(X, READ.hand_back)),
 }
-"""Every spelling by its name; where PyTorch means something else, by `torch.` and its name."""
+"""Every spelling by its name; where PyTorch, or a method, means something else, by `torch.` or `.` and its name."""
 
 _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
