@@ -8,9 +8,10 @@ import pytest
 
 from golden.make import identity
 from golden.vectors import VECTOR_REWARDS
-from plaudit import Field, ReadError, Reward, term
+from plaudit import Field, ReadError, Reward, check, term
 from plaudit.errors import OutsideDomain
-from support.arrays import FIELDS, assert_means, read_of, refusal
+from support.arrays import FIELDS, assert_means, draw_row, read_of, refusal, write
+from support.engines import DuckDB, scored
 from support.written import plain, reward_from
 
 KEPT = json.loads((Path(__file__).parents[1] / "golden" / "vectors.json").read_text(encoding="utf-8"))
@@ -52,6 +53,7 @@ MEANT = {
     "made": "np.zeros(3).sum() + np.ones((2, 3))[1, 2] * x + np.full(3, x)[2] + np.arange(3) @ v + np.array([x, v[1]]).sum()",
     "alike": "(np.zeros_like(v) + v).sum() + (np.ones_like(m) * m).sum() + np.full_like(v, x).sum()",
     "chosen": "(v if x > 0 else w).sum() + (v if x > 0 else (1.0, 2.0, x))[1]",
+    "stars": "[*v, x][2] + (*w, 0.0)[1] + math.hypot(*v[:2]) + max(*v, x)",
     "lists": "sum([x, *v]) + max([x, 0.0]) + (POSE + (x,))[3] + ((x,) * 3)[2] + [x, 1.0][0]",
     "membership": "1.0 if x in (v[0], 0.5) or i in [0, 2] else 0.0",
 }
@@ -144,6 +146,8 @@ REFUSED = {
     "hostile loops": ("sum(x for a in range(4000) for b in range(4000))", "more than 4,096 turns", "before scoring"),
     "a hostile tuple": ("sum(POSE * 10 ** 9) * x", "more than 4,096 entries", "before scoring"),
     "branches of other lengths": ("sum(v if x > 0 else u)", "a vector of 3 on one path, a vector of 6", "as many"),
+    "reversed of nothing": ("sum(reversed()) * x", "does not take 0 arguments", ""),
+    "reversed of two": ("sum(reversed(v, w))", "does not take 2 arguments", ""),
     "a large constant": ("sum(LARGE[0]) * x", "is too large", ""),
 }  # fmt: skip
 
@@ -181,8 +185,85 @@ def test_a_constant_array_is_kept_as_it_was_when_the_term_was_defined():
     assert function(np.array([1.0, 1.0])) == 100.0
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
+def test_a_constant_array_of_any_library_is_read_and_compared_later(library):
+    pytest.importorskip(library)
+    make = "tensor" if library == "torch" else "array"
+    function = plain(f"import {library} as lib\nGAIN = lib.{make}([1.0, 2.0])\ndef f(v): return v @ GAIN")
+    reward = Reward("kept", version="1", terms=[term(function)], fields=[Field("v", length=2, low=-1, high=1)])
+    assert reward.score(v=(1.0, 1.0)).total == 3.0
+    assert not [finding for finding in check(reward).findings if finding.code == "changed-since-read"]
+    function.__globals__["GAIN"] = function.__globals__["lib"].zeros(2)
+    assert [finding.code for finding in check(reward).findings if finding.code == "changed-since-read"]
+
+
 def test_an_error_points_to_the_line_of_the_author():
     text = "import numpy as np\ndef f(v, u):\n    total = 1.0\n    gap = v - u\n    return total + np.sum(gap)"
     with pytest.raises(ReadError) as caught:
         reward_from(text, FIELDS["v"], FIELDS["u"])
     assert "    gap = v - u\n          ^^^^^" in str(caught.value)
+
+
+ALL = {
+    "reach": "np.exp(-np.linalg.norm(v - GOAL) / 4) + 0.1 * np.dot(v, w)",
+    "smooth": "-np.mean(np.square(u[1:] - u[:-1])) + np.where(np.abs(v) > 0.5, v, 0.0).sum()",
+    "limits": "np.sum(np.clip(np.abs(u) - 0.5, 0.0, None)) + np.max(m @ v) + np.sum(m, axis=0)[1] + np.cross(v, w)[2]",
+    "counted": "np.sum(c & (v > 0)) + any(a > 1 for a in w) + sum(a for a in v if a > 0) + 2.0 * np.all(~c)",
+    "picked": "w[i] + np.tanh(np.minimum(v, w)).min() + TABLE[i][1] + sum(j * a for j, a in enumerate(u))",
+}
+
+
+@pytest.fixture(scope="module")
+def everything():
+    terms = [term(name=name)(write(text)) for name, text in ALL.items()]
+    return Reward("everything", version="1", terms=terms, fields=[FIELDS[name] for name in "vwuci"])
+
+
+@pytest.fixture(scope="module")
+def rows():
+    random = np.random.default_rng(3)
+    return [{name: value for name, value in draw_row(random).items() if name != "x"} for _ in range(50)]
+
+
+@pytest.fixture(scope="module")
+def wanted(rows):
+    """What the plain functions make of each row, called with arrays."""
+    functions = [write(text) for text in ALL.values()]
+    arguments = [function.__code__.co_varnames[: function.__code__.co_argcount] for function in functions]
+    pairs = list(zip(functions, arguments, strict=True))
+    return np.array([[float(f(**{name: row[name] for name in names})) for f, names in pairs] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("target", "terms"),
+    [
+        ("numpy", [*ALL]),
+        ("torch", [*ALL]),
+        ("numba", ["counted"]),
+        ("jax", ["counted"]),
+        pytest.param("numba", [*ALL], marks=pytest.mark.slow),
+        pytest.param("jax", [*ALL], marks=pytest.mark.slow),
+    ],
+    ids=lambda part: part if isinstance(part, str) else f"{len(part)} terms",
+)
+def test_every_array_target_agrees_with_the_plain_functions(target, terms, everything, rows, wanted):
+    pytest.importorskip(target)
+    reward = everything.only(*terms)
+    columns = {name: np.array([row[name] for row in rows]) for name in reward.fields}
+    if target == "torch":
+        columns = {name: pytest.importorskip("torch").as_tensor(column) for name, column in columns.items()}
+    scores = reward.compile(target)(columns)
+    found = np.stack([np.asarray(scores.scores[name], dtype=float) for name in terms], axis=1)
+    wanted = wanted[:, [list(ALL).index(name) for name in terms]]
+    assert np.asarray(scores.ok).all()
+    near = 1e-5 if target == "jax" else 1e-12  # JAX computes in float32 here
+    np.testing.assert_allclose(found, wanted, rtol=near, atol=near)
+
+
+def test_python_and_sql_agree_with_the_plain_functions(everything, rows, wanted):
+    pytest.importorskip("duckdb")
+    plain_rows = [{name: tuple(v.tolist()) if name != "i" else v for name, v in row.items()} for row in rows]
+    found = [list(everything.score(**row).values.values()) for row in plain_rows]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    scores = scored(DuckDB(), everything, plain_rows)
+    np.testing.assert_allclose(np.stack(list(scores.scores.values()), axis=1), wanted, rtol=1e-12, atol=1e-12)

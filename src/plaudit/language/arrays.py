@@ -183,3 +183,10 @@ class ArrayReader(ABC):
 def is_library_array(value: object) -> bool:
     """Return whether a constant is an array of NumPy, JAX or PyTorch."""
     return type(value).__module__.partition(".")[0] in (*FOREIGN, "jaxlib") and hasattr(value, "tolist")
+
+
+def copy_array(value: Any) -> Any:
+    """Return a copy of an array of a library, which may change; anything else as it is."""
+    if not is_library_array(value):
+        return value
+    return value.detach().clone() if hasattr(value, "detach") else value.copy()

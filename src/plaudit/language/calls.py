@@ -22,7 +22,7 @@ FUNCTIONS: Mapping[Any, type[n.Node]] = {
 }
 """The node of each function of one or two numbers that a term may call; `math.isfinite` is refused with advice."""
 
-SPELLINGS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
+OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
 """The node of each function that is another spelling, by module and name: its module need not be imported."""
 
 MOST_CALLS = 10_000
@@ -79,6 +79,8 @@ class CallReader(SpellingReader):
     def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
         """Read a function of one or two numbers."""
         self.refuse_keywords(node)
+        if (unknown := self.find_open_star(node.args, env)) is not None:
+            return unknown
         values = self.read_several(node.args, env)
         count = len(n.operand_names(kind))
         if len(values) != count:
@@ -185,7 +187,7 @@ def find_operation(called: object) -> type[n.Node] | None:
     for function, kind in FUNCTIONS.items():
         if called is function:
             return kind
-    return SPELLINGS.get(name)
+    return OTHER_FUNCTIONS.get(name)
 
 
 def is_one_of(called: object, functions: Iterable[object]) -> bool:

@@ -1,7 +1,6 @@
 """Reading expressions: each becomes a node, a constant, or a short vector of them."""
 
 import ast
-import copy
 import types
 from abc import abstractmethod
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from functools import partial
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.arrays import ArrayReader, is_library_array
+from plaudit.language.arrays import ArrayReader, copy_array, is_library_array
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
@@ -84,9 +83,9 @@ class ExpressionReader(ArrayReader):
             case ast.Subscript():
                 return self.read_subscript(node, env)
             case ast.Tuple(elts=elements):
-                return self.read_tuple(self.read_several(elements, env))
+                return self.find_open_star(elements, env) or self.read_tuple(self.read_several(elements, env))
             case ast.List(elts=elements):
-                return Vector(tuple(self.read_several(elements, env)))
+                return self.find_open_star(elements, env) or Vector(tuple(self.read_several(elements, env)))
             case ast.ListComp():
                 return self.read_comprehension(node, env)
             case ast.Call():
@@ -99,7 +98,7 @@ class ExpressionReader(ArrayReader):
         return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
     def read_several(self, elements: list[ast.expr], env: dict[str, Value]) -> list[Value]:
-        """Return the values of a tuple or list written in the function; `*v` stands for the entries of `v`."""
+        """Return the values of a tuple, list or call; `*v` stands for the entries of `v`."""
         found: list[Value] = []
         for element in elements:
             if isinstance(element, ast.Starred):
@@ -107,6 +106,11 @@ class ExpressionReader(ArrayReader):
             else:
                 found.append(self.read_expression(element, env))
         return found
+
+    def find_open_star(self, elements: list[ast.expr], env: dict[str, Value]) -> Ref | None:
+        """Return an unknown where it is not known yet how many values `*v` stands for."""
+        stars = [self.read_expression(each.value, env) for each in elements if isinstance(each, ast.Starred)]
+        return find_open(*(value for value in stars if is_open(value)))
 
     def read_constant(self, value: object, node: ast.AST) -> Value:
         """Return a constant of the language; refuse what it does not have."""
@@ -143,8 +147,7 @@ class ExpressionReader(ArrayReader):
             raise self.error(
                 node, f"the name {node.id!r} is not known.{near}", "Define constants above the term."
             ) from None
-        if is_library_array(outer):  # kept as it was when the function was first read
-            self.source.known[node.id] = outer = copy.deepcopy(outer)
+        self.source.known[node.id] = outer = copy_array(outer)  # kept as it was when the function was first read
         return self.read_constant(outer, node)
 
     def read_attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
@@ -167,7 +170,7 @@ class ExpressionReader(ArrayReader):
             if key not in self.source.known:
                 if not hasattr(base.value, node.attr):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
-                self.source.known[key] = getattr(base.value, node.attr)
+                self.source.known[key] = copy_array(getattr(base.value, node.attr))
             return self.read_constant(self.source.known[key], node)
         advice = "Fields are parameters, or `prev.name` and `curr.name`."
         raise self.error(node, f"`.{node.attr}` of {describe(base)} cannot be read.", advice)

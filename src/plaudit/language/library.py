@@ -5,7 +5,7 @@ import operator
 from abc import ABC
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
-from math import inf
+from math import inf, prod
 from typing import Any
 
 from plaudit.language import nodes as n
@@ -20,6 +20,7 @@ from plaudit.language.vectors import (
     join_arrays,
     list_entries,
     nest_entries,
+    normalise_axis,
     reduce_axis,
     reshape,
     stack_arrays,
@@ -141,7 +142,9 @@ class LibraryReader(LoopReader, ABC):
     ) -> Value:
         """Return a reduction of all entries, or along an axis."""
         number = axis.value if isinstance(axis, Constant) else axis
-        keep = isinstance(keepdims, Constant) and bool(keepdims.value)
+        if keepdims is not None and not isinstance(keepdims, Constant):
+            raise self.error(node, "keepdims= is a constant.", "Write keepdims=True.")
+        keep = keepdims is not None and bool(keepdims.value)
         return self.fit(partial(reduce_axis, keepdims=keep), x, number, lambda e: function(self, e, node), node=node)
 
     def reduce_by(self, kind: type[n.Binary], node: ast.AST, **arguments: Any) -> Value:
@@ -201,6 +204,14 @@ class LibraryReader(LoopReader, ABC):
             return self.multiply_matrices(x, y, node)
         return self.apply_operator(ast.Mult(), node, x, y)
 
+    def inner(self, node: ast.AST, x: Value, y: Value) -> Value:
+        """Return the sum of the products of two vectors."""
+        shapes = [self.fit(find_shape, value, node=node) for value in (x, y)]
+        if any(len(shape) != 1 for shape in shapes):
+            what = f"an inner product is of two vectors, and these have the shapes {shapes[0]} and {shapes[1]}."
+            raise self.error(node, what, "Of matrices write a @ b, or np.sum(a * b).")
+        return self.multiply_matrices(x, y, node)
+
     def cross(self, node: ast.AST, x: Value, y: Value, axis: Value | None = None) -> Value:
         """Return the cross product of two vectors of three."""
         shapes = [self.fit(find_shape, value, node=node) for value in (x, y)]
@@ -222,7 +233,9 @@ class LibraryReader(LoopReader, ABC):
 
     def differ(self, node: ast.AST, x: Value) -> Value:
         """Return `np.diff`: each entry less the one before it."""
-        rows = self.list_items(x, node)
+        if len(self.fit(find_shape, x, node=node)) != 1:
+            raise self.error(node, "the differences of a vector are read.", "Of a matrix write m[1:] - m[:-1].")
+        rows = list_entries(x)
         return self.apply_operator(ast.Sub(), node, Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
 
     def make_array(self, node: ast.AST, x: Value) -> Value:
@@ -257,8 +270,7 @@ class LibraryReader(LoopReader, ABC):
         if any(size < 0 for size in sizes):
             raise self.error(node, f"{sizes} is not a shape.")
         self.fit(validate_shape, sizes, node=node)
-        count = reduce(lambda left, right: left * right, sizes, 1)
-        return nest_entries([value] * count, sizes)
+        return nest_entries([value] * prod(sizes), sizes)
 
     def fill_like(self, value: float, node: ast.AST, x: Value) -> Value:
         """Return `np.zeros_like` or `np.ones_like`."""
@@ -284,9 +296,18 @@ class LibraryReader(LoopReader, ABC):
         """Return `np.transpose`."""
         return self.fit(transpose, x, node=node)
 
-    def find_sizes_of(self, node: ast.AST, x: Value) -> Value:
-        """Return `np.shape`."""
-        return Constant(self.fit(find_shape, x, node=node))
+    def find_sizes_of(self, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
+        """Return `np.shape`, or the size of one axis."""
+        shape = self.fit(find_shape, x, node=node)
+        return Constant(
+            shape
+            if axis is None
+            else shape[self.fit(normalise_axis, self.find_axis(axis, node), len(shape), node=node)]
+        )
+
+    def count_entries(self, node: ast.AST, x: Value) -> Value:
+        """Return `np.size`."""
+        return Constant(len(list_entries(x)))
 
     def hand_back(self, node: ast.AST, x: Value) -> Value:
         """Return the value as it is."""

@@ -135,6 +135,9 @@ class LoopReader(IndexReader, ABC):
             )
         ]
         values += [self.read_expression(k.value, env) for k in node.keywords if k.arg == "start"]
+        most = {zip: MOST_ENTRIES, range: 3, enumerate: 2}.get(called, 1)  # type: ignore[call-overload]
+        if not 1 <= len(values) <= most:
+            raise self.error(node, f"`{ast.unparse(node.func)}` does not take {len(values)} arguments here.")
         if any(map(is_open, values)) or (called is range and find_open(*values)):
             return find_open(*(value for value in values if is_open(value))) or values[0]
         return Vector(tuple(BUILTIN_LOOPS[called](self, values, node)))

@@ -5,6 +5,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
@@ -12,7 +13,7 @@ from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
 from plaudit.language.program import Builder, Guard
 from plaudit.language.shapes import Shape, nest_entries
-from plaudit.language.source import Source
+from plaudit.language.source import Source, SourceLine
 
 MOST_NODES = 200_000
 
@@ -208,7 +209,7 @@ class Reader:
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
         place = source.locate(node)
-        self.guards.append(Guard(flag, self.term, why, str(place), place))
+        self.guards.append(Guard(flag, self.term, why, _format_line(place), place))
 
     def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
         """Return a partial operation, with the guard that it is inside its domain where it is reached."""
@@ -277,6 +278,12 @@ def describe(value: Value) -> str:
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+@lru_cache(maxsize=256)
+def _format_line(place: SourceLine) -> str:
+    """Return a line as people are told; an operation on an array has as many guards there as entries."""
+    return str(place)
 
 
 def _list_sizes(value: Value) -> Iterator[int]:

@@ -11,6 +11,7 @@ from functools import partial
 from math import pi
 from typing import Any, NamedTuple
 
+from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.library import LibraryReader
 from plaudit.language.reader import Constant, Value, Vector, describe
@@ -90,20 +91,19 @@ class SpellingReader(LibraryReader, ABC):
         if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
             return self.look_up_position(table, self.read_expression(node.args[0], env), node)
         if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
-            return self.call_spelling(name, node, env, base)
-        what = f"`.{name}()` of {describe(base)} cannot be read."
-        if name in REFUSED:
-            raise self.error(node, what, REFUSED[name])
-        advice = "Make it an array, np.array(...)." if isinstance(base, Vector) and name in METHODS else ""
-        raise self.error(node, what, advice or "Fields are parameters, or `prev.name` and `curr.name`.")
+            return self.call_spelling(f".{name}" if f".{name}" in SPELLINGS else name, node, env, base)
+        if name in METHODS:
+            raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
+        near = "" if name in REFUSED else did_you_mean(name, METHODS)
+        raise self.error(node, f"the method `.{name}()` is not read.{near}", REFUSED.get(name, _LISTED))
 
     def refuse_library(self, called: object, node: ast.Call) -> None:
         """Refuse a function of a library that is not read."""
-        library = get_library(called)
+        library, name = get_library(called), str(getattr(called, "__name__", ""))
         if library:
-            known = "Read are " + " ".join(sorted(name for name in SPELLINGS if "." not in name)) + "."
-            advice = REFUSED.get(getattr(called, "__name__", ""), f"{known} Or compute it before scoring.")
-            raise self.error(node, f"`{ast.unparse(node.func)}` of {library} is not read.", advice)
+            near = "" if name in REFUSED else did_you_mean(name, SPELLINGS)
+            what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
+            raise self.error(node, what, REFUSED.get(name, _LISTED))
 
 
 class Spelling(NamedTuple):
@@ -116,7 +116,7 @@ class Spelling(NamedTuple):
 
 X = "x|a|input|arr|object|data|tensors|arrays"
 X_Y = f"{X} y|other|x2|b|exponent"
-ALONG = "axis?|dim keepdims?|keepdim"
+ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
 READ = LibraryReader
 
 
@@ -198,13 +198,14 @@ SPELLINGS: Mapping[str, Spelling] = {
     "any": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, False)),
     "all": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, True)),
     **dict.fromkeys(("norm", "vector_norm"), Spelling(f"{X} order?|p|ord {ALONG}", READ.norm)),
-    **dict.fromkeys(("dot", "inner", "vdot", "matmul", "mv", "mm"), Spelling(X_Y, READ.dot)),
-    "cross": Spelling(f"{X_Y} axis?|dim", READ.cross),
+    **dict.fromkeys(("dot", "matmul", "mv", "mm"), Spelling(X_Y, READ.dot)),
+    **dict.fromkeys(("inner", "vdot"), Spelling(X_Y, READ.inner)),
+    "cross": Spelling(f"{X_Y} axis?|dim|axis", READ.cross),
     "diff": Spelling(X, READ.differ),
     **dict.fromkeys(("array", "asarray", "tensor", "as_tensor"), Spelling(f"{X} dtype?", READ.make_array)),
-    **dict.fromkeys(("concatenate", "cat", "concat"), Spelling(f"{X} axis?|dim", READ.join_arrays)),
+    **dict.fromkeys(("concatenate", "cat", "concat"), Spelling(f"{X} axis?|dim|axis", READ.join_arrays)),
     "hstack": Spelling(X, READ.join_arrays),
-    "stack": Spelling(f"{X} axis?|dim", READ.stack_arrays),
+    "stack": Spelling(f"{X} axis?|dim|axis", READ.stack_arrays),
     "zeros": Spelling("*shape dtype?", _call(READ.fill, 0.0)),
     "ones": Spelling("*shape dtype?", _call(READ.fill, 1.0)),
     "full": Spelling("shape|size value|fill_value dtype?", READ.fill_with),
@@ -215,23 +216,26 @@ SPELLINGS: Mapping[str, Spelling] = {
     **dict.fromkeys(("reshape", "view"), Spelling(f"{X} *shape", READ.change_shape)),
     **dict.fromkeys(("ravel", "flatten"), Spelling(X, READ.flatten)),
     **dict.fromkeys(("transpose", "t"), Spelling(X, READ.turn)),
-    **dict.fromkeys(("shape", "size"), Spelling(X, READ.find_sizes_of)),
+    "shape": Spelling(X, READ.find_sizes_of),
+    "size": Spelling(X, READ.count_entries),
+    ".size": Spelling(f"{X} axis?|dim|axis", READ.find_sizes_of),
     **dict.fromkeys(("float", "double", "float32", "float64"), Spelling(X, READ.cast)),
     **dict.fromkeys(("astype", "to", "type"), Spelling(f"{X} dtype", READ.cast)),
     **dict.fromkeys(("copy", "clone", "detach", "contiguous", "item"), Spelling(X, READ.hand_back)),
 }
-"""Every spelling by its name; where PyTorch means something else, by `torch.` and its name."""
+"""Every spelling by its name; where PyTorch, or a method, means something else, by `torch.` or `.` and its name."""
 
 _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64",
 }  # fmt: skip
-METHODS = SPELLINGS.keys() - _FUNCTIONS_ONLY
+METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
 
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
+_LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
 _SPREAD = "The libraries divide by other counts. Write np.sqrt(np.mean((v - np.mean(v)) ** 2))."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: bad input is refused or masked before it. For infinity write np.isinf(x)."

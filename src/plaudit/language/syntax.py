@@ -26,7 +26,7 @@ COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
 }
 
 FOREIGN = ("numpy", "jax", "torch")
-"""Libraries whose functions run on one target only."""
+"""Libraries of arrays, whose functions are read by their names."""
 
 _BEFORE = "Compute it before scoring and pass it in as a field."
 
@@ -49,19 +49,15 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("an import inside a term cannot be read.", "Import at the top of the module."),
     ast.With: ("`with` cannot be read.", _BEFORE),
     ast.NamedExpr: ("`:=` cannot be read.", "Assign on a line of its own."),
-    ast.ListComp: ("a list cannot be read.", "Write a generator inside sum, min, max, any or all."),
     ast.GeneratorExp: ("a generator stands inside sum, min, max, any or all.", "Write sum(x * x for x in vector)."),
-    ast.List: ("a list can change.", "Write a tuple of constants: (1, 2, 3)."),
     ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
     ast.Dict: ("a dict cannot be read.", "Write a constant tuple and index it, or `if` and `elif`."),
     ast.JoinedStr: ("there is no string arithmetic in a term.", "Compare a category with one of its values."),
-    ast.Slice: ("a slice cannot be read.", "Index one entry at a time."),
     ast.Await: ("a term is a plain function.", _BEFORE),
     ast.Yield: ("a term returns once.", "Return the score."),
     ast.Is: ("`is` compares identity.", "Use `==`; there is no None in a term."),
     ast.IsNot: ("`is not` compares identity.", "Use `!=`; there is no None in a term."),
-    ast.MatMult: ("`@` cannot be read.", "Write sum(a * b for a, b in zip(left, right))."),
-    ast.Invert: ("`~` works on bits.", "Write `not condition`."),
+    ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
         (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
         ("bit operations cannot be read.", "Join conditions with `and`, `or`, `not`."),
@@ -77,7 +73,6 @@ _ADVICE: dict[Any, str] = {
     math.dist: "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",
     math.copysign: "Write `x if y >= 0 else -x`.",
     int: "Write math.floor(x), or round(x).",
-    float: "Every number is a float already; drop the call.",
     bool: "Write `x != 0`.",
     sorted: "Sorting is a feature: compute it before scoring and pass it in as a field.",
     print: "A term has no outside effects. To look inside, call it as the plain function it is.",
@@ -100,9 +95,6 @@ def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
     listed[""] = ["abs", "min", "max", "round", "sum", "any", "all"]
     known = " and ".join(f"from {module}: {' '.join(names)}" for module, names in listed.items() if module)
     known = f"{' '.join(listed[''])}, and {known}"
-    module = (getattr(called, "__module__", "") or type(called).__module__ or "").split(".")[0]
-    if module in FOREIGN:
-        return f"`{name}` belongs to {module}.", "Use the math module: plaudit translates it for every target."
     try:
         advice = _ADVICE.get(called, "")
     except TypeError:  # unhashable
