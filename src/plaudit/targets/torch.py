@@ -12,7 +12,7 @@ from plaudit.targets.array import collect_names, gather_columns, generate, make_
 from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
-from plaudit.targets.roll import Params
+from plaudit.targets.roll import Constants, Params
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -84,12 +84,15 @@ class TorchReward(Compiled):
             k: tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
         }
         constants = [tensor(constant) for constant in made.constants]
-        vectors = [
-            torch.stack(vector.list_values(numbers))
-            if isinstance(vector, Params)
-            else torch.tensor([limits.fit(value) for value in vector.values], dtype=dtype, device=device)
-            for vector in made.vectors
-        ]
+
+        def join(vector: Constants | Params) -> torch.Tensor:
+            if isinstance(vector, Constants):
+                return torch.tensor([limits.fit(value) for value in vector.values], dtype=dtype, device=device)
+            whole = vector.find_whole(self.program, params or {})
+            joined = vector.list_values(numbers)
+            return tensor(whole, joined[0].dtype) if isinstance(whole, torch.Tensor) else torch.stack(joined)
+
+        vectors = [join(vector) for vector in made.vectors]
         vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [
             torch.tensor(table, dtype=torch.bool if isinstance(table[0], bool) else dtype, device=device)
@@ -105,7 +108,7 @@ class TorchReward(Compiled):
         outputs = [torch.where(ok, result.to(dtype).expand(shape), nothing) for result in results]
         if self.on_bad == "raise" and not torch.compiler.is_compiling() and not bool(ok.all()):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
-            bound = self.program.bind({name: float(value) for name, value in (params or {}).items()})
+            bound = self.program.bind({name: _to_plain(value) for name, value in (params or {}).items()})
             raise diagnose_first_bad(
                 bound, [array.detach().cpu() for array in found.entries], bad, guard=self.guard, exact=exact
             )
@@ -118,6 +121,11 @@ def _find_dtype(given: Mapping[str, Any]) -> torch.dtype:
     arrays = [value for value in given.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
     found += [torch.as_tensor(np.empty(0, array.dtype)).dtype for array in arrays]
     return max(found, key=lambda dtype: dtype.itemsize, default=torch.float32)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a parameter, perhaps a tensor, as plain Python."""
+    return value.detach().cpu().tolist() if isinstance(value, torch.Tensor) else np.asarray(value).tolist()
 
 
 def _find_device(given: Mapping[str, Any]) -> torch.device:
