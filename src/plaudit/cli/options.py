@@ -1,5 +1,6 @@
 """Options that several commands have: values for knobs, seconds, moments, and which records are meant."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -41,11 +42,11 @@ def tune(reward: "Reward", params: str | None, settings: Sequence[str]) -> "Rewa
     return reward.with_params(dict(map(parse_setting, settings)))
 
 
-def parse_setting(setting: str) -> tuple[str, float | bool]:
+def parse_setting(setting: str) -> tuple[str, float | bool | list[Any]]:
     """Return the name and the value of `--set`.
 
-    >>> parse_setting("comfort.weight=2"), parse_setting("strict = true")
-    (('comfort.weight', 2.0), ('strict', True))
+    >>> parse_setting("comfort.weight=2"), parse_setting("strict = true"), parse_setting("pose.default=[0.5, 2]")
+    (('comfort.weight', 2.0), ('strict', True), ('pose.default', [0.5, 2]))
     """
     name, equals, value = (part.strip() for part in setting.partition("="))
     if not equals or not name:
@@ -53,9 +54,11 @@ def parse_setting(setting: str) -> tuple[str, float | bool]:
     if value in ("true", "false"):
         return name, value == "true"
     try:
-        return name, float(value)
-    except ValueError:
-        raise DefinitionError(f"--set {setting}: {value!r} is neither a number nor true or false.") from None
+        return name, json.loads(value) if value.startswith("[") else float(value)
+    except (ValueError, RecursionError):
+        raise DefinitionError(
+            f"--set {setting}: {value!r} is neither a number nor true or false, nor a list of them."
+        ) from None
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

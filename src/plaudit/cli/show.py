@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plaudit.language.field import Field
+from plaudit.language.parameters import Parameter, collect_parameters
 from plaudit.reward.reward import Reward
 from plaudit.reward.serial import field_to_dict, preference_to_dict
 from plaudit.reward.term import Term
@@ -138,11 +139,26 @@ def _build_field_table(reward: Reward) -> Table:
 def _build_knob_table(reward: Reward) -> Table | None:
     own = {f"{term.name}.{knob}" for term in reward.terms for knob in term.knobs}
     rows = []
-    for name, value in reward.params.items():
+    for name, value in collect_parameters(reward.params).items():
         users = [term.name for term in reward.terms if name in term.shared]
         if users or name in own:
-            rows.append((name, format_value(value), ", ".join(users)))
+            rows.append((name, format_parameter(value), ", ".join(users)))
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
+
+
+def format_parameter(value: Parameter) -> str:
+    """Return a parameter as people write it; of a long vector the beginning and the end.
+
+    >>> format_parameter((0.5, 2.0)), format_parameter(tuple(float(at) for at in range(99)))
+    ('(0.5, 2)', '(0, 1, 2, 3, 4, 5, …, 98)')
+    """
+    if not isinstance(value, tuple):
+        return format_value(value)
+    return f"({', '.join(_shorten([format_parameter(entry) for entry in value]))})"
+
+
+def _shorten(texts: list[str]) -> list[str]:
+    return texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]]
 
 
 def _build_fact_table(reward: Reward) -> Table:
@@ -212,5 +228,4 @@ def _format_values(field: Field) -> str:
         return "true, false"
     if not field.values:
         return format_range(field.low, field.high) or "any number"
-    texts = [format_value(value) for value in field.values]
-    return ", ".join(texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]])
+    return ", ".join(_shorten([format_value(value) for value in field.values]))

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from plaudit.errors import DefinitionError, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, ShapeMismatch, UnknownParameter, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import Field, is_exact, to_number
+from plaudit.language.parameters import find_vector_shapes, is_array
+from plaudit.language.shapes import Shape, flatten_entries, list_entries
 from plaudit.language.source import SourceLine
 
 
@@ -60,16 +62,33 @@ class Program:
         return (self.ranges if ranges else ()) + self.value_guards
 
     def fill_params(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return every parameter in order, those in `params` with the value they have there."""
-        for name in params:
-            if name not in self.params:
-                known = ", ".join(self.params)
-                near = did_you_mean(str(name), self.params)
+        """Return every parameter in order, those in `params` with the value they have there; vectors entry by entry."""
+        shapes = self.vector_params
+        filled: dict[str, Any] = dict(self.params)
+        for name, given in params.items():
+            if name in shapes:
+                names = [f"{name}{entry}" for entry in list_entries(shapes[name])]
+                values = dict(zip(names, _split_vector(name, given, shapes[name]), strict=True))
+            elif name in self.params:
+                values = {name: given}
+            else:
+                known = ", ".join(dict.fromkeys(each.partition("[")[0] for each in self.params))
+                near = did_you_mean(str(name), [*self.params, *shapes])
                 raise UnknownParameter(
                     f"reward {self.name!r} has no parameter {name!r}.{near}\nIts parameters: {known}."
                 )
-            _validate_value(name, params[name], flag=isinstance(self.params[name], bool))
-        return {**self.params, **params}
+            for each, value in values.items():
+                _validate_value(each, value, flag=isinstance(self.params[each], bool))
+            filled |= values
+        return filled
+
+    @property
+    def vector_params(self) -> Mapping[str, Shape]:
+        """The shape of each parameter that is a vector, by its whole name."""
+        if "vector params" not in self.memo:
+            self.memo["vector params"] = find_vector_shapes(self.params)
+        known: Mapping[str, Shape] = self.memo["vector params"]
+        return known
 
     def prune(self) -> "Program":
         """Return this Program with only the nodes that its outputs and guards need, in canonical order."""
@@ -107,6 +126,19 @@ class Program:
             value_guards=tuple(replace(guard, node=moved[guard.node]) for guard in self.value_guards),
             ranges=tuple(replace(guard, node=moved[guard.node]) for guard in self.ranges),
         )
+
+
+def _split_vector(name: str, value: Any, shape: Shape) -> list[Any]:
+    """Return the entries of a vector parameter; those of an array that has no values yet are its parts."""
+    if is_array(value) and type(value).__module__.partition(".")[0] != "numpy":
+        if tuple(value.shape) != shape:
+            raise DefinitionError(f"{name}: values of the shape {shape} are needed, the shape {value.shape} given.")
+        flat = value.reshape(-1)
+        return [flat[at] for at in range(len(list_entries(shape)))]
+    try:
+        return flatten_entries(value.tolist() if is_array(value) else value, shape)
+    except ShapeMismatch as error:
+        raise DefinitionError(f"{name}: {error}") from None
 
 
 def _validate_value(name: str, value: Any, *, flag: bool) -> None:

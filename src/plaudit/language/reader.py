@@ -11,8 +11,9 @@ from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
+from plaudit.language.parameters import Parameter, expand_parameters
 from plaudit.language.program import Builder, Guard
-from plaudit.language.shapes import Shape, nest_entries
+from plaudit.language.shapes import Shape, infer_shape, nest_entries
 from plaudit.language.source import Source, SourceLine
 
 MOST_NODES = 200_000
@@ -82,7 +83,8 @@ class Scope:
     fields: Mapping[str, Field] | None = None
     transition: frozenset[str] = frozenset()
     """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
-    params: Mapping[str, float | bool] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    """The values of parameters by dotted name; that of a shared one by its plain name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +166,21 @@ class Reader:
 
     def read_knob(self, name: str, default: object) -> Value:
         """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a string."""
-        shared = default is None
-        if not shared and to_number(default) is None:
-            return Constant(default)  # tables and strings are constants
-        dotted = name if shared else f"{self.term}.{name}"
-        self.params[dotted] = None
-        value = self.scope.params.get(dotted, UNKNOWN if shared else default)
-        kind = UNKNOWN if value is UNKNOWN else FLAG if isinstance(value, bool) else NUMBER
-        return Ref(self.add(n.Param(dotted)), kind)
+        dotted = name if default is None else f"{self.term}.{name}"
+        if default is None and dotted not in self.scope.params:
+            self.params[dotted] = None
+            return Undeclared(self.add(n.Param(dotted)), dotted)  # the reward will say what it is
+        value = self.scope.params.get(dotted, default)
+        if dotted not in self.scope.params and to_number(value) is None:
+            return Constant(value)
+        if isinstance(value, tuple):
+            entries = [self._add_parameter(*entry) for entry in expand_parameters({dotted: value}).items()]
+            return build_vector(entries, infer_shape(value))
+        return self._add_parameter(dotted, value)
+
+    def _add_parameter(self, name: str, value: object) -> Ref:
+        self.params[name] = None
+        return Ref(self.add(n.Param(name)), FLAG if isinstance(value, bool) else NUMBER)
 
     def add(self, node: n.Node) -> int:
         """Return the position of `node`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from plaudit.language import nodes as n
+from plaudit.language.parameters import collect_parameters
 from plaudit.language.program import Program, find_reachable
 
 LONGEST_PART = 200
@@ -251,12 +252,14 @@ def _format_signature(program: Program, term: str, score: int) -> str:
     """Return the parameters of a term: the fields it reads, then its knobs with their values."""
     data: dict[str, None] = {}
     knobs: dict[str, str] = {}
+    whole = collect_parameters(program.params)
     for at in find_reachable(program.nodes, [score]):
         match program.nodes[at]:
             case n.Input(name):
                 data[name.partition(".")[0].partition("[")[0]] = None
             case n.Param(name):
-                knobs[_strip_owner(name)] = repr(program.params[name])
+                vector = name.partition("[")[0]
+                knobs[_strip_owner(vector)] = repr(whole[vector])
     options = [f"{name}={value}" for name, value in knobs.items()]
     return ", ".join([*data, *(["*", *options] if options else [])])
 

@@ -9,6 +9,7 @@ from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.functions import Reading, read_term
+from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reader import Scope, hold_within_range
 from plaudit.reward.term import Term
@@ -41,7 +42,7 @@ class Formula:
 
 
 def build_formula(
-    name: str, terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, float | bool]
+    name: str, terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, Parameter]
 ) -> Formula:
     """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
     builder = Builder()
@@ -89,12 +90,12 @@ def read_term_into(
     term: Term,
     fields: Mapping[str, Field],
     transition: frozenset[str],
-    shared: Mapping[str, float | bool],
+    shared: Mapping[str, Parameter],
 ) -> Reading:
     """Return what came of reading the function of `term` into `builder`."""
     if term.source is None:
         raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
-    scope = Scope(fields, transition, {**shared, **term.params})
+    scope = Scope(fields, transition, {**shared, **{f"{term.name}.{knob}": v for knob, v in term.knobs.items()}})
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
     return read_term(term.source, term.name, knobs, builder, scope, within=within)

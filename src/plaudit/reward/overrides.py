@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from plaudit.errors import DefinitionError, FileError, UnknownParameter, did_you_mean
-from plaudit.language.field import validate_parameter
+from plaudit.language.parameters import Parameter, collect_parameters, expand_parameters, fit_parameter
 from plaudit.reward.term import Term
 
 
@@ -26,22 +26,26 @@ class Parametrised(Protocol):
         """Every parameter by its dotted name."""
 
 
-def validate_overrides(reward: Parametrised, values: Mapping[str, Any]) -> dict[str, float | bool]:
-    """Return overrides by dotted name; a name the reward does not have is an error that suggests one."""
+def validate_overrides(reward: Parametrised, values: Mapping[str, Any]) -> dict[str, Parameter]:
+    """Return overrides by dotted name, vectors whole; a name the reward does not have is an error that suggests one."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if not isinstance(name, str):
             raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}: a name is a string")
         flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, Mapping) else {name: value}
-    found: dict[str, float | bool] = {}
+    known = collect_parameters(reward.params)
+    found: dict[str, Parameter] = {}
+    entries: dict[str, dict[str, Any]] = {}
     for name, value in flat.items():
-        if name not in reward.params:
+        if name in known:
+            found[name] = fit_parameter(name, value, known[name])
+        elif name in reward.params:
+            entries.setdefault(name.partition("[")[0], {})[name] = fit_parameter(name, value, reward.params[name])
+        else:
             raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}.{_suggest(reward, name)}")
-        number = validate_parameter(name, value)
-        if isinstance(number, bool) != isinstance(reward.params[name], bool):
-            kind = "a bool" if isinstance(reward.params[name], bool) else "a number"
-            raise DefinitionError(f"{name}={value!r}: {kind} is needed")
-        found[name] = number
+    for whole, changed in entries.items():
+        before = expand_parameters({whole: found.get(whole, known[whole])})
+        found |= collect_parameters({**before, **changed})
     return found
 
 
@@ -49,13 +53,16 @@ def _suggest(reward: Parametrised, name: str) -> str:
     owner, _, part = name.partition(".")
     term = next((term for term in reward.terms if term.name == owner), None)
     if term is not None and part in term.constants:
-        return f" {part!r} is a table or a string, which is a constant of the term."
+        return (
+            f" {part!r} is a table or a string, which is a constant of the term; "
+            "a vector of knobs is an array: np.array((0.1, 0.8))."
+        )
     if part in ("low", "high") and (term is not None or owner == "total"):
         return f" Declare {part}= where the {'term' if term else 'reward'} is defined; then it can be overridden."
-    return did_you_mean(name, reward.params) + f"\nIts parameters: {', '.join(reward.params)}."
+    return did_you_mean(name, reward.params) + f"\nIts parameters: {', '.join(collect_parameters(reward.params))}."
 
 
-def apply_overrides(terms: Iterable[Term], changed: Mapping[str, float | bool]) -> tuple[Term, ...]:
+def apply_overrides(terms: Iterable[Term], changed: Mapping[str, Parameter]) -> tuple[Term, ...]:
     """Return the terms with the validated overrides in place."""
     found = []
     for term in terms:

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
-from plaudit.language.field import Field, validate_number, validate_parameter
+from plaudit.language.field import Field, validate_number
+from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_formula, render_python
 from plaudit.reward.declared import (
@@ -78,7 +79,7 @@ class Reward:
     terms: tuple[Term, ...]
     fields: Mapping[str, Field]
     action: str | None
-    shared: Mapping[str, float | bool]
+    shared: Mapping[str, Parameter]
     low: float | None
     high: float | None
     facts: tuple[Fact, ...]
@@ -97,7 +98,7 @@ class Reward:
         terms: Iterable[Term],
         fields: Iterable[Field],
         action: str | None = None,
-        shared: Mapping[str, float | bool] | None = None,
+        shared: Mapping[str, Parameter] | None = None,
         low: float | None = None,
         high: float | None = None,
         facts: Iterable[Fact] = (),
@@ -115,7 +116,8 @@ class Reward:
             terms: What `@term` made; their values add up to the total, in this order.
             fields: What the terms read; each must be read by one.
             action: The field that holds the action, if one does.
-            shared: The values of keyword-only parameters without a default, which terms share.
+            shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
+                tuples and arrays of them.
             low: The smallest total; lower ones are held there.
             high: The largest total.
             facts: What `@fact` made: what is true of every step that can happen.
@@ -134,7 +136,7 @@ class Reward:
             raise DefinitionError(f"reward {name!r}: shared= maps names to numbers, and action= is the name of a field")
         if not isinstance(doc, str):
             raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
-        numbers = {key: validate_parameter(key, value) for key, value in (shared or {}).items()}
+        numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
         vars(self).update(
             name=validate_title("name", name),
             version=validate_title("version", version),
@@ -163,7 +165,7 @@ class Reward:
         built._validate(built.shared)
         return built
 
-    def _validate(self, shared: Mapping[str, float | bool]) -> None:
+    def _validate(self, shared: Mapping[str, Parameter]) -> None:
         for term in self.terms:
             if not isinstance(term, Term):
                 raise DefinitionError(f"reward {self.name!r}: {term!r} is not a term; decorate the function with @term")
@@ -197,10 +199,11 @@ class Reward:
 
     @cached_property
     def params(self) -> Mapping[str, float | bool]:
-        """Every parameter by its dotted name: `comfort.harsh`, `comfort.weight`, `far`, `total.low`."""
+        """Every parameter by its dotted name: `comfort.harsh`, `far`, `pose.default[2]`, `total.low`."""
         own = {name: value for term in self.terms for name, value in term.params.items()}
         clamps = {"total.low": self.low, "total.high": self.high}
-        return MappingProxyType({**own, **self.shared, **{k: v for k, v in clamps.items() if v is not None}})
+        ends = {name: value for name, value in clamps.items() if value is not None}
+        return MappingProxyType({**own, **expand_parameters(self.shared), **ends})
 
     @cached_property
     def program(self) -> Program:
@@ -288,7 +291,8 @@ class Reward:
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
         """Return this reward with other knobs, clamps or weights.
 
-        `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`.
+        `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`. A
+        vector is given whole, `with_params(pose={"default": (0.1, 0.8, -1.5)})`, or by entry: `"pose.default[1]"`.
 
         Args:
             values: Numbers by dotted name, or a mapping for each term.

@@ -19,8 +19,9 @@ from plaudit.language.codec import (
     format_canonical,
     parse_json,
 )
-from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number, validate_parameter
+from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
+from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.program import Guard, Program, find_reachable
 from plaudit.language.shapes import index_entries
 from plaudit.reward.declared import (
@@ -72,7 +73,7 @@ def to_dict(reward: Reward) -> dict[str, Any]:
         "action": reward.action,
         "fields": [field_to_dict(field) for field in reward.fields.values()],
         "terms": [_write_term(term) for term in reward.terms],
-        "params": dict(reward.shared),
+        "params": _write_values(reward.shared),
         "low": reward.low,
         "high": reward.high,
         "nodes": encode_nodes(body.nodes),
@@ -166,8 +167,17 @@ def _hash_content(content: object) -> str:
 
 def _write_term(term: Term) -> dict[str, Any]:
     data = {part: getattr(term, part) for part in _TERM_PARTS}
-    maps = {"knobs": dict(term.knobs), "allow": dict(term.allow)}
+    maps = {"knobs": _write_values(term.knobs), "allow": dict(term.allow)}
     return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
+
+
+def _write_values(values: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return parameters for JSON, vectors as lists."""
+
+    def write(value: Any) -> Any:
+        return [write(entry) for entry in value] if isinstance(value, tuple) else value
+
+    return {name: write(value) for name, value in values.items()}
 
 
 def _write_facts(reward: Reward) -> dict[str, Any]:
@@ -192,7 +202,7 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     if len(fields) != len(listed) or "terminal" in fields:
         raise SpecError("a field is declared twice, or called 'terminal'")
     terms = tuple(_read_term(entry) for entry in _read_list(data, "terms"))
-    shared = {str(name): validate_parameter(name, value) for name, value in data["params"].items()}
+    shared = {str(name): validate_vector_parameter(str(name), value) for name, value in data["params"].items()}
     if not isinstance(data["doc"], str) or not isinstance(data["action"], str | None):
         raise SpecError("'doc' and 'action' must be strings")
     for key in ("name", "version"):
@@ -219,11 +229,12 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
 
 
 def _read_formula(
-    data: Mapping[str, Any], fields: Mapping[str, Field], terms: tuple[Term, ...], shared: Mapping[str, float | bool]
+    data: Mapping[str, Any], fields: Mapping[str, Field], terms: tuple[Term, ...], shared: Mapping[str, Parameter]
 ) -> Formula:
     nodes = decode_nodes(data["nodes"])
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
-    params = {name: value for term in terms for name, value in term.params.items()} | dict(shared)
+    params = {name: value for term in terms for name, value in term.params.items()}
+    params |= expand_parameters(shared)
     found = infer_kinds(nodes, inputs, params)
     scores = {term.name: _read_position(data["scores"][term.name], found, NUMBER) for term in terms}
     for term in terms:
@@ -313,7 +324,7 @@ def _read_term(entry: object) -> Term:
     """Return a term without its function."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("knobs", {}), Mapping):
         raise SpecError("a term must be an object")
-    knobs = {str(knob): validate_parameter(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
+    knobs = {str(knob): validate_vector_parameter(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
     unknown = entry.keys() - set(_TERM_PARTS)
     wrong = [part for part, kind in _TERM_KINDS.items() if part in entry and not isinstance(entry[part], kind)]
     if unknown or wrong or "name" not in entry:

@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import NAME, RESERVED, to_number, validate_number, validate_parameter
+from plaudit.language.field import NAME, RESERVED, to_number, validate_number
 from plaudit.language.functions import read_term
+from plaudit.language.parameters import Parameter, expand_parameters, is_array, validate_vector_parameter
 from plaudit.language.program import Builder
 from plaudit.language.reader import Scope
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
@@ -33,8 +34,8 @@ class Term(ReadFunction):
     terminal: bool = False
     kind: Intent | None = None
     doc: str = ""
-    knobs: Mapping[str, float | bool] = field(default_factory=dict, hash=False)
-    """Keyword-only parameters with a default."""
+    knobs: Mapping[str, Parameter] = field(default_factory=dict, hash=False)
+    """Keyword-only parameters with a default: numbers, bools, and arrays as tuples."""
     shared: tuple[str, ...] = ()
     """Keyword-only parameters without one: the reward supplies them."""
     reads: tuple[str, ...] = ()
@@ -72,16 +73,22 @@ class Term(ReadFunction):
                 f"term {self.name!r} was loaded from a specification and has no function; score it through its reward"
             )
         defaults = self.source.function.__kwdefaults__ or {}
-        changed = {name: value for name, value in self.knobs.items() if defaults.get(name) != value}
+        changed: dict[str, Any] = {}
+        for name, value in self.knobs.items():
+            default = defaults.get(name)
+            if not isinstance(value, tuple):
+                changed |= {name: value} if default != value else {}
+            elif validate_vector_parameter(name, default) != value:
+                changed[name] = _to_array(value)
         return self.source.function(*inputs, **{**changed, **knobs})
 
     @property
     def params(self) -> dict[str, float | bool]:
-        """The term's own parameters by dotted name: its knobs, weight and clamps."""
-        own = {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
+        """The term's own parameters by dotted name: its knobs, entry by entry, its weight and clamps."""
+        own = expand_parameters({f"{self.name}.{knob}": value for knob, value in self.knobs.items()})
         return own | {f"{self.name}.{name}": value for name in PARAMETERS if (value := getattr(self, name)) is not None}
 
-    def with_values(self, values: Mapping[str, float | bool]) -> "Term":
+    def with_values(self, values: Mapping[str, Parameter]) -> "Term":
         """Return this term with other numbers.
 
         Args:
@@ -90,6 +97,13 @@ class Term(ReadFunction):
         own: dict[str, Any] = {name: value for name, value in values.items() if name in PARAMETERS}
         knobs = {name: values.get(name, value) for name, value in self.knobs.items()}
         return replace(self, **own, knobs=MappingProxyType(knobs))
+
+
+def _to_array(value: tuple[Any, ...]) -> Any:
+    """Return a vector parameter as a plain function takes it."""
+    import numpy as np
+
+    return np.array(value)
 
 
 @overload
@@ -161,13 +175,14 @@ def term(
                     f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter"
                 )
         knobs = {
-            knob: validate_parameter(f"{title}.{knob}", defaults[knob])
+            knob: validate_vector_parameter(f"{title}.{knob}", defaults[knob])
             for knob in names
-            if knob in defaults and to_number(defaults[knob]) is not None
+            if knob in defaults and (to_number(defaults[knob]) is not None or is_array(defaults[knob]))
         }
         constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
         everything = {knob: defaults.get(knob) for knob in names}
-        reading = read_term(source, title, everything, Builder(), Scope())
+        scope = Scope(params={f"{title}.{knob}": value for knob, value in knobs.items()})
+        reading = read_term(source, title, everything, Builder(), scope)
         return Term(
             title,
             weight=weight,

@@ -15,7 +15,7 @@ from plaudit.targets.array import Generated, collect_names, gather_columns, gene
 from plaudit.targets.compiled import FLOATS, Compiled, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
-from plaudit.targets.roll import Params
+from plaudit.targets.roll import Constants, Params
 
 
 def take(table: Any, index: Any) -> Any:
@@ -78,12 +78,15 @@ class JaxReward(Compiled):
             return np.asarray(limits.fit(constant), bool if isinstance(constant, bool) else dtype)
 
         constants = [fit(constant) for constant in made.constants]
-        vectors = [
-            jnp.stack(vector.list_values(numbers))
-            if isinstance(vector, Params)
-            else np.stack([fit(constant) for constant in vector.values])
-            for vector in made.vectors
-        ]
+
+        def join(vector: Constants | Params) -> Any:
+            if isinstance(vector, Constants):
+                return np.stack([fit(constant) for constant in vector.values])
+            whole = vector.find_whole(self.program, params or {})
+            joined = vector.list_values(numbers)
+            return jnp.stack(joined) if whole is None else jnp.asarray(whole, joined[0].dtype)
+
+        vectors = [join(vector) for vector in made.vectors]
         vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
         fixed = [*constants, *vectors, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
@@ -93,7 +96,7 @@ class JaxReward(Compiled):
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
         if self.on_bad == "raise" and not _is_traced([leaves, ok, dict(params or {})]) and not bool(ok.all()):
             bad = int(np.flatnonzero(~np.asarray(ok).reshape(-1))[0])
-            bound = self.program.bind({name: np.asarray(value).item() for name, value in (params or {}).items()})
+            bound = self.program.bind({name: np.asarray(value).tolist() for name, value in (params or {}).items()})
             raise diagnose_first_bad(
                 bound, [np.asarray(array) for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )

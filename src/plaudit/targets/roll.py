@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, Program, find_reachable, prune, renumber
+from plaudit.language.shapes import list_entries
 from plaudit.targets.inputs import FEWEST
 
 DEEPEST = 200
@@ -46,6 +47,12 @@ class Params(n.Node):
     def list_values(self, params: Mapping[str, Any]) -> list[Any]:
         """Return their values."""
         return [params[name] for name in self.names]
+
+    def find_whole(self, program: Program, given: Mapping[str, Any]) -> Any:
+        """Return the array in `given` that these are the entries of, in order; None where there is none."""
+        name = self.names[0].partition("[")[0]
+        entries = list_entries(program.vector_params.get(name, ()))
+        return given.get(name) if self.names == tuple(f"{name}{entry}" for entry in entries) else None
 
 
 class Sum(n.Unary):

@@ -91,11 +91,15 @@ class TorchReward(Compiled):
         }
         fixed = self._get_fixed(made, dtype, device)
         axes = [1 for _ in shape]
-        vectors = [
-            torch.stack(vector.list_values(numbers)) if isinstance(vector, Params) else fixed.vectors[vector]
-            for vector in made.vectors
-        ]
-        shaped = [vector.reshape(-1, *axes) for vector in vectors]
+
+        def join(vector: Constants | Params) -> torch.Tensor:
+            if isinstance(vector, Constants):
+                return fixed.vectors[vector]
+            whole = vector.find_whole(self.program, params or {})
+            joined = vector.list_values(numbers)
+            return tensor(whole, joined[0].dtype) if isinstance(whole, torch.Tensor) else torch.stack(joined)
+
+        shaped = [join(vector).reshape(-1, *axes) for vector in made.vectors]
         zero, one, nothing = fixed.units
         more = [*fixed.constants, *shaped, *fixed.tables, zero, one, limits.exponent]
         *results, fine = made.function(*found.arguments, *numbers.values(), *more)
@@ -108,7 +112,7 @@ class TorchReward(Compiled):
             outputs = [torch.where(ok, output, nothing) for output in outputs]
         elif not bool(ok.all()):
             bad = int(torch.nonzero(~ok.reshape(-1))[0])
-            bound = self.program.bind({name: float(value) for name, value in (params or {}).items()})
+            bound = self.program.bind({name: _to_plain(value) for name, value in (params or {}).items()})
             raise diagnose_first_bad(
                 bound, [array.detach().cpu() for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )
@@ -155,6 +159,11 @@ def _find_dtype(given: Mapping[str, Any]) -> torch.dtype:
     arrays = [value for value in given.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
     found += [torch.as_tensor(np.empty(0, array.dtype)).dtype for array in arrays]
     return max(found, key=lambda dtype: dtype.itemsize, default=torch.float32)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a parameter, perhaps a tensor, as plain Python."""
+    return value.detach().cpu().tolist() if isinstance(value, torch.Tensor) else np.asarray(value).tolist()
 
 
 def _find_device(given: Mapping[str, Any]) -> torch.device:

@@ -15,6 +15,7 @@ from plaudit.checks.solver.ranges import NumericRow, list_choices, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.intervals import Interval, bound_nodes_within
+from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder, Program
 from plaudit.language.reader import Mark
 from plaudit.language.source import SourceLine
@@ -246,7 +247,7 @@ def mark_branches(reward: Reward, term: Term) -> MarkedTerm | None:
         return None
     builder = Builder()
     reading = read_term_into(builder, term, reward.fields, find_transitions(reward.terms), reward.shared)
-    params = {**term.params, **reward.shared}
+    params = {**term.params, **expand_parameters(reward.shared)}
     switches = {name: Field("switch", flag=True) for name, value in params.items() if isinstance(value, bool)}
     nodes = _open_switches(builder.nodes, set(switches))
     outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}

@@ -10,6 +10,7 @@ from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import sample_columns
 from plaudit.checks.solver.question import Impossible, Question, Unknown
 from plaudit.language import nodes as n
+from plaudit.language.parameters import collect_parameters, expand_parameters
 from plaudit.language.source import Source, read_current
 
 ROWS = 400
@@ -60,8 +61,8 @@ def find_unused_knobs(context: CheckContext) -> Found:
     """Find knobs that no expression uses."""
     program = context.reward.program
     used = {node.name for node in program.nodes if isinstance(node, n.Param)}
-    for name in context.reward.params:
-        if name in used:
+    for name, value in collect_parameters(context.reward.params).items():
+        if not used.isdisjoint(expand_parameters({name: value})):
             continue
         term = name.partition(".")[0] if "." in name else "total"
         yield context.finding(
