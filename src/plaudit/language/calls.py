@@ -66,6 +66,8 @@ class CallReader(ExpressionReader):
             wanted = "one argument" if count == 1 else "two arguments"
             raise self.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
         values = [self.read_expression(argument, env) for argument in node.args]
+        if kind is n.Power:
+            return self.raise_to_power(values[0], values[1], node)
         at = [
             self.reader.add_number(value, argument, self.source)
             for value, argument in zip(values, node.args, strict=True)

@@ -72,6 +72,8 @@ def _format_smooth(kind: type[n.Node]) -> str:
 
 
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
+_RAISED = "({0} > 0) | (({0} == 0) & ({1} > 0))"
+_POWER = f"pow(where({_RAISED}, {{0}}, one), where({_RAISED}, {{1}}, one))"
 
 OPERATIONS: dict[type[n.Node], str] = {
     **{kind: _format_function(kind) for kind in n.FUNCTIONS},
@@ -100,6 +102,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Select: "where({0}, {1}, {2})",
     n.Clip: "where({0} < {1}, {1}, where({0} > {2}, {2}, {0}))",
     n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
+    n.Power: _POWER,
     Sum: "add_entries({0})",
     SumOnto: "add_onto({0}, {1})",
     Smallest: "find_smallest({0})",
@@ -111,6 +114,9 @@ OPERATIONS: dict[type[n.Node], str] = {
 SMOOTH: dict[type[n.Node], str] = {
     **OPERATIONS,
     **{kind: _format_smooth(kind) for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)},
+    n.Power: "where({0} > 0, pow(where({0} > 0, {0}, one), {1}), "
+    + _POWER.replace("{0}", "still({0})").replace("{1}", "still({1})")
+    + ")",
 }
 """The same for libraries that take gradients."""
 
@@ -120,7 +126,7 @@ DEFINED: dict[type[n.Node], str] = {
     n.Item: f"({_INSIDE} & is_integer({{0}}))",
 }
 
-_NAMES = {"round": "rint"}
+_NAMES = {"round": "rint", "pow": "power"}
 """Functions that array libraries call something else."""
 
 
