@@ -254,10 +254,9 @@ REFUSED = [
     ("x", "return x & 1", "x & 1", "bit operations", "`and`, `or`, `not`"),
     ("x", "return x << 1", "x << 1", "bit operations", "`and`, `or`, `not`"),
     ("x", "return ~x", "~x", "works on bits", "not condition"),
-    ("x", "return x ** 0.5", "x ** 0.5", "constant integer from 0 to 64", "math.sqrt"),
-    ("x", "return x ** -1", "x ** -1", "constant integer from 0 to 64", "division"),
-    ("x", "return x ** x", "x ** x", "constant integer from 0 to 64", "math.sqrt"),
-    ("x", "return x ** 65", "x ** 65", "constant integer from 0 to 64", "math.sqrt"),
+    ("x", "return x ** 65", "x ** 65", "constant integer exponent is from -64 to 64", "math.exp"),
+    ("x", "return x ** -65", "x ** -65", "constant integer exponent is from -64 to 64", "math.exp"),
+    ("x", "return x ** 'a'", "x ** 'a'", "a number is needed", ""),
     ("x", "return 1 if x and x else 0", "x", "join conditions", "compare: `x != 0`"),
     ("x", "return x > 1 or 3", "3", "join conditions", "a if condition else b"),
     ("x", "return x[0]", "x[0]", "cannot be indexed", "constant tuple or a vector field"),
@@ -475,11 +474,11 @@ def test_a_function_of_a_notebook_cell_is_read():
 
 def test_a_function_of_a_file_is_read(tmp_path):
     path = tmp_path / "rewards.py"
-    path.write_text("LIMIT = 3.0\n\n\ndef near(x):\n    return x < LIMIT\n\n\ndef wrong(x):\n    return x ** 0.5\n")
+    path.write_text("LIMIT = 3.0\n\n\ndef near(x):\n    return x < LIMIT\n\n\ndef wrong(x):\n    return x ** 99.\n")
     space = {}
     exec(compile(path.read_text(), str(path), "exec"), space)
     assert Reward("file", version="1", terms=[term(space["near"])], fields=[Field("x")]).score(x=2).total == 1.0
-    with pytest.raises(ReadError, match=r"rewards\.py, line 9\n    return x \*\* 0\.5\n           \^\^\^\^\^\^\^\^\n"):
+    with pytest.raises(ReadError, match=r"rewards\.py, line 9\n    return x \*\* 99\.\n           \^\^\^\^\^\^\^\^\n"):
         term(space["wrong"])
 
 
@@ -499,19 +498,19 @@ def test_a_function_inside_another_and_a_method_s_neighbour_are_read_with_their_
 
         @term
         def wrong(x):
-            return x**limit
+            return x << limit
 
     lines = str(caught.value).splitlines()
-    assert lines[2:4] == ["    return x**limit", "           ^^^^^^^^"]
+    assert lines[2:4] == ["    return x << limit", "           ^^^^^^^^^^"]
 
 
 def test_the_caret_counts_letters_and_not_bytes():
-    message = refusal("x", "return x * 2 + 'é' * x ** 0.5")
-    assert_that_it_points(message, "'é' * x" if "text" in message else "x ** 0.5")
+    message = refusal("x", "return x * 2 + 'é' * x ** 99.")
+    assert_that_it_points(message, "'é' * x" if "text" in message else "x ** 99.")
 
 
 def test_a_caret_runs_to_the_end_of_the_first_line_of_a_long_expression():
-    message = refusal("x", "return (x **\n        0.5)")
+    message = refusal("x", "return (x **\n        99.)")
     assert message.splitlines()[2:4] == ["    return (x **", "            ^^^^"]
 
 

@@ -141,7 +141,7 @@ def test_both_sides_of_every_comparison_agree(target, dtype):
 
 # -- functions of two numbers --------------------------------------------------------------------------------------
 
-TWO = [kind for kind in n.FUNCTIONS if issubclass(kind, n.Binary)]
+TWO = [kind for kind in n.FUNCTIONS if issubclass(kind, n.Binary) and kind is not n.Power]
 ENDS = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e-200, 1e200, 1e308, np.inf)
 
 

@@ -92,6 +92,8 @@ class CallReader(SpellingReader):
             if is_array(value):
                 advice = f"For an array write np.{n.split_function(kind)[1]}(v), entry by entry."
                 raise self.error(argument, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
+        if kind is n.Power:
+            return self.raise_to_power(values[0], values[1], node)
         return self.apply_function(kind, node, *values)
 
     def read_reduction(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:

@@ -189,7 +189,8 @@ class ExpressionReader(ArrayReader):
             return self.fold_constants(node, op, left, right)
         unknown = find_open(left, right)
         if isinstance(op, ast.Pow):
-            return (find_open(right) if is_open(right) else None) or self.expand_power(left, right, node)
+            found = self.raise_to_power(left, right, node)
+            return unknown or found
         kind = ARITHMETIC[type(op)]
         operands = (self.reader.add_number(left, node, self.source), self.reader.add_number(right, node, self.source))
         if unknown is not None:
@@ -211,15 +212,32 @@ class ExpressionReader(ArrayReader):
         except ArithmeticError as error:
             raise self.error(node, f"this constant cannot be computed: {error}.") from None
 
-    def expand_power(self, base: Value, exponent: Value, node: ast.AST) -> Value:
-        """Write a power out as products: squares are halved, so `x ** 8` is three products."""
-        whole = to_number(exponent.value) if isinstance(exponent, Constant) else None
-        if not isinstance(whole, int) or isinstance(whole, bool) or not 0 <= whole <= LARGEST_POWER:
-            raise self.error(
-                node,
-                f"the exponent must be a constant integer from 0 to {LARGEST_POWER}.",
-                "For a square root write math.sqrt(x); for 1 / x write a division.",
-            )
+    def raise_to_power(self, base: Value, exponent: Value, node: ast.AST) -> Value:
+        """Return a power: written out where its exponent is a constant integer, else of a base that is not negative."""
+        known = to_number(exponent.value) if isinstance(exponent, Constant) else None
+        if known is not None and float(known).is_integer():
+            if abs(known) > LARGEST_POWER:
+                raise self.error(
+                    node,
+                    f"a constant integer exponent is from -{LARGEST_POWER} to {LARGEST_POWER}.",
+                    "For a larger one write math.exp(n * math.log(x)).",
+                )
+            return self.expand_power(base, int(known), node)
+        reader, source = self.reader, self.source
+        operands = [reader.add_number(value, node, source) for value in (base, exponent)]
+        zero = reader.builder.const(0)
+        above = reader.add(n.Gt(operands[0], zero))
+        nothing = reader.add(n.And(reader.add(n.Eq(operands[0], zero)), reader.add(n.Gt(operands[1], zero))))
+        reader.require(reader.add(n.Or(above, nothing)), "raises to a power outside its domain", node, source)
+        result = reader.add(n.Power(*operands))
+        reader.require(reader.add(n.IsFinite(result)), "raises a power beyond every float", node, source)
+        return Ref(result, NUMBER)
+
+    def expand_power(self, base: Value, whole: int, node: ast.AST) -> Value:
+        """Write a power out as products: squares are halved, so `x ** 8` is three products, and `x ** -2` 1 by one."""
+        if whole < 0:
+            below = self.reader.add_number(self.expand_power(base, -whole, node), node, self.source)
+            return self.reader.add_partial(n.Div(self.reader.builder.const(1.0), below), node, self.source)
         square = self.reader.add_number(base, node, self.source)
         result: int | None = None
         while whole:

@@ -264,6 +264,16 @@ def _take_distance(left: Interval, right: Interval) -> Interval:
     return Interval(max(math.nextafter(low, -math.inf), 0.0), math.nextafter(high, math.inf))
 
 
+def _take_power(base: Interval, exponent: Interval) -> Interval:
+    """Return the rule of a power, which rises or falls in each operand: its extremes are at the corners."""
+    if ANYTHING in (base, exponent):
+        return ANYTHING
+    values = [PYTHON_OPERATIONS[n.Power](max(x, 0.0), y) for x in base for y in exponent]
+    if base.low <= 0:
+        values += [1.0, 0.0 if exponent.high > 0 else 1.0, math.inf if exponent.low < 0 < base.high else 1.0]
+    return Interval(max(math.nextafter(min(values), -math.inf), 0.0), math.nextafter(max(values), math.inf))
+
+
 def _take_remainder(left: Interval, right: Interval) -> Interval:
     if not left.finite:
         return ANYTHING
@@ -378,6 +388,7 @@ RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.Mod: _take_remainder,
     n.Atan2: _take_angle,
     n.Hypot: _take_distance,
+    n.Power: _take_power,
     n.Min: _make_nan_rule(lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high))),
     n.Max: _make_nan_rule(lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high))),
     n.Clip: _make_nan_rule(

@@ -443,6 +443,19 @@ class Hypot(Binary):
     steepness = 1.0
 
 
+class Power(Binary):
+    """`left ** right`, of a base above 0, or of 0 to an exponent above 0; 1 elsewhere, and inf beyond every float.
+
+    It is total; guards of their own say that a row is inside the domain and the result finite.
+    """
+
+    __slots__ = ()
+    function = "math.pow"
+    spellings = ("math.pow",)
+    inexact = True
+    edges = (0.0,)
+
+
 class Lt(Binary):
     """`left < right`."""
 

@@ -193,6 +193,20 @@ def sign(x: float) -> float:
     return 1.0 if x > 0 else -1.0 if x < 0 else 0.0 if x == 0 else x
 
 
+def power(base: float, exponent: float) -> float:
+    """Return `base ** exponent` of a base above 0, or of 0 to an exponent above 0; 1 elsewhere, inf beyond every float.
+
+    >>> power(2.0, 0.5) == 2**0.5, power(0.0, 2.0), power(-8.0, 2.0), power(10.0, 400.0)
+    (True, 0.0, 1.0, inf)
+    """
+    if not (base > 0 or (base == 0 and exponent > 0)):
+        return 1.0
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
 def _find_function(name: str) -> Callable[..., Any]:
     """Return a function by its module and name: `math.sqrt`, `abs`; those of plaudit itself stand in this module."""
     module, _, plain = name.rpartition(".")
@@ -212,6 +226,7 @@ PYTHON_OPERATIONS: Mapping[type[n.Node], Callable[..., Any]] = {
     n.Div: operator.truediv,
     n.FloorDiv: operator.floordiv,
     n.Mod: operator.mod,
+    n.Power: power,
     n.Min: min,
     n.Max: max,
     n.Lt: operator.lt,

@@ -93,6 +93,7 @@ PYTHON = Style(
         n.Or: ("{0} or {1}", OR),
         n.Clip: ("min(max({0}, {1}), {2})", ATOM),
         Square: ("{0} ** 2", PRODUCT),
+        n.Power: ("{0} ** {1}", PRODUCT),
     },
     constant=lambda value: {float("inf"): "math.inf", float("-inf"): "-math.inf"}.get(value, repr(value)),
     name=str,
@@ -176,6 +177,7 @@ LATEX = Style(
         n.Or: ("{0} \\lor {1}", OR),
         n.Clip: ("\\min\\left(\\max\\left({0},\\, {1}\\right),\\, {2}\\right)", ATOM),
         Square: ("{0}^2", PRODUCT),
+        n.Power: ("{0}^{{{1}}}", PRODUCT),
     },
     constant=_format_latex_constant,
     name=_format_latex_name,
@@ -381,6 +383,10 @@ def _render_node(program: Program, node: n.Node, texts: Mapping[int, tuple[str, 
             return style.table(table, texts[index][0], labels), ATOM
         case n.Mul(left, right) if left == right:
             return style.operations[Square][0].format(_wrap(texts[left], ATOM, style)), PRODUCT
+        case n.Power(left, right):
+            return style.operations[n.Power][0].format(
+                *(_wrap(texts[at], ATOM, style) for at in (left, right))
+            ), PRODUCT
         case n.Number(arg) if style.flags_count:
             return texts[arg]
     return _join_operands(type(node), [texts[at] for at in n.operands(node)], style)

@@ -80,6 +80,8 @@ PLAIN: dict[type[n.Node], str] = {
 """Divisions by a constant that is 0 in no type of float."""
 
 _INSIDE = "({0} >= 0) & ({0} <= {last})"
+_RAISED = "({0} > 0) | (({0} == 0) & ({1} > 0))"
+_POWER = f"pow(where({_RAISED}, {{0}}, one), where({_RAISED}, {{1}}, one))"
 
 OPERATIONS: dict[type[n.Node], str] = {
     **{kind: _format_function(kind) for kind in n.FUNCTIONS},
@@ -108,6 +110,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Select: "where({0}, {1}, {2})",
     n.Clip: "where({0} < {1}, {1}, where({0} > {2}, {2}, {0}))",
     n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
+    n.Power: _POWER,
     Sum: "add_entries({0})",
     SumOnto: "add_onto({0}, {1})",
     Smallest: "find_smallest({0})",
@@ -120,6 +123,9 @@ SMOOTH: dict[type[n.Node], str] = {
     **OPERATIONS,
     **{kind: _format_smooth(kind) for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)},
     n.Sqrt: "smooth_sqrt({0}, zero, one)",
+    n.Power: "where({0} > 0, pow(where({0} > 0, {0}, one), {1}), "
+    + _POWER.replace("{0}", "still({0})").replace("{1}", "still({1})")
+    + ")",
 }
 """The same for libraries that take gradients."""
 
@@ -129,7 +135,7 @@ DEFINED: dict[type[n.Node], str] = {
     n.Item: f"({_INSIDE} & is_integer({{0}}))",
 }
 
-_NAMES = {"round": "rint"}
+_NAMES = {"round": "rint", "pow": "power"}
 """Functions that array libraries call something else."""
 
 

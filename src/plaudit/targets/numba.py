@@ -1,5 +1,6 @@
 """The `numba` target: the very code of the `python` target, compiled to machine code and run on every core."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -41,7 +42,16 @@ _NAMES = {
     "round": np.rint,
     "numba": numba,
 }
-"""As in Python, but for rounding: Numba's own returns 64-bit integers, which overflow."""
+"""As in Python, but for rounding, as Numba's own returns 64-bit integers, which overflow; and for powers."""
+
+
+@numba.njit
+def _raise_to_power(base: float, exponent: float) -> float:
+    """Return `plaudit.language.program.power`; here an overflow is no error."""
+    return math.pow(base, exponent) if base > 0 or (base == 0 and exponent > 0) else 1.0
+
+
+_NAMES["pow"] = _raise_to_power
 
 
 class NumbaReward(Compiled):

@@ -39,6 +39,7 @@ NAMES = collect_names(
     torch,
     {
         "round": torch.round,
+        "pow": torch.pow,
         "floor_divide": floor_divide,
         "take": take,
         "is_integer": is_integer,

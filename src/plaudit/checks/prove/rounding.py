@@ -8,7 +8,7 @@ from typing import NamedTuple
 from plaudit.checks.solver.ranges import NumericRow, declared_range
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
-from plaudit.language.program import Program
+from plaudit.language.program import Program, power
 
 UNIT = 2.0**-53
 """The relative error of one rounded operation."""
@@ -128,6 +128,14 @@ def _steepest_angle(*point: Interval) -> float:
     return 1 / distance if distance > 0 else math.inf
 
 
+def _steepest_power(base: Interval, exponent: Interval) -> float:
+    """Return the slope in the base or in the exponent, whichever is more, at most."""
+    if base.low <= 0:
+        return math.inf
+    powers = [power(x, y - less) for x in base for y in exponent for less in (0.0, 1.0)]
+    return max(powers) * max(_size(exponent), *(abs(math.log(x)) if x < math.inf else math.inf for x in base))
+
+
 SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Sqrt: _steepest_root,
     n.Exp: lambda arg: math.exp(min(arg.high, 709.0)),
@@ -137,5 +145,6 @@ SLOPES: Mapping[type[n.Node], Callable[..., float]] = {
     n.Asin: _steepest_arc,
     n.Acos: _steepest_arc,
     n.Atan2: _steepest_angle,
+    n.Power: _steepest_power,
 }
 """How steep a function is at most over intervals, where that depends on them."""

@@ -187,7 +187,7 @@ JOINING: Mapping[type[n.Node], Operation] = {
     n.Max: "chooses between",
     n.Clip: "chooses between",
     n.Select: "chooses between",
-    **{kind: "combines" for kind in n.FUNCTIONS if issubclass(kind, n.Binary)},
+    **{kind: "combines" for kind in n.FUNCTIONS if issubclass(kind, n.Binary) and kind is not n.Power},
 }
 """Operations whose operands must have the same unit, which is then that of their result unless that is pure."""
 FREE = (n.Const, n.Param, n.Number, n.Item)

@@ -20,6 +20,8 @@ from plaudit.language.intervals import (
 )
 from plaudit.language.program import Builder, Program, find_reachable, renumber
 
+_LARGEST_SIZE, _SMALLEST_SIZE = 709.78271289338, 745.0
+"""Logarithms beyond which a power is inf or 0."""
 _HALVES = 2.0**52
 """From here on every float is an integer."""
 
@@ -130,6 +132,8 @@ class _PlainBuilder(Builder):
                 return self._add_modulo(left, right if defined else self._make_safe_divisor(right))
             case n.FloorDiv(left, right):
                 return self._add_floor_division(left, right if defined else self._make_safe_divisor(right))
+            case n.Power(left, right):
+                return self._add_power(left, right)
             case n.Item() if not isinstance(self.nodes[node.index], n.Const):
                 return self.add(node)
             case n.Unary(arg) if node.partial:
@@ -199,6 +203,19 @@ class _PlainBuilder(Builder):
         nearest = self._spell_out(n.Round(arg))
         over = self.simplify(passed(nearest, arg))
         return self.choose(over, self.simplify(n.Add(nearest, self.number(step))), nearest)
+
+    def _add_power(self, base: int, exponent: int) -> int:
+        """Return a power; engines refuse what is beyond every float, so its logarithm decides first."""
+        zero, one = self.number(0), self.number(1)
+        above, raised = self.simplify(n.Gt(base, zero)), self.simplify(n.Gt(exponent, zero))
+        safe = self.choose(above, base, one)
+        size = self.simplify(n.Mul(exponent, self.simplify(n.Log(safe))))
+        over = self.simplify(n.Gt(size, self.number(_LARGEST_SIZE)))
+        under = self.simplify(n.Lt(size, self.number(-_SMALLEST_SIZE)))
+        kept = self.choose(over, one, self.choose(under, one, exponent))
+        power = self.choose(over, self.number(math.inf), self.choose(under, zero, self.simplify(n.Power(safe, kept))))
+        nothing = self.simplify(n.And(self.simplify(n.Eq(base, zero)), raised))
+        return self.choose(above, power, self.choose(nothing, zero, one))
 
     def _add_hypot(self, left: int, right: int) -> int:
         """Return the distance from the origin, from shares of the larger side, whose squares do not overflow."""
