@@ -12,22 +12,16 @@ from plaudit import Field, ReadError, Reward, term
 from support.strategies import load
 
 STATEMENTS = {
-    "for": ("«for i in (1, 2):»\n        x += i\n    return x", "loop", "sum"),
-    "while": ("«while x > 0:»\n        x -= 1\n    return x", "loop", "before scoring"),
-    "two targets": ("«a, b = x, 1»\n    return a", "one local name", "name = expression"),
-    "chained targets": ("«a = b = x»\n    return a", "one local name", "one a line"),
-    "an attribute as target": ("«x.y = 1»\n    return x", "one local name", "name = expression"),
-    "an item as target": ("«x[0] += 1»\n    return x", "one local name", r"name \+= expression"),
-    "a bare annotation": ("«y: float»\n    return x", "one local name", "name: float = expression"),
+    "while": ("«while x > 0:»\n        x -= 1\n    return x", "how often a `while` runs", "for i in range"),
+    "an attribute as target": ("«x.y» = 1\n    return x", "outside effects", "local name: `y = ...`"),
+    "an item as target": ("«x[0] += 1»\n    return x", "changed in place", "a name of its own"),
     "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
     "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
     "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
-    "a nested function": ("«def g(y):»\n        return y\n    return g(x)", "nested function", "above the term"),
     "a class": ("«class A:»\n        b = 1\n    return x", "ClassDef", "before scoring"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
     "assert": ("«assert x > 0»\n    return x", "assertions", "range of the field"),
-    "match": ("«match x:»\n        case 1:\n            return 2\n    return x", "`match`", "`elif`"),
     "global": ("«global y»\n    return x", "outside effects", "pass it in"),
     "import": ("«import math»\n    return x", "import", "top of the module"),
     "from import": ("«from math import pi»\n    return x", "import", "top of the module"),
@@ -35,12 +29,11 @@ STATEMENTS = {
     "del": ("«del x»\n    return 1", "Delete", "before scoring"),
     "return alone": ("«return»", "without a value", "every path"),
     "yield": ("y = «yield x»\n    return y", "returns once", "Return the score"),
-    "a loop in a branch": ("if x > 1:\n        «while x: x = 0»\n    return x", "loop", "before scoring"),
+    "a loop in a branch": ("if x > 1:\n        «while x: x = 0»\n    return x", "how often a `while` runs", "for i in range"),
 }
 
 EXPRESSIONS = {
-    "a lambda": ("(«lambda: x»)()", "lambda", "`def`"),
-    "an assignment inside": ("(«y := x») + y", "`:=`", "line of its own"),
+    "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
     "a list": ("min(«[x, 1]»)", "list", "tuple"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a dict": ("«{1: 2}»[x]", "dict", "tuple"),

@@ -8,12 +8,12 @@ from functools import partial, reduce
 from typing import Any
 
 from plaudit.language import nodes as n
-from plaudit.language.expressions import ExpressionReader
 from plaudit.language.field import to_number
+from plaudit.language.helpers import HelperReader
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector, describe
-from plaudit.language.source import Source, validate_signature
+from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, Vector, describe
+from plaudit.language.source import Source, is_standard
 from plaudit.language.syntax import FOREIGN, explain_unsupported_call
 
 REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
@@ -27,10 +27,8 @@ FUNCTIONS: Mapping[Any, type[n.Node]] = {
 SPELLINGS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
 """The node of each function that is another spelling, by module and name: its module need not be imported."""
 
-MOST_CALLS = 10_000
 
-
-class CallReader(ExpressionReader):
+class CallReader(HelperReader):
     """Reads the calls of one function."""
 
     def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
@@ -40,13 +38,15 @@ class CallReader(ExpressionReader):
             if isinstance(table, Constant) and isinstance(table.value, tuple) and len(node.args) == 1:
                 return self.look_up_position(table.value, self.read_expression(node.args[0], env), node)
         function = self.read_expression(node.func, env)
+        if isinstance(function, Nested):
+            return self.read_nested(function, node, env)
         called = function.value if isinstance(function, Constant) else None
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
         if (kind := find_operation(called)) is not None:
             return self.read_function(kind, node, env)
         foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
-        if isinstance(called, types.FunctionType) and not foreign:
+        if isinstance(called, types.FunctionType) and not foreign and not is_standard(called):
             return self.read_helper(called, node, env)
         self.refuse_keywords(node)
         if called in REDUCTIONS:
@@ -156,50 +156,6 @@ class CallReader(ExpressionReader):
                 return [Undeclared(self.reader.add(n.Input(f"{name}[0]")), f"{name}[0]")]
         advice = "Give the field a length: Field('torque', length=12)."
         raise self.error(node, f"{describe(value)} is not a vector.", advice)
-
-    def read_helper(self, function: types.FunctionType, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read a helper in place, with its parameters standing for what is passed."""
-        reader = self.reader
-        if function in reader.call_stack or function is self.source.function:
-            raise self.error(
-                node, f"{function.__name__!r} calls itself.", "Recursion cannot be compiled; compute it before scoring."
-            )
-        reader.helper_calls += 1
-        if reader.helper_calls > MOST_CALLS:
-            raise self.error(node, f"more than {MOST_CALLS:,} calls of helpers.")
-        source = self.source.find_helper(function)
-        passed = self.read_arguments(function, source, node, env)
-        reader.call_stack.append(function)
-        try:
-            return type(self)(reader, source).run(passed)
-        finally:
-            reader.call_stack.pop()
-
-    def read_arguments(
-        self, function: types.FunctionType, source: Source, node: ast.Call, env: dict[str, Value]
-    ) -> dict[str, Value]:
-        """Return what a helper's parameters stand for."""
-        signature = source.tree.args
-        validate_signature(source)
-        names = [argument.arg for argument in signature.args]
-        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
-            k.arg is None for k in node.keywords
-        ):
-            raise self.error(node, "`*` and `**` cannot be read in a call.", "Pass the arguments one by one.")
-        if len(node.args) > len(names):
-            raise self.error(node, f"{function.__name__!r} takes {len(names)} positional arguments.")
-        passed = {name: self.read_expression(argument, env) for name, argument in zip(names, node.args, strict=False)}
-        known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
-        for keyword in node.keywords:
-            if keyword.arg not in known or keyword.arg in passed:
-                raise self.error(node, f"{function.__name__!r} has no such argument, or has it twice: {keyword.arg!r}.")
-            passed[str(keyword.arg)] = self.read_expression(keyword.value, env)
-        for name, default in (function.__kwdefaults__ or {}).items():
-            passed.setdefault(name, self.read_constant(default, node))
-        missing = known - passed.keys()
-        if missing:
-            raise self.error(node, f"{function.__name__!r} is called without {', '.join(sorted(missing))}.")
-        return passed
 
 
 def find_operation(called: object) -> type[n.Node] | None:

@@ -12,7 +12,7 @@ from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reader import Constant, Reader, Record, Ref, Unassigned, Undeclared, Value, Vector, describe
-from plaudit.language.source import Source
+from plaudit.language.source import Source, list_assigned
 from plaudit.language.syntax import ARITHMETIC, COMPARISONS, explain_unsupported
 
 LARGEST_POWER = 64
@@ -25,14 +25,7 @@ class ExpressionReader(ABC):
         """Begin to read the function `source`."""
         self.reader = reader
         self.source = source
-        inner = [
-            node
-            for loop in ast.walk(source.tree)
-            if isinstance(loop, ast.comprehension)
-            for node in ast.walk(loop.target)
-        ]
-        stored = (node for node in ast.walk(source.tree) if isinstance(node, ast.Name) and node not in inner)
-        self.locals = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+        self.locals = list_assigned(source.tree)
 
     def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
         """Return the error that points at `node`."""
@@ -45,6 +38,14 @@ class ExpressionReader(ABC):
     @abstractmethod
     def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
         """Return what a call returns."""
+
+    @abstractmethod
+    def read_lambda(self, node: ast.Lambda, env: dict[str, Value]) -> Value:
+        """Return the function that a lambda makes."""
+
+    @abstractmethod
+    def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
+        """Return what is assigned inside an expression."""
 
     def read_expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
         """Return what an expression stands for."""
@@ -73,6 +74,10 @@ class ExpressionReader(ABC):
                 return self.read_tuple([self.read_expression(element, env) for element in elements])
             case ast.Call():
                 return self.read_call(node, env)
+            case ast.Lambda():
+                return self.read_lambda(node, env)
+            case ast.NamedExpr():
+                return self.read_walrus(node, env)
         raise self.error(node, *explain_unsupported(node))
 
     def read_tuple(self, items: list[Value]) -> Value:

@@ -1,8 +1,7 @@
 """What the functions of one term share while they are read: values, nodes, guards, the path that leads here."""
 
 import ast
-import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
 from plaudit.language.program import Builder, Guard
-from plaudit.language.source import Source
+from plaudit.language.source import Source, SourceLine
 
 MOST_NODES = 200_000
 
@@ -67,7 +66,19 @@ class Unassigned:
     """A local name that some path leaves without a value."""
 
 
-Value = Ref | Constant | Vector | Record | Undeclared | Unassigned
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """A function defined inside the one that is read: a `def` or a lambda, with the names around it."""
+
+    source: Source
+    defaults: Mapping[str, "Value"]
+    names: Callable[[], Mapping[str, "Value"]]
+    """The names of the function around it, as they are when this one is called."""
+    locals: frozenset[str]
+    """What the functions around it assign anywhere: never a name from outside them."""
+
+
+Value = Ref | Constant | Vector | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
 
 
@@ -111,8 +122,10 @@ class Reader:
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
-        self.call_stack: list[types.FunctionType] = []
+        self.call_stack: list[object] = []
         self.helper_calls = 0
+        self.turns = 0  # of all loops
+        self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
@@ -189,7 +202,7 @@ class Reader:
 
     def mark(self, node: ast.AST, source: Source, *, test: int | None = None) -> None:
         """Remember that this place is reached only on the path that leads here."""
-        if self.path is None and test is None:
+        if (self.path is None and test is None) or source.library:
             return
         reached = self.builder.const(True) if self.path is None else self.path
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
@@ -204,7 +217,7 @@ class Reader:
         """Add the guard that `flag` is true where this point is reached."""
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
-        place = source.locate(node)
+        place = self.called_from or source.locate(node)
         self.guards.append(Guard(flag, self.term, why, str(place), place))
 
     def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
@@ -253,6 +266,8 @@ def describe(value: Value) -> str:
             return f"a vector of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
+        case Nested(source):
+            return f"the function {source.name!r}"
         case Constant(known) if isinstance(known, str):
             return f"the string {known!r}"
         case Constant(known):

@@ -31,8 +31,10 @@ FOREIGN = ("numpy", "jax", "torch")
 _BEFORE = "Compute it before scoring and pass it in as a field."
 
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
-    ast.For: ("a loop cannot be compiled to every target.", f"Over a vector write sum(... for x in vector). {_BEFORE}"),
-    ast.While: ("a loop cannot be compiled to every target.", _BEFORE),
+    ast.While: (
+        "a loop is written out, and nobody knows how often a `while` runs.",
+        f"Write `for i in range(most): if not condition: break`. Or: {_BEFORE}",
+    ),
     ast.Assign: ("an assignment gives a value to one local name.", "Write `name = expression`, one a line."),
     ast.AugAssign: ("an assignment gives a value to one local name.", "Write `name += expression`."),
     ast.AnnAssign: ("an assignment gives a value to one local name.", "Write `name: float = expression`."),
@@ -88,6 +90,28 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
     """Return why `node` is not part of the language and what to write instead."""
     name = type(node).__name__
     return _UNSUPPORTED.get(type(node), (f"{name} is not part of the language.", _BEFORE))
+
+
+def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
+    """Return why nothing can be assigned to `target`, and what to write instead."""
+    match target:
+        case ast.Subscript(value=ast.Name(id=name)):
+            return (
+                "a vector cannot be changed in place.",
+                f"Make a new one, or give the entry a name of its own: `{name}_0 = ...`.",
+            )
+        case ast.Attribute(attr=name):
+            kept = f"What is kept between steps is a field of the environment: `prev.{name}`."
+            return "a term has no outside effects.", f"Assign to a local name: `{name} = ...`. {kept}"
+    return "an assignment gives values to local names.", "Write `name = expression`."
+
+
+def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:
+    """Return why a pattern of a `match` cannot be read, and what to write instead."""
+    if isinstance(pattern, ast.MatchSingleton):
+        return "there is no None in a term.", "Give the field a `missing=` value instead."
+    what = "a `case` is a constant, some of them joined by `|`, a name, or `_`."
+    return what, "Write `case 'walk' | 'run':`, add a guard (`case _ if speed > 1:`), or use `if` and `elif`."
 
 
 def explain_unsupported_call(name: str, called: object) -> tuple[str, str]:
