@@ -216,14 +216,14 @@ REFUSED = [
     ("x", "import math\nreturn x", "import math", "import inside a term", "top of the module"),
     ("x", "from math import e\nreturn x", "from math import e", "import inside a term", "top of the module"),
     ("x", "global Q\nQ = x\nreturn x", "global Q", "no outside effects", "as a field"),
-    ("x", "class Q:\n    pass\nreturn x", "class Q:", "not part of the language", "as a field"),
-    ("x", "del x\nreturn 1", "del x", "not part of the language", "as a field"),
+    ("x", "class Q:\n    pass\nreturn x", "class Q:", "a class inside a term", "above the term"),
+    ("x", "del x\nreturn 1", "del x", "`del`", "Drop this line"),
     ("x", "x + 1\nreturn x", "x + 1", "without effect", "drop this line"),
     ("x", "print(x)\nreturn x", "print(x)", "without effect", "drop this line"),
     ("x", "x.a = 1\nreturn x", "x.a", "no outside effects", "Assign to a local name: `a = ...`"),
     ("x", "TABLE[0] = 1\nreturn x", "TABLE[0]", "changed in place", "Make a new one"),
     ("x", "x[0] += 1\nreturn x", "x[0] += 1", "changed in place", "Make a new one"),
-    ("x", "return (yield x)", "yield x", "returns once", "Return the score"),
+    ("x", "return (yield x)", "yield x", "returns once", "Return the value"),
     ("x", "return", "return", "`return` without a value", "on every path"),
     ("x", "return None", "return None", "`return` without a value", "on every path"),
     # names and paths
@@ -276,9 +276,10 @@ REFUSED = [
     ("x", "return pow(x, 2)", "pow(x, 2)", "not a function that every target has", "x ** 2"),
     ("x", "return math.isnan(x)", "math.isnan(x)", "not a function that every target has", "never reaches a term"),
     ("x", "return sorted(x)", "sorted(x)", "not a function that every target has", "Sorting is a feature"),
-    ("x", "return divmod(x, 2)", "divmod(x, 2)", "not a function that every target has", "The language has abs"),
+    ("x", "return divmod(x, 2)", "divmod(x, 2)", "not a function that every target has", "x // y and x % y"),
+    ("x", "return math.gamma(x)", "math.gamma(x)", "not a function that every target has", "The language has abs"),
     ("x", "return np.sqrt(x)", "np.sqrt(x)", "`np.sqrt` belongs to numpy", "math module"),
-    ("x", "return x(1)", "x(1)", "not a function that every target has", "The language has abs"),
+    ("x", "return x(1)", "x(1)", "`x` is a value here", "x * (...)"),
     ("x", "return again(x)", "again(a - 1)", "'again' calls itself", "Recursion"),
     ("x", "return f(x)", "f(x)", "'f' calls itself", "Recursion"),
     ("x", "return ping(x)", "ping(a)", "'ping' calls itself", "Recursion"),
@@ -381,7 +382,7 @@ def test_what_makes_no_sense_is_refused_with_place_and_caret(signature, body, po
 
 
 def test_every_refusal_says_what_to_do_instead():
-    silent = [body for signature, body, *_ in WITHOUT_ADVICE if len(refusal(signature, body).splitlines()) < 5]
+    silent = [body for signature, body, *_ in WITHOUT_ADVICE if len(refusal(signature, body).splitlines()[-1]) < 20]
     assert silent == []
 
 

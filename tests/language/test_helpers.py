@@ -153,11 +153,15 @@ def test_a_helper_takes_and_returns_vectors():
 REFUSED = {
     "itself": ("def g(a):\n    return g(a)\nreturn g(x)", "'g' calls itself", "Recursion"),
     "each other": ("def g(a):\n    return h(a)\ndef h(a):\n    return g(a)\nreturn g(x)", "calls itself", "Recursion"),
-    "a decorator": ("@math.floor\ndef g(a):\n    return a\nreturn g(x)", "a decorator", "Drop"),
+    "a decorator": ("@math.floor\ndef g(a):\n    return a\nreturn g(x)", "the decorator `@math.floor`", "Drop"),
     "a generator": ("def g(a):\n    yield a\nreturn g(x)", "returns once", "Return"),
     "a coroutine": ("async def g(a):\n    return a\nreturn x", "async", "Drop"),
     "any number of arguments": ("def g(*a):\n    return 1\nreturn g(x)", "`*args`", "Name each"),
-    "a name that comes later": ("def g(a):\n    return a + k\ny = g(x)\nk = 1\nreturn y", "'k' is read before", "above"),
+    "a name that comes later": (
+        "def g(a):\n    return a + k\ny = g(x)\nk = 1\nreturn y",
+        "'k' is read before",
+        "above",
+    ),
     "names of others": ("def g(a):\n    nonlocal x\n    x = a\n    return a\nreturn g(x)", "outside effects", "Return"),
     "the function itself": ("def g(a):\n    return a\nreturn g + x", "the function 'g'", "Call it: `g(...)`"),
     "too many arguments": ("def g(a):\n    return a\nreturn g(x, 1)", "'g' takes 1 positional", "Its parameters: a"),

@@ -8,7 +8,13 @@ from support.written import agree, plain, reward_from
 
 V = Field("v", length=4)
 W = Field("w", length=4)
-VALUES = ((1.0, 2.0, 4.0, -1.0), (-1.0, 0.5, -0.0, 3.0), (5.0, 5.0, 5.0, 5.0), (0.0, 0.0, 0.0, 0.0), (9.0, -9.0, 1.5, 2.5))
+VALUES = (
+    (1.0, 2.0, 4.0, -1.0),
+    (-1.0, 0.5, -0.0, 3.0),
+    (5.0, 5.0, 5.0, 5.0),
+    (0.0, 0.0, 0.0, 0.0),
+    (9.0, -9.0, 1.5, 2.5),
+)
 ROWS = [{"v": v, "w": w} for v in VALUES for w in VALUES[:3]]
 
 LOOPS = {
@@ -75,7 +81,9 @@ def test_a_loop_means_what_python_means(body):
 
 
 def test_a_loop_is_the_same_nodes_as_the_sum_that_it_writes_out():
-    loop = reward_from("def f(v):\n    t = v[0]\n    for x in v[1], v[2]:\n        t += x\n    return t", Field("v", length=3))
+    loop = reward_from(
+        "def f(v):\n    t = v[0]\n    for x in v[1], v[2]:\n        t += x\n    return t", Field("v", length=3)
+    )
     assert loop.fingerprint == reward_from("def f(v):\n    return sum(v)", Field("v", length=3)).fingerprint
 
 

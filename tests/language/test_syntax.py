@@ -18,7 +18,7 @@ STATEMENTS = {
     "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
     "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
     "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
-    "a class": ("«class A:»\n        b = 1\n    return x", "ClassDef", "before scoring"),
+    "a class": ("«class A:»\n        b = 1\n    return x", "class inside a term", "above the term"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
     "assert": ("«assert x > 0»\n    return x", "assertions", "range of the field"),
@@ -26,10 +26,14 @@ STATEMENTS = {
     "import": ("«import math»\n    return x", "import", "top of the module"),
     "from import": ("«from math import pi»\n    return x", "import", "top of the module"),
     "with": ("«with x:»\n        return x", "`with`", "before scoring"),
-    "del": ("«del x»\n    return 1", "Delete", "before scoring"),
+    "del": ("«del x»\n    return 1", "`del`", "Drop this line"),
     "return alone": ("«return»", "without a value", "every path"),
-    "yield": ("y = «yield x»\n    return y", "returns once", "Return the score"),
-    "a loop in a branch": ("if x > 1:\n        «while x: x = 0»\n    return x", "how often a `while` runs", "for i in range"),
+    "yield": ("y = «yield x»\n    return y", "returns once", "Return the value"),
+    "a loop in a branch": (
+        "if x > 1:\n        «while x: x = 0»\n    return x",
+        "how often a `while` runs",
+        "for i in range",
+    ),
 }
 
 EXPRESSIONS = {
@@ -38,7 +42,7 @@ EXPRESSIONS = {
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a dict": ("«{1: 2}»[x]", "dict", "tuple"),
     "a list comprehension": ("sum(«[y for y in x]»)", "list", "generator"),
-    "a set comprehension": ("len(«{y for y in x}»)", "SetComp", "before scoring"),
+    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
     "a slice": ("(1, 2, 3)[«0:2»]", "slice", "one entry"),
@@ -82,7 +86,7 @@ EXPRESSIONS = {
     "print": ("«print(x)»", "every target", "outside effects"),
     "range": ("sum(«range(3)»)", "every target", "helper"),
     "numpy": ("«numpy.abs(x)»", "belongs to numpy", "math module"),
-    "a method": ("«'a'.upper»() == x", "cannot be read", "Fields are parameters"),
+    "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),
 }
 
 TERSE = {

@@ -85,7 +85,7 @@ class AssignmentReader(CallReader):
         self.assign(node.target.id, value, env)
         return value
 
-    def list_turns(self, node: ast.expr, env: dict[str, Value]) -> list[Value]:
+    def read_turns(self, node: ast.expr, env: dict[str, Value]) -> list[Value]:
         """Return what a loop runs over, a value for each turn."""
         turns = self.list_iterated(node, env)
         self.reader.turns += len(turns)

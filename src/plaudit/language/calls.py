@@ -8,13 +8,14 @@ from functools import partial, reduce
 from typing import Any
 
 from plaudit.language import nodes as n
+from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.field import to_number
 from plaudit.language.helpers import HelperReader
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, Vector, describe
 from plaudit.language.source import Source, is_standard
-from plaudit.language.syntax import FOREIGN, explain_unsupported_call
+from plaudit.language.syntax import FOREIGN
 
 REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
@@ -40,7 +41,7 @@ class CallReader(HelperReader):
         function = self.read_expression(node.func, env)
         if isinstance(function, Nested):
             return self.read_nested(function, node, env)
-        called = function.value if isinstance(function, Constant) else None
+        called = function.value if isinstance(function, Constant) else None  # a field, or the like
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
         if (kind := find_operation(called)) is not None:
@@ -48,8 +49,8 @@ class CallReader(HelperReader):
         foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
         if isinstance(called, types.FunctionType) and not foreign and not is_standard(called):
             return self.read_helper(called, node, env)
-        self.refuse_keywords(node)
-        if called in REDUCTIONS:
+        if any(called is reduction for reduction in REDUCTIONS):
+            self.refuse_keywords(node)
             return self.read_reduction(called, node, env)
         raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from plaudit.errors import ReadError, did_you_mean
 from plaudit.language import nodes as n
+from plaudit.language.advice import explain_unsupported_attribute, explain_unsupported_index
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
@@ -114,7 +115,9 @@ class ExpressionReader(ABC):
         except KeyError:
             near = did_you_mean(node.id, [*env, *self.source.function.__globals__])
             raise self.error(
-                node, f"the name {node.id!r} is not known.{near}", "Define constants above the term."
+                node,
+                f"the name {node.id!r} is not known.{near}",
+                "Define constants above the term; a field is a parameter.",
             ) from None
         return self.read_constant(outer, node)
 
@@ -130,8 +133,7 @@ class ExpressionReader(ABC):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
                 self.source.known[key] = getattr(base.value, node.attr)
             return self.read_constant(self.source.known[key], node)
-        advice = "Fields are parameters, or `prev.name` and `curr.name`."
-        raise self.error(node, f"`.{node.attr}` of {describe(base)} cannot be read.", advice)
+        raise self.error(node, *explain_unsupported_attribute(node, describe(base)))
 
     def apply_arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Return `left op right`."""
@@ -398,7 +400,8 @@ class ExpressionReader(ABC):
         elif isinstance(base, Undeclared) and whole is not None:
             return Undeclared(self.reader.add(n.Input(f"{base.name}[0]")), f"{base.name}[0]")
         if items is None:
-            raise self.error(node, f"{describe(base)} cannot be indexed.", "Index a constant tuple or a vector field.")
+            known = index.value if isinstance(index, Constant) else None
+            raise self.error(node, *explain_unsupported_index(known, describe(base)))
         if whole is not None:
             if not isinstance(whole, int) or not -len(items) <= whole < len(items):
                 raise self.error(node, f"{whole} is not an index into {len(items)} entries.")

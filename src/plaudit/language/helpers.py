@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from plaudit.errors import ReadError
+from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.expressions import ExpressionReader
 from plaudit.language.reader import Nested, Value
 from plaudit.language.source import Source, validate_signature
-from plaudit.language.syntax import explain_unsupported_call
 
 MOST_CALLS = 10_000
 

@@ -240,7 +240,8 @@ class Reader:
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
-        raise source.error(node, f"a number is needed here, and this is {describe(value)}.")
+        advice = f"Call it: `{value.source.name}(...)`." if isinstance(value, Nested) else ""
+        raise source.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
 
     def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
         """Return the position of `value` as a condition; a number means `!= 0`."""
@@ -266,6 +267,8 @@ def describe(value: Value) -> str:
             return f"a vector of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
+        case Undeclared(_, name):
+            return f"the field {name!r}"
         case Nested(source):
             return f"the function {source.name!r}"
         case Constant(known) if isinstance(known, str):

@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from plaudit.errors import ReadError
+from plaudit.language.advice import suggest_rewrite
 from plaudit.terminal import escape_controls
 
 
@@ -63,7 +64,7 @@ class Source:
         stop = (_count_letters(text, getattr(node, "end_col_offset", 0)) if same_line else len(text)) - indent
         caret = " " * start + "^" * max(stop - start, 1)
         parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
-        return ReadError("\n".join([*parts, f"    {caret}", advice or "See docs/language.md for what a term may say."]))
+        return ReadError("\n".join([*parts, f"    {caret}", advice or suggest_rewrite(node)]))
 
     def find_outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""

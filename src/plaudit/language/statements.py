@@ -210,7 +210,7 @@ class StatementReader(AssignmentReader):
         breaks: list[Leave] = []
         staying: int | bool = True
         going = env
-        for value in self.list_turns(statement.iter, env):
+        for value in self.read_turns(statement.iter, env):
             going = dict(going)
             self.bind_target(statement.target, value, going)
             flow = self.read_block(statement.body, going)
