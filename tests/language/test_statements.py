@@ -1,5 +1,7 @@
 """Statements: loops written out turn by turn, and `match`; both with Python's meaning."""
 
+import random
+
 import pytest
 
 from plaudit import Field, ReadError, term
@@ -177,3 +179,43 @@ def test_a_pattern_that_cannot_be_read_says_why(pattern, what, advice):
     message = str(caught.value).splitlines()
     assert what in message[0]
     assert advice in message[-1]
+
+
+def written_at_random(rng):
+    """Return a function of nested loops and branches that break, continue and return wherever it happens."""
+
+    def block(depth, loops):
+        lines = [line for _ in range(rng.randint(1, 3)) for line in statement(depth, loops)]
+        return lines or ["pass"]
+
+    def statement(depth, loops):
+        name = rng.choice("tu")
+        kinds = ["assign"] * 3 + ["if"] * 3 * (depth > 0) + ["for"] * 2 * (depth > 0) + ["leave"] * 2 * bool(loops)
+        match rng.choice([*kinds, "return"]):
+            case "assign":
+                return [
+                    f"{name} = {rng.choice('tuxy')} {rng.choice(('* 0.5', '* -1', '/ x', '/ (t - 2)'))} + {rng.choice('xytu')}"
+                ]
+            case "if":
+                test = f"if {rng.choice('tuxy')} {rng.choice('<>')} {rng.choice(('0', '1', 't', 'x + 1'))}:"
+                other = ["else:", *indent(block(depth - 1, loops))] if rng.random() < 0.4 else []
+                return [test, *indent(block(depth - 1, loops)), *other]
+            case "for":
+                other = ["else:", *indent(block(depth - 1, loops))] if rng.random() < 0.3 else []
+                return [f"for {name} in (x, 2 * y, y - 1):", *indent(block(depth - 1, loops + 1)), *other]
+            case "leave":
+                return [rng.choice(("break", "continue"))]
+        return [f"if t > {rng.choice((1, 3))}:", f"    return {name} - y"]
+
+    def indent(lines):
+        return [f"    {line}" for line in lines]
+
+    body = [line for _ in range(3) for line in statement(3, 0)]
+    return "\n".join(["def f(x, y):", *indent(["t = x - y", "u = x + y", *body, "return t - u + 0.125 * x - y"])])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_loops_written_at_random_mean_what_python_means(seed):
+    text = written_at_random(random.Random(seed))
+    numbers = (-2.5, -0.5, 0.0, 0.75, 2.0, 3.5)
+    agree(text, rows=[{"x": x, "y": y} for x in numbers for y in numbers])

@@ -218,7 +218,7 @@ class StatementReader(AssignmentReader):
                 early.append((self.both(staying, flow.returned), flow.value))
                 self.go_on_without(flow.returned)
             here = self.list_breaks(flow.left)
-            breaks += [leave._replace(flag=self.both(staying, leave.flag)) for leave in here]
+            breaks += here
             for leave in here:
                 staying = self.both(staying, self.go_on_without(leave.flag))
             goes_on = self.join_exits(flow, [leave for leave in flow.left if not leave.ends_loop], statement)
