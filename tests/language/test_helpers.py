@@ -176,3 +176,27 @@ def test_a_function_inside_that_cannot_be_read_says_why(body, what, advice):
     message = str(caught.value).splitlines()
     assert what in message[0]
     assert advice in message[-1]
+
+
+def test_an_installed_function_outside_the_language_is_an_error_at_the_call(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "gainlib.py").write_text("def gain(x):\n    while x > 1:\n        x -= 1\n    return x\n")
+    monkeypatch.syspath_prepend(str(package))
+    text = "from gainlib import gain\ndef f(x):\n    return 2 * gain(x)"
+    with pytest.raises(ReadError) as caught:
+        term(plain(text))
+    assert "`gain` cannot be read with these arguments: a loop is written out" in str(caught.value)
+    assert "    return 2 * gain(x)\n" in str(caught.value)
+    assert "gainlib.py" not in str(caught.value)
+
+
+def test_an_installed_function_in_the_language_is_read(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "halflib.py").write_text("def half(x):\n    return 1 / x if x > 2 else 2 / x\n")
+    monkeypatch.syspath_prepend(str(package))
+    reward = reward_from("from halflib import half\ndef f(x):\n    return 3 * half(x)")
+    assert reward.score(x=4.0).total == 0.75
+    with pytest.raises(ArithmeticError, match=r"return 3 \* half\(x\)"):
+        reward.score(x=0.0)

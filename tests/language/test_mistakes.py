@@ -159,6 +159,7 @@ MISTAKES = {
     "a name before it has a value": ("x", "«total += x»\n    return total", "before it is assigned", "above this line"),
     "a name that a branch leaves out": ("x", "if x > 1:\n        y = 1\n    «return y»", "some path leaves", "before the `if`"),
     "a path without return": ("x", "if x > 1:\n        return 1", "ends without `return`", "on every path"),
+    "a case left out": ("mood", "match mood:\n        case 'calm':\n            return 1", "ends without", "`case _:`"),
     "return alone": ("x", "if x > 1:\n        «return»\n    return x", "without a value", "on every path"),
     "return None": ("x", "if x > 1:\n        «return None»\n    return x", "without a value", "on every path"),
     "a tuple returned": ("x", "return x, {'speed': x}[0]", "a dict", "tuple"),

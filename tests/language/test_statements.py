@@ -168,6 +168,7 @@ REFUSED_CASES = {
     "a mapping": ("{'a': 1}", "a `case` is a constant", "case _ if"),
     "a class": ("str()", "a `case` is a constant", "case _ if"),
     "None": ("None", "no None", "missing="),
+    "truth of a category": ("True", "`True` fits a bool", "match x > 1"),
     "a pattern with a name": ("'walk' as g", "a `case` is a constant", "case _ if"),
 }
 
@@ -219,3 +220,11 @@ def test_loops_written_at_random_mean_what_python_means(seed):
     text = written_at_random(random.Random(seed))
     numbers = (-2.5, -0.5, 0.0, 0.75, 2.0, 3.5)
     agree(text, rows=[{"x": x, "y": y} for x in numbers for y in numbers])
+
+
+def test_long_chains_of_elifs_and_cases_are_no_deeper():
+    branches = "".join(f"    elif x < {i}:\n        return {i}\n" for i in range(1, 520))
+    cases = "".join(f"        case {i}:\n            return {i}\n" for i in range(1, 520))
+    text = f"def f(x):\n    if x < 0:\n        return 0\n{branches}    match x:\n{cases}    return -1"
+    reward = reward_from(text)
+    assert [reward.score(x=x).total for x in (-1.0, 0.5, 518.5, 519.0, 520.0)] == [0.0, 1.0, 519.0, 519.0, -1.0]

@@ -82,7 +82,9 @@ class FunctionReader(StatementReader):
             body = body[1:]
         flow = self.read_block(body, env)
         if flow.returned is not True or flow.value is None:
-            raise self.error(self.source.tree, "a path ends without `return`.", "Return a number on every path.")
+            matches = any(isinstance(node, ast.Match) for node in ast.walk(self.source.tree))
+            advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
+            raise self.error(self.source.tree, "a path ends without `return`.", advice)
         return flow.value
 
 

@@ -206,7 +206,7 @@ class Reader:
             return
         reached = self.builder.const(True) if self.path is None else self.path
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self.marks.append(Mark(reached, source.file, line, column, ast.unparse(node).partition("\n")[0], test))
+        self.marks.append(Mark(reached, source.file, line, column, _format_first_line(node), test))
 
     def name(self, value: Value, name: str) -> None:
         """Remember what the author called a value."""
@@ -277,6 +277,15 @@ def describe(value: Value) -> str:
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def _format_first_line(node: ast.AST) -> str:
+    """Return the first line of a statement or expression, without writing out what is inside it."""
+    if isinstance(node, ast.If):
+        node = ast.If(node.test, [ast.Pass()], [])
+    elif isinstance(node, ast.For):
+        node = ast.For(node.target, node.iter, [ast.Pass()], [], lineno=node.lineno)
+    return ast.unparse(node).partition("\n")[0]
 
 
 def hold_within_range(builder: Builder, at: int, field: Field) -> int:

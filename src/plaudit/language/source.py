@@ -4,7 +4,6 @@ import ast
 import builtins
 import dis
 import inspect
-import sysconfig
 import types
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -180,7 +179,7 @@ def is_standard(function: types.FunctionType) -> bool:
 
 
 _PACKAGE = __name__.partition(".")[0]
-_STANDARD = PurePath(sysconfig.get_path("stdlib"))
+_STANDARD = PurePath(inspect.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 
 

@@ -1,50 +1,26 @@
-"""Reading statements: branches are joined, loops are written out, and what leaves early is folded in at the end.
-
-After an `if` whose branches both go on, each name that differs becomes one `Select`; a branch that returns hands its
-value to the `Select` at the end. `break` and `continue` are like returns that end with the loop or with its turn. So
-the result grows with the function's text and its turns, and never with its number of paths.
-"""
+"""Reading statements: blocks, branches, loops written out turn by turn, and `match`."""
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from plaudit.errors import ReadError
-from plaudit.language import nodes as n
-from plaudit.language.assignments import AssignmentReader
-from plaudit.language.reader import Constant, Unassigned, Value
+from plaudit.language.flow import Flow, FlowReader, Leave, Return
+from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.reader import Constant, Value
 from plaudit.language.syntax import explain_unsupported, explain_unsupported_pattern
 
 
-class Leave(NamedTuple):
-    """A `break` or `continue`: where it happens, and the names it leaves."""
+class Branch(NamedTuple):
+    """A branch of an `if` or a case of a `match`: where it is taken, if none before it is."""
 
-    flag: int | bool
-    """The position of a flag, which counts only where nothing before it left; True: always."""
-    ends_loop: bool
+    test: int | bool
+    at: ast.AST
+    body: list[ast.stmt]
     env: dict[str, Value]
 
 
-@dataclass(slots=True)
-class Flow:
-    """How a block ends: the names it leaves, the value it returned where it did, and where it left a loop."""
-
-    env: dict[str, Value]
-    returned: int | bool = False
-    """False: it never returned. True: it always returned. A position: the flag that says where it returned."""
-    value: Value | None = None
-    left: list[Leave] = field(default_factory=list)
-    ended: bool = False
-    """Whether nothing goes on behind it."""
-
-
-Return = tuple[int | bool, Value]
-"""Where a block returned, and what; it counts only where nothing before it returned."""
-
-
-class StatementReader(AssignmentReader):
+class StatementReader(FlowReader):
     """Reads the statements of one function."""
 
     def read_block(self, statements: list[ast.stmt], env: dict[str, Value]) -> Flow:
@@ -69,31 +45,6 @@ class StatementReader(AssignmentReader):
         returned, value = self.fold_returns(early)
         return Flow(flow.env, returned, value, left, flow.ended)
 
-    def both(self, left: int | bool, right: int | bool) -> int | bool:
-        """Return the conjunction of two flags, either of which may be True."""
-        if left is True or right is True:
-            return right if left is True else left
-        return self.reader.add(n.And(left, right))
-
-    def go_on_without(self, flag: int | bool) -> int | bool:
-        """Read what follows as happening only where `flag` is false; return where that is."""
-        if flag is True:
-            return True  # nothing follows
-        going_on = self.reader.add(n.Not(flag))
-        path = self.reader.path
-        self.reader.path = going_on if path is None else self.reader.add(n.And(path, going_on))
-        return going_on
-
-    def fold_returns(self, early: list[Return]) -> tuple[int | bool, Value | None]:
-        """Return where a block has returned, and what."""
-        returned: int | bool = False
-        value: Value | None = None
-        for flag, result in reversed(early):
-            value = result if value is None else self.join(int(flag), result, value, self.source.tree)
-            if returned is not True:
-                returned = flag if returned is False or flag is True else self.reader.add(n.Or(flag, returned))
-        return returned, value
-
     def read_statement(self, statement: ast.stmt, env: dict[str, Value]) -> Flow:
         """Read one statement; `env` gets its names."""
         match statement:
@@ -103,14 +54,11 @@ class StatementReader(AssignmentReader):
                 self.reader.mark(statement, self.source)
                 return Flow(env, True, self.read_expression(expression, env), ended=True)
             case ast.If():
-                test = self.read_condition(statement.test, env)
-                return self.read_branch(
-                    test, statement, statement.body, env, lambda: self.read_block(statement.orelse, env)
-                )
+                return self.read_branches(self.list_ifs(statement, env))
             case ast.For():
                 return self.read_loop(statement, env)
             case ast.Match(subject=subject, cases=cases):
-                return self.read_cases(cases, self.read_expression(subject, env), env)
+                return self.read_branches(self.list_cases(cases, self.read_expression(subject, env), env))
             case ast.Break() | ast.Continue():
                 self.reader.mark(statement, self.source)
                 return Flow(env, left=[Leave(True, isinstance(statement, ast.Break), env)], ended=True)
@@ -135,73 +83,47 @@ class StatementReader(AssignmentReader):
             case _:
                 raise self.error(statement, *explain_unsupported(statement))
 
-    def read_branch(
-        self, test: int | bool, at: ast.AST, body: list[ast.stmt], env: dict[str, Value], rest: Callable[[], Flow]
-    ) -> Flow:
-        """Read `body` where `test` is true and `rest` elsewhere, then join what they leave."""
-        if isinstance(test, bool):
-            return self.read_block(body, env) if test else rest()
-        self.reader.mark(at, self.source, test=test)
-        with self.reader.under(test):
-            self.reader.mark(body[0], self.source)
-            then = self.read_block(body, env)
-        with self.reader.under(self.reader.add(n.Not(test))):
-            otherwise = rest()
-        return Flow(
-            self.join_branches(test, then, otherwise, at),
-            self.join_returns(test, then.returned, otherwise.returned),
-            self.join_values(test, then.value, otherwise.value, at),
-            self.join_leaves(test, then.left, otherwise.left),
-            then.ended and otherwise.ended,
-        )
+    def list_ifs(self, statement: ast.If, env: dict[str, Value]) -> Iterator[Branch]:
+        """Yield the branches of an `if` and its `elif`s, the last one open to all."""
+        following: list[ast.stmt] = [statement]
+        while len(following) == 1 and isinstance(following[0], ast.If):
+            statement = following[0]
+            self.env, self.path = env, self.reader.path
+            yield Branch(self.read_condition(statement.test, env), statement, statement.body, env)
+            following = statement.orelse
+        yield Branch(True, statement, following, env)
 
-    def join_branches(self, test: int, then: Flow, otherwise: Flow, node: ast.AST) -> dict[str, Value]:
-        """Return the names after an `if`."""
-        if then.ended or otherwise.ended:
-            return otherwise.env if then.ended else then.env
-        return self.join_names(test, then.env, otherwise.env, node)
+    def list_cases(self, cases: list[ast.match_case], subject: Value, env: dict[str, Value]) -> Iterator[Branch]:
+        """Yield the cases of a `match`, the last one open to all."""
+        for case in cases:
+            env = self.env = dict(env)
+            test = self.match_pattern(case.pattern, subject, env)
+            if case.guard is not None and test is not False:
+                guard = partial(self.read_condition, case.guard, env)
+                test = self.find_flag(self.chain(True, [partial(_hand_back, test), guard]), case.guard)
+            yield Branch(test, case.pattern, case.body, env)
+        yield Branch(True, self.source.tree, [], env)
 
-    def join_names(
-        self, test: int, then: dict[str, Value], otherwise: dict[str, Value], node: ast.AST, *, loop: bool = False
-    ) -> dict[str, Value]:
-        """Return names that have one value where `test` is true and another elsewhere.
-
-        After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
-        """
-        env: dict[str, Value] = {}
-        for name in then | otherwise:
-            left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
-            try:
-                env[name] = self.join(test, left, right, node)
-            except ReadError:
-                if not loop:
-                    raise
-                env[name] = Unassigned()
-            if env[name] not in (left, right):
-                self.reader.name(env[name], name)
-        return env
-
-    def join_returns(self, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
-        """Return where an `if` has returned."""
-        add = self.reader.add
-        if then is True and otherwise is True:
-            return True
-        if otherwise is False:
-            return False if then is False else self.both(test, then)
-        right = self.both(add(n.Not(test)), otherwise)
-        return right if then is False else add(n.Or(self.both(test, then), right))
-
-    def join_values(self, test: int, then: Value | None, otherwise: Value | None, node: ast.AST) -> Value | None:
-        """Return what an `if` returned, where it did."""
-        if then is None or otherwise is None:
-            return then or otherwise
-        return self.join(test, then, otherwise, node)
-
-    def join_leaves(self, test: int, then: list[Leave], otherwise: list[Leave]) -> list[Leave]:
-        """Return where an `if` has left a loop."""
-        left = [leave._replace(flag=self.both(test, leave.flag)) for leave in then]
-        opposite = self.reader.add(n.Not(test))
-        return left + [leave._replace(flag=self.both(opposite, leave.flag)) for leave in otherwise]
+    def read_branches(self, branches: Iterator[Branch]) -> Flow:
+        """Read each branch where its test is true and none before it was, then join what they leave."""
+        outer = self.reader.path
+        flows: list[tuple[int, Flow, ast.AST]] = []
+        last = Flow({})
+        for test, at, body, env in branches:
+            if test is False:
+                continue
+            if test is True:
+                last = self.read_block(body, env)
+                break
+            self.reader.mark(at, self.source, test=test)
+            with self.reader.under(test):
+                self.reader.mark(body[0], self.source)
+                flows.append((test, self.read_block(body, env), at))
+            self.go_on_without(test)
+        self.reader.path = outer
+        for test, then, at in reversed(flows):
+            last = self.join_flows(test, then, last, at)
+        return last
 
     def read_loop(self, statement: ast.For, env: dict[str, Value]) -> Flow:
         """Read a `for` turn by turn, each where none before it returned or broke off."""
@@ -236,41 +158,6 @@ class StatementReader(AssignmentReader):
         returned, result = self.fold_returns(early)
         return Flow(env if after is None else after, returned, result, left, after is None)
 
-    def list_breaks(self, left: list[Leave]) -> list[Leave]:
-        """Return the breaks of a turn, each where nothing before it left the turn."""
-        breaks: list[Leave] = []
-        staying: int | bool = True
-        for leave in left:
-            if leave.ends_loop:
-                breaks.append(leave._replace(flag=self.both(staying, leave.flag)))
-            elif leave.flag is not True:
-                staying = self.both(staying, self.reader.add(n.Not(leave.flag)))
-        return breaks
-
-    def join_exits(self, flow: Flow, exits: list[Leave], node: ast.AST) -> dict[str, Value] | None:
-        """Return the names behind a turn or a loop that goes on from its end and from `exits`; None if from nowhere."""
-        env = None if flow.ended else flow.env
-        for leave in reversed(exits):
-            if env is None or leave.flag is True:
-                env = leave.env
-            else:
-                env = self.join_names(leave.flag, leave.env, env, node, loop=True)
-        return env
-
-    def read_cases(self, cases: list[ast.match_case], subject: Value, env: dict[str, Value]) -> Flow:
-        """Read the cases of a `match`, each where none before it fits."""
-        if not cases:
-            return Flow(env)
-        case, *others = cases
-        env = dict(env)
-        self.env = env
-        test = self.match_pattern(case.pattern, subject, env)
-        if case.guard is not None:
-            guard = case.guard
-            fits = self.chain(True, [lambda: test, lambda: self.read_condition(guard, env)])
-            test = bool(fits.value) if isinstance(fits, Constant) else self.reader.add_flag(fits, guard, self.source)
-        return self.read_branch(test, case.pattern, case.body, env, lambda: self.read_cases(others, subject, env))
-
     def match_pattern(self, pattern: ast.pattern, subject: Value, env: dict[str, Value]) -> int | bool:
         """Return where a pattern fits: a constant, some of them joined by `|`, a name, or `_`."""
         match pattern:
@@ -280,10 +167,18 @@ class StatementReader(AssignmentReader):
                 return True
             case ast.MatchValue(value=value):
                 fits = self.compare(ast.Eq(), subject, self.read_expression(value, env), pattern)
-            case ast.MatchSingleton(value=bool(known)):
+            case ast.MatchSingleton(value=bool(known)) if self.find_kind(subject) in (FLAG, UNKNOWN):
                 fits = subject if known else self.apply_unary(ast.Not(), subject, pattern)
             case ast.MatchOr(patterns=patterns):
                 fits = self.chain(False, [partial(self.match_pattern, each, subject, env) for each in patterns])
             case _:
                 raise self.error(pattern, *explain_unsupported_pattern(pattern))
-        return bool(fits.value) if isinstance(fits, Constant) else self.reader.add_flag(fits, pattern, self.source)
+        return self.find_flag(fits, pattern)
+
+    def find_flag(self, value: Value, node: ast.AST) -> int | bool:
+        """Return the position of a condition, or what it is when it is known already."""
+        return bool(value.value) if isinstance(value, Constant) else self.reader.add_flag(value, node, self.source)
+
+
+def _hand_back(flag: int | bool) -> int | bool:
+    return flag

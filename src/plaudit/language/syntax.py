@@ -134,6 +134,8 @@ def explain_unsupported_target(target: ast.expr) -> tuple[str, str]:
 
 def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:
     """Return why a pattern of a `match` cannot be read, and what to write instead."""
+    if isinstance(pattern, ast.MatchSingleton) and pattern.value is not None:
+        return f"`{pattern.value}` fits a bool, and this is none.", "Match a comparison: `match x > 1:`."
     if isinstance(pattern, ast.MatchSingleton):
         return "there is no None in a term.", "Give the field a `missing=` value instead."
     what = "a `case` is a constant, some of them joined by `|`, a name, or `_`."
