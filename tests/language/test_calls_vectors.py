@@ -112,8 +112,6 @@ def test_entries_may_be_read_in_any_order(text):
 
 
 REFUSED = {
-    "a filter": ("sum(x for x in v if x > 0)", "a filter cannot be read", "value if condition else 0"),
-    "two loops": ("sum(x * y for x in v for y in w)", "only one `for`", "two reductions"),
     "a nested generator": ("sum(sum(y for y in x) for x in v)", "is not a vector", "length=12"),
     "lengths that differ": ("sum(a * b for a, b in zip(v, long))", "differ in length: 3 and 4", ""),
     "a length that differs from a table": ("sum(a * b for a, b in zip(v, (1, 2)))", "differ in length: 3 and 2", ""),
@@ -123,10 +121,8 @@ REFUSED = {
     "a vector compared": ("v > w", "a vector of 3", ""),
     "a vector returned": ("v", "a vector of 3", ""),
     "a vector as a condition": ("1 if v else 2", "a vector of 3", ""),
-    "a computed index": ("v[x]", "cannot be indexed", ""),
     "an index beyond": ("v[3]", "3 is not an index into 3 entries", ""),
-    "membership": ("x in v", "`in` needs a constant tuple", ""),
-    "a loop over three": ("sum(a for a, b, c in zip(v, w))", "one name, or two", ""),
+    "a loop over three": ("sum(a for a, b, c in zip(v, w))", "the names on the left take 3", ""),
 }
 
 

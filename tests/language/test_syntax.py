@@ -38,33 +38,25 @@ STATEMENTS = {
 
 EXPRESSIONS = {
     "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
-    "a list": ("min(«[x, 1]»)", "list", "tuple"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a dict": ("«{1: 2}»[x]", "dict", "tuple"),
-    "a list comprehension": ("sum(«[y for y in x]»)", "list", "generator"),
     "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
-    "a slice": ("(1, 2, 3)[«0:2»]", "slice", "one entry"),
     "None": ("x == «None»", "no None", "missing="),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
     "bytes": ("x == «b'a'»", "bytes", "numbers"),
     "a complex number": ("x + «1j»", "complex", "numbers"),
     "is": ("«x is True»", "identity", "=="),
     "is not": ("«x is not True»", "identity", "!="),
-    "a matrix product": ("«x @ x»", "`@`", "zip"),
-    "inversion": ("«~x»", "bits", "not condition"),
     "a bitwise and": ("«x & 1»", "bit operations", "`and`"),
     "a bitwise or": ("«x | 1»", "bit operations", "`or`"),
     "a bitwise xor": ("«x ^ 1»", "bit operations", "`not`"),
     "a shift": ("1 + («x << 1»)", "bit operations", "conditions"),
-    "a power of a field": ("«2 ** x»", "constant integer", r"math\.sqrt"),
     "a broken power": ("«x ** 0.5»", "constant integer", r"math\.sqrt"),
     "a negative power": ("«x ** -1»", "constant integer", "division"),
     "a large power": ("«x ** 65»", "from 0 to 64", "division"),
     "a true power": ("«x ** True»", "constant integer", "division"),
-    "in a field": ("«1 in x»", "constant tuple", r"in \(1, 2, 3\)"),
-    "an index into a field": ("«x[y]»", "cannot be indexed", "constant tuple"),
     "an attribute": ("«x.real»", "cannot be read", "prev.name"),
     "an unknown name": ("x + «threshhold»", "not known. Did you mean 'threshold'", "above the term"),
     "a name read too early": ("x + «late»\n    late = 1", "before it is assigned", "above this line"),
@@ -80,26 +72,19 @@ EXPRESSIONS = {
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
     "int": ("«int(x)»", "every target", "math.floor"),
-    "float": ("«float(x)»", "every target", "drop the call"),
     "bool": ("«bool(x)»", "every target", "x != 0"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
     "print": ("«print(x)»", "every target", "outside effects"),
-    "range": ("sum(«range(3)»)", "every target", "helper"),
-    "numpy": ("«numpy.abs(x)»", "belongs to numpy", "math module"),
     "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),
 }
 
 TERSE = {
     "keywords": ("«round(x, ndigits=2)»", "plain arguments"),
-    "stars": ("«min(*(x, 1))»", "plain arguments"),
     "two arguments": ("«round(x, 2)»", "takes one argument"),
     "no argument": ("«math.sqrt()»", "takes one argument"),
     "three arguments": ("«math.hypot(x, x, x)»", "takes two arguments"),
     "sum of two": ("«sum(x, 1)»", "takes one vector"),
     "an empty minimum": ("x + «min(())»", "vector is empty"),
-    "three loop variables": ("sum(a for «a, b, c» in ((1, 2, 3),)) + x", "one name, or two"),
-    "two names for one": ("sum(a * b for «a, b» in x)", "2 names for 1"),
-    "a zip of three": ("sum(a for a in «zip(x, x, x)»)", "joins two vectors"),
     "constants that differ in length": (
         "x + sum(a * b for a, b in «zip((1, 2), (1, 2, 3))»)",
         "differ in length: 2 and 3",
@@ -110,11 +95,9 @@ TERSE = {
     "a whole number no float holds": ("«x + 9007199254740993»", "float holds exactly"),
     "NaN": ("«x + (math.inf - math.inf)»", "float holds exactly"),
     "a text as a number": ("«x + 'a'»", "a number is needed here, and this is the string 'a'"),
-    "a tuple as a number": ("«x + (1, 2)»", "a number is needed here"),
     "an attribute that is not there": ("x + «math.tau2»", "does not exist"),
     "an index beyond": ("x + «(1, 2)[2]»", "2 is not an index into 2 entries"),
     "a broken index": ("x + «(1, 2)[HALF]»", "0.5 is not an index"),
-    "a table of texts": ("«('a', 'b')[x]» == 'a'", "finite numbers or bools"),
     "what is not in a tuple": ("x + «(1, 2).index(3)»", "3 is not in the tuple"),
     "a helper with too many arguments": ("«half(x, 1)»", "'half' takes 1 positional"),
     "a helper without an argument": ("x + «half()»", "called without y"),
@@ -218,9 +201,9 @@ def test_an_expression_over_many_lines_is_pointed_into():
 
 
 def test_a_helper_is_pointed_into_where_it_leaves_the_language():
-    marked = "def g(y):\n    return «[y]»\n\n\ndef f(x):\n    return g(x)\n"
+    marked = "def g(y):\n    return «{y}»\n\n\ndef f(x):\n    return g(x)\n"
     lines, place, line, _ = refusal(marked)
-    assert lines[0].startswith("'g' cannot be read: a list can change")
+    assert lines[0].startswith("'g' cannot be read: a set has no order")
     assert lines[1:3] == [place, f"    {line}"]
 
 
@@ -232,16 +215,16 @@ def test_a_helper_with_a_signature_outside_the_language_is_refused():
 
 def test_the_real_file_is_named(tmp_path):
     path = tmp_path / "my rewards.py"
-    path.write_text("# a comment\n\n\ndef f(x):\n    # why\n    return [x]\n")
+    path.write_text("# a comment\n\n\ndef f(x):\n    # why\n    return {x}\n")
     space = {}
     exec(compile(path.read_text(), str(path), "exec"), space)
     with pytest.raises(ReadError) as caught:
         term(space["f"])
-    assert str(caught.value).splitlines()[1:4] == [f"  {path}, line 6", "    return [x]", "           ^^^"]
+    assert str(caught.value).splitlines()[1:4] == [f"  {path}, line 6", "    return {x}", "           ^^^"]
 
 
 def test_the_caret_is_right_behind_letters_of_more_than_one_byte():
-    check("def f(x):\n    return x == 'žluťoučký' + «[1]»\n", "list", "tuple")
+    check("def f(x):\n    return x == 'žluťoučký' + «{1}»\n", "set", "tuple")
 
 
 @pytest.mark.parametrize("text", ["x + ((1, 2) < 3)", "x + ('a' > 1)"])

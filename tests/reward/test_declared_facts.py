@@ -156,9 +156,7 @@ def test_what_is_allowed_is_in_no_fingerprint():
 
 
 WRONG = {
-    "a number": ("def f(x): return x + 1", "true or false of a step, and this returns a number"),
     "a constant number": ("def f(x): return 1", "this returns 1"),
-    "a flag or a number": ("def f(x): return x > 1 if x else 0", "this returns a number"),
     "a text": ("def f(x): return 'yes'", "this returns the string 'yes'"),
     "nothing": ("def f(x): pass", "ends without `return`"),
     "a constant without a value": ("def f(x, *, most): return x < most", "'most' has no value"),
@@ -175,6 +173,13 @@ def test_what_is_no_fact_is_refused(text, words):
     space = module(text)
     with pytest.raises(DefinitionError, match=words):
         fact(space.get("f") or space["total"])
+
+
+@pytest.mark.parametrize("text", ["x + 1", "x > 1 if x else 0"])
+def test_a_fact_that_is_a_number_is_refused_where_its_fields_are_declared(text):
+    space = module(f"def f(x): return {text}\ndef g(x): return x")
+    with pytest.raises(DefinitionError, match="true or false of a step, and this returns a number"):
+        Reward("r", version="1", terms=[term(space["g"])], fields=[Field("x")], facts=[fact(space["f"])])
 
 
 def test_whether_a_field_is_a_flag_is_seen_in_the_reward():

@@ -1,23 +1,21 @@
-"""Reading calls: functions that every target has, reductions over short vectors, and helpers, read in place."""
+"""Reading calls: functions that every target has, reductions over vectors, and helpers, read in place."""
 
 import ast
-import operator
 import types
-from collections.abc import Callable, Mapping
-from functools import partial, reduce
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plaudit.language import nodes as n
 from plaudit.language.advice import explain_unsupported_call
-from plaudit.language.field import to_number
 from plaudit.language.helpers import HelperReader
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
+from plaudit.language.loops import BUILTIN_LOOPS
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, Vector, describe
+from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, describe
 from plaudit.language.source import Source, is_standard
-from plaudit.language.syntax import FOREIGN
+from plaudit.language.spellings import find_spelling
+from plaudit.language.vectors import find_open, has_items, is_array
 
-REDUCTIONS: tuple[Any, ...] = (min, max, sum, any, all, len)
+REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
 """Reductions over a vector; `min` and `max` also of two or more arguments."""
 
 FUNCTIONS: Mapping[Any, type[n.Node]] = {
@@ -25,7 +23,7 @@ FUNCTIONS: Mapping[Any, type[n.Node]] = {
 }
 """The node of each function of one or two numbers that a term may call; `math.isfinite` is refused with advice."""
 
-SPELLINGS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
+OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
 """The node of each function that is another spelling, by module and name: its module need not be imported."""
 
 
@@ -34,129 +32,110 @@ class CallReader(HelperReader):
 
     def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
         """Return what a call returns."""
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "index":
-            table = self.read_expression(node.func.value, env)
-            if isinstance(table, Constant) and isinstance(table.value, tuple) and len(node.args) == 1:
-                return self.look_up_position(table.value, self.read_expression(node.args[0], env), node)
-        function = self.read_expression(node.func, env)
+        if isinstance(node.func, ast.Attribute):
+            base = self.read_expression(node.func.value, env)
+            if isinstance(base, Ref | Undeclared) or has_items(base):
+                return self.read_method(base, node, env)
+            function = self.find_attribute(base, node.func)
+            if isinstance(function, Ref | Undeclared):  # `prev.x()`
+                raise self.error(node, f"{describe(function)} cannot be called.")
+        else:
+            function = self.read_expression(node.func, env)
         if isinstance(function, Nested):
             return self.read_nested(function, node, env)
         called = function.value if isinstance(function, Constant) else None  # a field, or the like
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+        if (name := find_spelling(called)) is not None:
+            return self.call_spelling(name, node, env)
         if (kind := find_operation(called)) is not None:
             return self.read_function(kind, node, env)
-        foreign = (getattr(called, "__module__", "") or "").partition(".")[0] in FOREIGN
-        if isinstance(called, types.FunctionType) and not foreign and not is_standard(called):
+        self.refuse_library(called, node)
+        if isinstance(called, types.FunctionType) and not is_standard(called):
             return self.read_helper(called, node, env)
-        if any(called is reduction for reduction in REDUCTIONS):
+        if is_one_of(called, BUILTIN_LOOPS):
+            return self.read_builtin_loop(called, node, env)
+        if called is float and len(node.args) == 1:
+            return self.read_float(node, env)
+        if is_one_of(called, REDUCTIONS):
             self.refuse_keywords(node)
             return self.read_reduction(called, node, env)
         raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
 
     def refuse_keywords(self, node: ast.Call) -> None:
-        """Refuse keyword arguments and those behind a star."""
-        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        """Refuse keyword arguments."""
+        if node.keywords:
             raise self.error(node, "this call takes plain arguments only.")
+
+    def read_float(self, node: ast.Call, env: dict[str, Value]) -> Value:
+        """Read `float(x)`: every number is one already, and a bool counts 1 or 0."""
+        value = self.read_expression(node.args[0], env)
+        if isinstance(value, Constant) and isinstance(value.value, str):
+            try:
+                return self.read_constant(float(value.value), node)
+            except ValueError:
+                raise self.error(node, f"{value.value!r} is not a number.") from None
+        return find_open(value) or self.cast_entry(node, value)
 
     def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
         """Read a function of one or two numbers."""
         self.refuse_keywords(node)
+        if (unknown := self.find_open_star(node.args, env)) is not None:
+            return unknown
+        values = self.read_several(node.args, env)
         count = len(n.operand_names(kind))
-        if len(node.args) != count:
+        if len(values) != count:
             wanted = "one argument" if count == 1 else "two arguments"
             raise self.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
-        values = [self.read_expression(argument, env) for argument in node.args]
-        at = [
-            self.reader.add_number(value, argument, self.source)
-            for value, argument in zip(values, node.args, strict=True)
-        ]
-        if kind.partial:
-            return self.reader.add_partial(kind(*at), node, self.source)
-        return Ref(self.reader.add(kind(*at)), FLAG if kind.flag else NUMBER)
+        if kind is n.Abs and is_array(values[0]):
+            return self.map_node(kind, node, x=values[0])
+        for value, argument in zip(values, node.args, strict=False):
+            if is_array(value):
+                advice = f"For an array write np.{n.split_function(kind)[1]}(v), entry by entry."
+                raise self.error(argument, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
+        return self.apply_function(kind, node, *values)
 
     def read_reduction(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read `min max sum any all len` of arguments, a vector, or one generator over vectors."""
-        reader, source = self.reader, self.source
-        if len(node.args) == 1:
-            values = self.list_elements(node.args[0], env)
+        """Read `min max sum any all len` of arguments, a vector, or a generator."""
+        if len(node.args) == 1 and not isinstance(node.args[0], ast.Starred):
+            elements, unknown = self.list_elements(node.args[0], env)
         elif called in (min, max) and node.args:
-            values = [partial(self.read_expression, part, env) for part in node.args]
+            values = self.read_several(node.args, env)
+            return find_open(*values) or self.reduce_values(called, [(True, value) for value in values], node)
         else:
             raise self.error(node, f"`{ast.unparse(node.func)}` takes one vector here.")
-        if called is len:
-            vector = None if isinstance(node.args[0], ast.GeneratorExp) else self.read_expression(node.args[0], env)
-            return Ref(vector.at, UNKNOWN) if isinstance(vector, Undeclared) else Constant(len(values))
         if called in (any, all):
-            return self.chain(called is all, [partial(self.read_truth, value, node) for value in values])
-        if not values:
-            raise self.error(node, "the vector is empty.")
-        kind = {min: n.Min, max: n.Max, sum: n.Add}[called]  # type: ignore[index]
-        read = [value() for value in values]
-        known = [to_number(value.value) for value in read if isinstance(value, Constant)]
-        if len(known) == len(read) and None not in known:
-            fold = {min: min, max: max, sum: operator.add}[called]  # type: ignore[index]
-            return self.read_constant(reduce(fold, known), node)  # type: ignore[call-overload]  # left to right, as everywhere
-        numbers = [reader.add_number(value, node, source) for value in read]
-        result = numbers[0]
-        for number in numbers[1:]:
-            result = reader.add(kind(result, number))
-        return Ref(result, NUMBER)
+            found = self.chain(called is all, self.combine_elements(called, elements, node))
+            return unknown or found
+        read = [element() for element in elements]
+        values = [value for counts, value in read if counts is not False]
+        if called is len and isinstance(node.args[0], ast.GeneratorExp):
+            raise self.error(node, "a generator has no length.", "Write len([x for x in v]).")
+        if unknown is not None or (called is not len and find_open(*values)):
+            return unknown or find_open(*values) or values[0]
+        dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
+        if dropped and called is not sum:
+            advice = "Keep every element, with one that does not count: max(x if condition else 0 for x in v)."
+            raise self.error(node, f"`{ast.unparse(node.func)}` of a filter by data may have no element.", advice)
+        return self.reduce_values(called, [(counts, value) for counts, value in read if counts is not False], node)
 
-    def read_truth(self, element: Callable[[], Value], node: ast.AST) -> int | bool:
-        """Return an element of `any` or `all` as a flag."""
-        value = element()
-        if isinstance(value, Constant) and to_number(value.value) is not None:
-            return bool(value.value)
-        return self.reader.add_flag(value, node, self.source)
-
-    def list_elements(self, node: ast.expr, env: dict[str, Value]) -> list[Callable[[], Value]]:
-        """Return the readers of each element of a vector, or of a generator over one or two of them."""
-        if not isinstance(node, ast.GeneratorExp):
-            return [partial(_hand_back, item) for item in self.list_items(self.read_expression(node, env), node)]
-        if len(node.generators) != 1:
-            raise self.error(node, "only one `for` can be read.", "Write two reductions, or compute it before scoring.")
-        loop = node.generators[0]
-        if loop.ifs:
-            raise self.error(
-                loop.ifs[0], "a filter cannot be read.", "Write `value if condition else 0` for each element."
-            )
-        rows = self.list_rows(loop.iter, env)
-        match loop.target:
-            case ast.Name(id=name):
-                names = [name]
-            case ast.Tuple(elts=[ast.Name(id=first), ast.Name(id=second)]):
-                names = [first, second]
-            case _:
-                raise self.error(loop.target, "the loop variable is one name, or two for a zip.")
-        if rows and len(rows[0]) != len(names):
-            raise self.error(loop.target, f"{len(names)} names for {len(rows[0])} values.")
-        return [partial(self.read_expression, node.elt, env | dict(zip(names, row, strict=True))) for row in rows]
-
-    def list_rows(self, node: ast.expr, env: dict[str, Value]) -> list[tuple[Value, ...]]:
-        """Return what a generator runs over: the elements of a vector, or pairs from a zip of two."""
-        zipped = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"
-        if not zipped or not isinstance(node, ast.Call):
-            return [(item,) for item in self.list_items(self.read_expression(node, env), node)]
-        if len(node.args) != 2 or any(k.arg != "strict" for k in node.keywords):
-            raise self.error(node, "a zip joins two vectors here.")
-        values = [self.read_expression(argument, env) for argument in node.args]
-        left, right = (self.list_items(value, node) for value in values)
-        if len(left) != len(right) and not any(isinstance(value, Undeclared) for value in values):
-            raise self.error(node, f"the vectors differ in length: {len(left)} and {len(right)}.")
-        return list(zip(left, right, strict=False))
-
-    def list_items(self, value: Value, node: ast.AST) -> list[Value]:
-        """Return the elements of a vector or constant tuple."""
-        match value:
-            case Vector(items):
-                return list(items)
-            case Constant(known) if isinstance(known, tuple):
-                return [self.read_constant(item, node) for item in known]
-            case Undeclared(_, name):
-                return [Undeclared(self.reader.add(n.Input(f"{name}[0]")), f"{name}[0]")]
-        advice = "Give the field a length: Field('torque', length=12)."
-        raise self.error(node, f"{describe(value)} is not a vector.", advice)
+    def reduce_values(self, called: object, elements: list[tuple[int | bool, Value]], node: ast.Call) -> Value:
+        """Return `len`, `sum`, `min` or `max` of elements, each with where it counts."""
+        if called is len:
+            return Constant(len(elements))
+        kind = REDUCTIONS[called]
+        assert kind is not None
+        values = [
+            value if counts is True else self.join(counts, value, Constant(0), node) for counts, value in elements
+        ]
+        if called is sum and any(is_array(value) for value in values):
+            return self.spread(lambda *entries: self.fold(kind, list(entries), node), *values, node=node)
+        for value in values:
+            if has_items(value):
+                name = ast.unparse(node.func)
+                advice = f"Of all entries write np.{name}(m); of two arrays, entry by entry, np.{name}imum(a, b)."
+                raise self.error(node, f"`{name}` compares numbers, and this is {describe(value)}.", advice)
+        return self.fold(kind, values, node)
 
 
 def find_operation(called: object) -> type[n.Node] | None:
@@ -165,8 +144,9 @@ def find_operation(called: object) -> type[n.Node] | None:
     for function, kind in FUNCTIONS.items():
         if called is function:
             return kind
-    return SPELLINGS.get(name)
+    return OTHER_FUNCTIONS.get(name)
 
 
-def _hand_back(value: Value) -> Value:
-    return value
+def is_one_of(called: object, functions: Iterable[object]) -> bool:
+    """Return whether a value, which may have no hash, is one of several functions."""
+    return any(called is function for function in functions)

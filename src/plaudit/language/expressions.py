@@ -2,35 +2,40 @@
 
 import ast
 import types
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
 
-from plaudit.errors import ReadError, did_you_mean
+from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.advice import explain_unsupported_attribute, explain_unsupported_index
-from plaudit.language.field import is_exact, to_number
+from plaudit.language.advice import explain_unsupported_attribute
+from plaudit.language.arrays import ArrayReader, copy_array, is_library_array
+from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reader import Constant, Reader, Record, Ref, Unassigned, Undeclared, Value, Vector, describe
 from plaudit.language.source import Source, list_assigned
 from plaudit.language.syntax import ARITHMETIC, COMPARISONS, explain_unsupported
+from plaudit.language.vectors import (
+    find_open,
+    find_shape,
+    has_items,
+    is_array,
+    is_open,
+    list_entries,
+    transpose,
+)
 
 LARGEST_POWER = 64
 
 
-class ExpressionReader(ABC):
+class ExpressionReader(ArrayReader):
     """Reads the expressions of one function."""
 
     def __init__(self, reader: Reader, source: Source) -> None:
         """Begin to read the function `source`."""
-        self.reader = reader
-        self.source = source
+        super().__init__(reader, source)
         self.locals = list_assigned(source.tree)
-
-    def error(self, node: ast.AST, what: str, advice: str = "") -> ReadError:
-        """Return the error that points at `node`."""
-        return self.source.error(node, what, advice)
 
     @abstractmethod
     def run(self, env: dict[str, Value]) -> Value:
@@ -47,6 +52,14 @@ class ExpressionReader(ABC):
     @abstractmethod
     def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
         """Return what is assigned inside an expression."""
+
+    @abstractmethod
+    def read_subscript(self, node: ast.Subscript, env: dict[str, Value]) -> Value:
+        """Return what `base[index]` stands for."""
+
+    @abstractmethod
+    def read_comprehension(self, node: ast.ListComp, env: dict[str, Value]) -> Value:
+        """Return the values of a list comprehension."""
 
     def read_expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
         """Return what an expression stands for."""
@@ -69,10 +82,14 @@ class ExpressionReader(ABC):
                 return self.read_boolean(node, env)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.read_choice(test, body, orelse, node, env)
-            case ast.Subscript(value=value, slice=index):
-                return self.apply_subscript(self.read_expression(value, env), self.read_expression(index, env), node)
+            case ast.Subscript():
+                return self.read_subscript(node, env)
             case ast.Tuple(elts=elements):
-                return self.read_tuple([self.read_expression(element, env) for element in elements])
+                return self.find_open_star(elements, env) or self.read_tuple(self.read_several(elements, env))
+            case ast.List(elts=elements):
+                return self.find_open_star(elements, env) or Vector(tuple(self.read_several(elements, env)))
+            case ast.ListComp():
+                return self.read_comprehension(node, env)
             case ast.Call():
                 return self.read_call(node, env)
             case ast.Lambda():
@@ -86,13 +103,32 @@ class ExpressionReader(ABC):
         known = [item.value for item in items if isinstance(item, Constant)]
         return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
 
-    def read_constant(self, value: object, node: ast.AST) -> Constant:
+    def read_several(self, elements: list[ast.expr], env: dict[str, Value]) -> list[Value]:
+        """Return the values of a tuple, list or call; `*v` stands for the entries of `v`."""
+        found: list[Value] = []
+        for element in elements:
+            if isinstance(element, ast.Starred):
+                found += self.list_items(self.read_expression(element.value, env), element)
+            else:
+                found.append(self.read_expression(element, env))
+        return found
+
+    def find_open_star(self, elements: list[ast.expr], env: dict[str, Value]) -> Ref | None:
+        """Return an unknown where it is not known yet how many values `*v` stands for."""
+        stars = [self.read_expression(each.value, env) for each in elements if isinstance(each, ast.Starred)]
+        return find_open(*(value for value in stars if is_open(value)))
+
+    def read_constant(self, value: object, node: ast.AST) -> Value:
         """Return a constant of the language; refuse what it does not have."""
         if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
             return Constant(value)
         number = to_number(value)
         if number is not None:
             return Constant(number)
+        if is_library_array(value):
+            return self.read_array(value, node)
+        if type(value).__name__ == "dtype":
+            return Constant(value)
         if value is None:
             raise self.error(node, "there is no None in a term.", "Give the field a `missing=` value instead.")
         if isinstance(value, list | dict | set):
@@ -119,11 +155,22 @@ class ExpressionReader(ABC):
                 f"the name {node.id!r} is not known.{near}",
                 "Define constants above the term; a field is a parameter.",
             ) from None
+        self.source.known[node.id] = outer = copy_array(outer)  # kept as it was when the function was first read
         return self.read_constant(outer, node)
 
     def read_attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
-        """Return `prev.x`, `curr.x`, or a constant of a module or class."""
-        base = self.read_expression(node.value, env)
+        """Return `prev.x`, `curr.x`, a constant of a module or class, or the shape of an array."""
+        return self.find_attribute(self.read_expression(node.value, env), node)
+
+    def find_attribute(self, base: Value, node: ast.Attribute) -> Value:
+        """Return the attribute that `node` names, of what it is read from."""
+        if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
+            if (unknown := find_open(base)) is not None:
+                return unknown
+            if node.attr == "T":
+                return self.fit(transpose, base, node=node)
+            shape = self.fit(find_shape, base, node=node)
+            return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
         if isinstance(base, Record):
             return self.reader.read_record(base.name, node.attr, node, self.source)
         if isinstance(base, Constant) and isinstance(base.value, types.ModuleType | type):
@@ -131,20 +178,29 @@ class ExpressionReader(ABC):
             if key not in self.source.known:
                 if not hasattr(base.value, node.attr):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
-                self.source.known[key] = getattr(base.value, node.attr)
+                self.source.known[key] = copy_array(getattr(base.value, node.attr))
             return self.read_constant(self.source.known[key], node)
         raise self.error(node, *explain_unsupported_attribute(node, describe(base)))
 
     def apply_arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Return `left op right`."""
+        if isinstance(op, ast.MatMult):
+            return self.multiply_matrices(left, right, node)
+        if isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor):
+            return self.spread(partial(self.apply_bits, op, node=node), left, right, node=node)
         if type(op) not in ARITHMETIC and not isinstance(op, ast.Pow):
             raise self.error(node, *explain_unsupported(op))
+        if has_items(left) or has_items(right):
+            return self.apply_to_vectors(op, left, right, node)
         if isinstance(left, Constant) and isinstance(right, Constant):
             return self.fold_constants(node, op, left, right)
+        unknown = find_open(left, right)
         if isinstance(op, ast.Pow):
-            return self.expand_power(left, right, node)
+            return (find_open(right) if is_open(right) else None) or self.expand_power(left, right, node)
         kind = ARITHMETIC[type(op)]
         operands = (self.reader.add_number(left, node, self.source), self.reader.add_number(right, node, self.source))
+        if unknown is not None:
+            return unknown
         if kind.partial:
             return self.reader.add_partial(kind(*operands), node, self.source)
         return Ref(self.reader.add(kind(*operands)), NUMBER)
@@ -182,12 +238,21 @@ class ExpressionReader(ABC):
         if result is None:
             return Constant(1.0)
         self.reader.require(self.reader.add(n.IsFinite(result)), "raises a power beyond every float", node, self.source)
-        return Ref(result, NUMBER)
+        return find_open(base) or Ref(result, NUMBER)
 
     def apply_unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
         """Return `op value`."""
         number = to_number(value.value) if isinstance(value, Constant) else None
+        unknown = find_open(value)
         match op:
+            case ast.Invert() if unknown is not None:
+                return unknown
+            case ast.Invert() if is_array(value) and self.holds_flags(value):
+                return self.spread(lambda entry: self.apply_unary(ast.Not(), entry, node), value, node=node)
+            case ast.USub() | ast.UAdd() if is_array(value):
+                return self.spread(lambda entry: self.apply_unary(op, entry, node), value, node=node)
+            case ast.USub() | ast.UAdd() if unknown is not None and not has_items(value):
+                return unknown
             case ast.USub() if number is not None:
                 return Constant(-number)
             case ast.USub():
@@ -206,10 +271,7 @@ class ExpressionReader(ABC):
 
     def read_condition(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
         """Return the position of a condition, or what it is when it is known already."""
-        value = self.read_expression(node, env)
-        if isinstance(value, Constant) and (number := to_number(value.value)) is not None:
-            return bool(number)
-        return self.reader.add_flag(value, node, self.source)
+        return self.read_truth(self.read_expression(node, env), node)
 
     def read_choice(
         self, test: ast.expr, body: ast.expr, orelse: ast.expr, node: ast.AST, env: dict[str, Value]
@@ -233,11 +295,10 @@ class ExpressionReader(ABC):
             return then
         if isinstance(then, Unassigned) or isinstance(otherwise, Unassigned):
             return Unassigned()
-        if isinstance(then, Undeclared) and isinstance(otherwise, Undeclared):
-            return Undeclared(reader.add(n.Select(test, then.at, otherwise.at)), then.name)
-        if isinstance(then, Vector) and isinstance(otherwise, Vector) and len(then.items) == len(otherwise.items):
-            pairs = zip(then.items, otherwise.items, strict=True)
-            return Vector(tuple(self.join(test, left, right, node) for left, right in pairs))
+        if is_open(then) or is_open(otherwise):
+            return find_open(then, otherwise) or then
+        if has_items(then) and has_items(otherwise):
+            return self.join_vectors(test, then, otherwise, node)
         kinds = {self.find_kind(then), self.find_kind(otherwise)}
         if kinds == {"string"}:
             raise self.error(node, "a string is not a value of its own.", "Keep the condition instead: fast = x > 1.")
@@ -258,16 +319,20 @@ class ExpressionReader(ABC):
     def read_boolean(self, node: ast.BoolOp, env: dict[str, Value]) -> Value:
         """Read `and` or `or`; what follows is reached only where it is not cut short."""
         conjunction = isinstance(node.op, ast.And)
-        return self.chain(conjunction, [partial(self.read_flag, value, env) for value in node.values])
+        return self.leave_open(self.chain(conjunction, [partial(self.read_flag, value, env) for value in node.values]))
+
+    def leave_open(self, value: Value) -> Value:
+        """Return a condition that may yet turn out to be of arrays, where no field is declared."""
+        return Ref(value.at, UNKNOWN) if isinstance(value, Ref) and self.reader.scope.fields is None else value
 
     def read_flag(self, node: ast.expr, env: dict[str, Value]) -> int | bool:
         """Return one side of `and` or `or`, which must be a flag."""
         value = self.read_expression(node, env)
         if self.find_kind(value) not in (FLAG, UNKNOWN):
-            word = "`and` and `or` join conditions"
-            raise self.error(
-                node, f"{word}, and this is {describe(value)}.", "Write `a if condition else b`, or compare: `x != 0`."
-            )
+            advice = "Write `a if condition else b`, or compare: `x != 0`."
+            if isinstance(value, Vector):
+                advice = "Join arrays with `&` and `|`: (v > 0) & (w > 0); or write any(v > 0)."
+            raise self.error(node, f"`and` and `or` join conditions, and this is {describe(value)}.", advice)
         if isinstance(value, Constant):
             return bool(value.value)
         return self.reader.add_flag(value, node, self.source)
@@ -296,6 +361,8 @@ class ExpressionReader(ABC):
     def read_comparison(self, node: ast.Compare, env: dict[str, Value]) -> Value:
         """Return a chain of comparisons; each is reached only where those before it hold."""
         left = self.read_expression(node.left, env)
+        if len(node.ops) == 1:
+            return self.compare(node.ops[0], left, self.read_expression(node.comparators[0], env), node)
         state = [left]
 
         def link(op: ast.cmpop, comparator: ast.expr) -> int | bool:
@@ -304,10 +371,12 @@ class ExpressionReader(ABC):
             state[0] = right
             if isinstance(value, Constant):
                 return bool(value.value)
+            if isinstance(value, Vector):
+                raise self.error(node, "arrays are compared once at a time.", "Write (low < v) & (v < high).")
             return self.reader.add_flag(value, node, self.source)
 
         links = zip(node.ops, node.comparators, strict=True)
-        return self.chain(True, [partial(link, op, right) for op, right in links])
+        return self.leave_open(self.chain(True, [partial(link, op, right) for op, right in links]))
 
     def compare(self, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
         """Return one comparison."""
@@ -317,6 +386,8 @@ class ExpressionReader(ABC):
         if type(op) not in COMPARISONS:
             raise self.error(node, *explain_unsupported(op))
         kind = COMPARISONS[type(op)]
+        if is_array(left) or is_array(right):
+            return self.spread(lambda one, other: self.compare(op, one, other, node), left, right, node=node)
         if isinstance(left, Constant) and isinstance(right, Constant):
             try:
                 return self.read_constant(PYTHON_OPERATIONS[kind](left.value, right.value), node)
@@ -336,17 +407,19 @@ class ExpressionReader(ABC):
                 self.reader.add_number(left, node, self.source),
                 self.reader.add_number(right, node, self.source),
             )
-        return Ref(self.reader.add(kind(*operands)), FLAG)
+        return find_open(left, right) or Ref(self.reader.add(kind(*operands)), FLAG)
 
     def find_member(self, value: Value, table: Value, node: ast.AST) -> Value:
         """Return `value in table`."""
-        if not isinstance(table, Constant) or not isinstance(table.value, tuple):
+        if is_open(table):
+            return find_open(table) or table
+        if not has_items(table):
             raise self.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
-        if isinstance(value, Constant):
+        if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):
             return Constant(value.value in table.value)
-        entries = [self.read_constant(entry, node) for entry in table.value]
+        entries = self.list_items(table, node)
         flags = [self.compare(ast.Eq(), value, entry, node) for entry in entries]
-        return self.chain(False, [partial(self.reader.add_flag, flag, node, self.source) for flag in flags])
+        return self.chain(False, [partial(self.read_truth, flag, node) for flag in flags])
 
     def find_kind(self, value: Value) -> str:
         """Return the kind of a value; "string" and "other" are kinds of constants."""
@@ -388,60 +461,3 @@ class ExpressionReader(ABC):
                 return self.reader.add(n.Label(field_name, known))
         other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
         raise self.error(node, f"{other} is compared with {describe(value)}.")
-
-    def apply_subscript(self, base: Value, index: Value, node: ast.AST) -> Value:
-        """Return an entry of a vector or of a constant table."""
-        whole = to_number(index.value) if isinstance(index, Constant) else None
-        items: tuple[object, ...] | None = None
-        if isinstance(base, Vector):
-            items = tuple(base.items)
-        elif isinstance(base, Constant) and isinstance(base.value, tuple):
-            items = base.value
-        elif isinstance(base, Undeclared) and whole is not None:
-            return Undeclared(self.reader.add(n.Input(f"{base.name}[0]")), f"{base.name}[0]")
-        if items is None:
-            known = index.value if isinstance(index, Constant) else None
-            raise self.error(node, *explain_unsupported_index(known, describe(base)))
-        if whole is not None:
-            if not isinstance(whole, int) or not -len(items) <= whole < len(items):
-                raise self.error(node, f"{whole} is not an index into {len(items)} entries.")
-            return base.items[whole] if isinstance(base, Vector) else self.read_constant(items[whole], node)
-        if isinstance(base, Vector):
-            raise self.error(node, "a vector is indexed by a constant.", "Pick the entry before scoring, as a field.")
-        return self.look_up_item(items, index, node)
-
-    def look_up_item(self, table: tuple[object, ...], index: Value, node: ast.AST) -> Value:
-        """Return the entry of a constant table at a computed index."""
-        numbers = [to_number(entry) for entry in table]
-        if not numbers or None in numbers or not all(is_exact(entry) for entry in numbers if entry is not None):
-            raise self.error(node, "a table indexed by a computed number holds finite numbers or bools.")
-        flags = all(isinstance(entry, bool) for entry in numbers)
-        entries = tuple(bool(entry) if flags else float(entry or 0) for entry in numbers)
-        at = self.reader.add_number(index, node, self.source)
-        why = f"indexes a table of {len(entries)} outside it"
-        ref = self.reader.add_partial(n.Item(entries, at), node, self.source, why=why)
-        return Ref(ref.at, FLAG if flags else NUMBER)
-
-    def look_up_position(self, table: tuple[object, ...], value: Value, node: ast.AST) -> Value:
-        """Return `TABLE.index(value)`."""
-        if isinstance(value, Constant):
-            if value.value not in table:
-                raise self.error(node, f"{value.value!r} is not in the tuple.")
-            return Constant(table.index(value.value))
-        if self.find_kind(value) == UNKNOWN:
-            return Ref(self.reader.add_number(value, node, self.source), UNKNOWN)
-        why = "looks up a value that is not in its tuple"
-        labels = self.find_labels(value)
-        if labels and isinstance(value, Ref):
-            known = tuple(label in table for label in labels)
-            if not all(known):
-                self.reader.require(self.reader.add(n.Item(known, value.at)), why, node, self.source)
-            positions = tuple(float(table.index(label)) if label in table else 0.0 for label in labels)
-            return self.reader.add_partial(n.Item(positions, value.at), node, self.source, why=why)
-        flags = [self.compare(ast.Eq(), value, self.read_constant(entry, node), node) for entry in table]
-        matches = [self.reader.add_flag(flag, node, self.source) for flag in flags]
-        self.reader.require(self.reader.builder.any(matches), why, node, self.source)
-        result = self.reader.builder.const(0)
-        for position, flag in reversed(list(enumerate(matches))):
-            result = self.reader.add(n.Select(flag, self.reader.builder.const(position), result))
-        return Ref(result, NUMBER)

@@ -11,11 +11,12 @@ from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.expressions import ExpressionReader
 from plaudit.language.reader import Nested, Value
 from plaudit.language.source import Source, validate_signature
+from plaudit.language.spellings import SpellingReader
 
 MOST_CALLS = 10_000
 
 
-class HelperReader(ExpressionReader):
+class HelperReader(SpellingReader):
     """Reads the helpers that one function calls, and those that it defines."""
 
     env: dict[str, Value]

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
@@ -36,9 +37,11 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A short vector, written out."""
+    """Several values, written out; a matrix is a vector of its rows."""
 
     items: tuple["Value", ...]
+    array: bool = False
+    """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class Reader:
             )
         if declared.length is None:
             return self._add_input(name, declared)
-        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)))
+        return Vector(tuple(self._add_input(f"{name}[{i}]", declared) for i in range(declared.length)), array=True)
 
     def _list_readable(self) -> list[str]:
         """Return the names that a term may read: fields, and fields before and after the step."""
@@ -218,7 +221,7 @@ class Reader:
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
         place = self.called_from or source.locate(node)
-        self.guards.append(Guard(flag, self.term, why, str(place), place))
+        self.guards.append(Guard(flag, self.term, why, _format_line(place), place))
 
     def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
         """Return a partial operation, with the guard that it is inside its domain where it is reached."""
@@ -240,7 +243,11 @@ class Reader:
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
-        advice = f"Call it: `{value.source.name}(...)`." if isinstance(value, Nested) else ""
+        advice = ""
+        if isinstance(value, Nested):
+            advice = f"Call it: `{value.source.name}(...)`."
+        elif isinstance(value, Vector):
+            advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
         raise source.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
 
     def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
@@ -255,6 +262,8 @@ class Reader:
             case Constant(known) if to_number(known) is not None:
                 return self.builder.const(bool(known))
         advice = "Compare a category with one of its values: phase == 'coding'."
+        if isinstance(value, Vector):
+            advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
         raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
 
 
@@ -263,8 +272,10 @@ def describe(value: Value) -> str:
     match value:
         case Ref(_, kind):
             return "a bool" if kind == FLAG else f"a {kind}"
+        case Vector(items) if items and isinstance(items[0], Vector):
+            return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
-            return f"a vector of {len(items)}"
+            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
         case Undeclared(_, name):
@@ -286,6 +297,19 @@ def _format_first_line(node: ast.AST) -> str:
     elif isinstance(node, ast.For):
         node = ast.For(node.target, node.iter, [ast.Pass()], [], lineno=node.lineno)
     return ast.unparse(node).partition("\n")[0]
+
+
+@lru_cache(maxsize=256)
+def _format_line(place: SourceLine) -> str:
+    """Return a line as people are told; an operation on an array has as many guards there as entries."""
+    return str(place)
+
+
+def _list_sizes(value: Value) -> Iterator[int]:
+    """Yield the sizes of a vector and of its first rows."""
+    while isinstance(value, Vector):
+        yield len(value.items)
+        value = value.items[0] if value.items else Unassigned()
 
 
 def hold_within_range(builder: Builder, at: int, field: Field) -> int:

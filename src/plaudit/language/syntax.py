@@ -23,8 +23,8 @@ COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
     ast.NotEq: n.Ne,
 }
 
-FOREIGN = ("numpy", "jax", "torch", "scipy", "pandas", "tensorflow", "sklearn")
-"""Libraries whose functions run on one target only."""
+FOREIGN = ("numpy", "jax", "torch")
+"""Libraries of arrays, whose functions are read by their names."""
 
 _BEFORE = "Compute it before scoring and pass it in as a field."
 
@@ -67,21 +67,17 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.SetComp: ("a set cannot be read.", "Write a generator inside sum, min, max, any or all."),
     ast.DictComp: ("a dict cannot be read.", "Write a generator inside sum, or index constant tuples."),
     ast.Starred: ("a star cannot be read here.", "Write the entries one by one: (v[0], v[1], w)."),
-    ast.ListComp: ("a list cannot be read.", "Write a generator inside sum, min, max, any or all."),
     ast.GeneratorExp: ("a generator stands inside sum, min, max, any or all.", "Write sum(x * x for x in vector)."),
-    ast.List: ("a list can change.", "Write a tuple of constants: (1, 2, 3)."),
     ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
     ast.Dict: ("a dict cannot be read.", "Write a constant tuple and index it, or `if` and `elif`."),
     ast.JoinedStr: ("there is no string arithmetic in a term.", "Compare a category with one of its values."),
-    ast.Slice: ("a slice cannot be read.", "Index one entry at a time."),
     ast.Await: ("a term is a plain function, and waits for nothing.", _BEFORE),
     **dict.fromkeys(
         (ast.Yield, ast.YieldFrom), ("a function of a term returns once.", "Return the value: `return x`.")
     ),
     ast.Is: ("`is` compares identity.", "Use `==`; there is no None in a term."),
     ast.IsNot: ("`is not` compares identity.", "Use `!=`; there is no None in a term."),
-    ast.MatMult: ("`@` cannot be read.", "Write sum(a * b for a, b in zip(left, right))."),
-    ast.Invert: ("`~` works on bits.", "Write `not condition`."),
+    ast.Invert: ("`~` works on bits.", "Write `not condition`; `~` is for arrays of bools."),
     **dict.fromkeys(
         (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift),
         ("bit operations cannot be read.", "Join conditions with `and`, `or`, `not`."),

@@ -163,4 +163,4 @@ def _is_equal(left: Any, right: Any) -> bool:
 
     if isinstance(left, float) and isinstance(right, float):
         return left == right or (math.isnan(left) and math.isnan(right))
-    return bool(np.array_equal(left, right)) if isinstance(left, np.ndarray) else bool(left == right)
+    return bool(np.array_equal(left, right)) if hasattr(left, "tolist") else bool(left == right)
