@@ -208,30 +208,24 @@ def test_what_is_known_when_reading_is_folded():
 
 REFUSED = [
     # statements
-    ("x", "for i in TABLE:\n    x = x + i\nreturn x", "for i", "a loop cannot be compiled", "sum(... for x in vector)"),
-    ("x", "while x > 1:\n    x = x - 1\nreturn x", "while x", "a loop cannot be compiled", "as a field"),
+    ("x", "while x > 1:\n    x = x - 1\nreturn x", "while x", "how often a `while` runs", "as a field"),
     ("x", "try:\n    return x\nexcept ValueError:\n    return 0", "try:", "no exceptions", "`if`"),
     ("x", "raise ValueError", "raise ValueError", "no exceptions", "range of the field"),
     ("x", "assert x > 0\nreturn x", "assert x > 0", "no assertions", "range of the field"),
     ("x", "with x:\n    return x", "with x:", "`with`", "as a field"),
-    ("x", "match x:\n    case 1:\n        return 1\nreturn 2", "match x:", "`match`", "`elif`"),
     ("x", "import math\nreturn x", "import math", "import inside a term", "top of the module"),
     ("x", "from math import e\nreturn x", "from math import e", "import inside a term", "top of the module"),
     ("x", "global Q\nQ = x\nreturn x", "global Q", "no outside effects", "as a field"),
-    ("x", "def g(a):\n    return a\nreturn g(x)", "def g(a):", "a nested function", "helper above the term"),
-    ("x", "class Q:\n    pass\nreturn x", "class Q:", "not part of the language", "as a field"),
-    ("x", "del x\nreturn 1", "del x", "not part of the language", "as a field"),
+    ("x", "class Q:\n    pass\nreturn x", "class Q:", "a class inside a term", "above the term"),
+    ("x", "del x\nreturn 1", "del x", "`del`", "Drop this line"),
     ("x", "x + 1\nreturn x", "x + 1", "without effect", "drop this line"),
     ("x", "print(x)\nreturn x", "print(x)", "without effect", "drop this line"),
-    ("x", "a, b = x, x\nreturn a", "a, b = x, x", "one local name", "one a line"),
-    ("x", "a = b = x\nreturn a", "a = b = x", "one local name", "one a line"),
-    ("x", "a: float\nreturn x", "a: float", "one local name", "name: float = expression"),
-    ("x", "x.a = 1\nreturn x", "x.a = 1", "one local name", "name = expression"),
-    ("x", "TABLE[0] = 1\nreturn x", "TABLE[0] = 1", "one local name", "name = expression"),
-    ("x", "x[0] += 1\nreturn x", "x[0] += 1", "one local name", "name += expression"),
-    ("x", "return (yield x)", "yield x", "returns once", "Return the score"),
+    ("x", "x.a = 1\nreturn x", "x.a", "no outside effects", "Assign to a local name: `a = ...`"),
+    ("x", "TABLE[0] = 1\nreturn x", "TABLE[0]", "changed in place", "Make a new one"),
+    ("x", "x[0] += 1\nreturn x", "x[0] += 1", "changed in place", "Make a new one"),
+    ("x", "return (yield x)", "yield x", "returns once", "Return the value"),
     ("x", "return", "return", "`return` without a value", "on every path"),
-    ("x", "return None", "None", "no None", "missing="),
+    ("x", "return None", "return None", "`return` without a value", "on every path"),
     # names and paths
     ("x", "if x > 1:\n    a = 1\nreturn a", "a", "some path leaves 'a' without a value", "before the `if`"),
     ("x", "if x > 1:\n    return 1", "def f", "a path ends without `return`", "on every path"),
@@ -242,12 +236,10 @@ REFUSED = [
     ("x", "return mth.sqrt(x)", "mth", "'mth' is not known. Did you mean 'math'?", "Define constants above"),
     ("x", "return x * below", "below", "'below' is not known", "Define constants above"),
     # expressions
-    ("x", "return (y := x)", "y := x", "`:=`", "a line of its own"),
     ("x", "return {1: x}[1]", "{1: x}", "a dict cannot be read", "constant tuple"),
     ("x", "return x in {1, 2}", "{1, 2}", "a set has no order", "a tuple of constants"),
     ("x", "return (a for a in TABLE)", "(a for a in TABLE)", "a generator stands inside", "sum(x * x"),
     ("x", "return f'{x}'", "f'{x}'", "no string arithmetic", "Compare a category"),
-    ("x", "return (lambda a: a)(x)", "lambda a: a", "a lambda cannot be read", "helper with `def`"),
     ("x", "return x is None", "None", "no None", "missing="),
     ("x", "return x is TABLE", "x is TABLE", "`is` compares identity", "Use `==`"),
     ("x", "return x is not TABLE", "x is not TABLE", "`is not` compares identity", "Use `!=`"),
@@ -276,13 +268,13 @@ REFUSED = [
     ("x", "return pow(x, 2)", "pow(x, 2)", "not a function that every target has", "x ** 2"),
     ("x", "return math.isnan(x)", "math.isnan(x)", "not a function that every target has", "never reaches a term"),
     ("x", "return sorted(x)", "sorted(x)", "not a function that every target has", "Sorting is a feature"),
-    ("x", "return divmod(x, 2)", "divmod(x, 2)", "not a function that every target has", "The language has abs"),
-    ("x", "return x(1)", "x(1)", "not a function that every target has", "The language has abs"),
+    ("x", "return divmod(x, 2)", "divmod(x, 2)", "not a function that every target has", "x // y and x % y"),
+    ("x", "return math.gamma(x)", "math.gamma(x)", "not a function that every target has", "The language has abs"),
+    ("x", "return x(1)", "x(1)", "`x` is a value here", "x * (...)"),
     ("x", "return again(x)", "again(a - 1)", "'again' calls itself", "Recursion"),
     ("x", "return f(x)", "f(x)", "'f' calls itself", "Recursion"),
     ("x", "return ping(x)", "ping(a)", "'ping' calls itself", "Recursion"),
     ("x", "return never(x)", "def never", "a path ends without `return`", "on every path"),
-    ("x", "return optional(x)", "1", "a positional parameter is data and has no default", "`*,`"),
     ("x", "return scaled(*TABLE)", "scaled(*TABLE)", "`*` and `**` cannot be read", "one by one"),
     ("x", "return scaled(**DICT)", "scaled(**DICT)", "`*` and `**` cannot be read", "one by one"),
     # vectors
@@ -326,7 +318,7 @@ WITHOUT_ADVICE = [
     ("force", "return force * 2", "def f", "a vector of 3"),
     ("force", "return force[3]", "force[3]", "3"),
     ("force, drag", "return sum(a * b for a, b in zip(force, drag))", "zip(force, drag)", "differ in length: 3 and 2"),
-    ("force", "return sum(a for a, b in force)", "a, b", "2 names for 1 values"),
+    ("force", "return sum(a for a, b in force)", "a, b", "2 names are given one value"),
     ("force", "return sum(force, 1)", "sum(force, 1)", "takes one vector"),
     ("mood", "return mood", "def f", "a category"),
     ("mood", "return mood + 1", "mood + 1", "a category"),
@@ -377,7 +369,7 @@ def test_what_makes_no_sense_is_refused_with_place_and_caret(signature, body, po
 
 
 def test_every_refusal_says_what_to_do_instead():
-    silent = [body for signature, body, *_ in WITHOUT_ADVICE if len(refusal(signature, body).splitlines()) < 5]
+    silent = [body for signature, body, *_ in WITHOUT_ADVICE if len(refusal(signature, body).splitlines()[-1]) < 20]
     assert silent == []
 
 

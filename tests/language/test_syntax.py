@@ -12,38 +12,35 @@ from plaudit import Field, ReadError, Reward, term
 from support.strategies import load
 
 STATEMENTS = {
-    "for": ("«for i in (1, 2):»\n        x += i\n    return x", "loop", "sum"),
-    "while": ("«while x > 0:»\n        x -= 1\n    return x", "loop", "before scoring"),
-    "two targets": ("«a, b = x, 1»\n    return a", "one local name", "name = expression"),
-    "chained targets": ("«a = b = x»\n    return a", "one local name", "one a line"),
-    "an attribute as target": ("«x.y = 1»\n    return x", "one local name", "name = expression"),
-    "an item as target": ("«x[0] += 1»\n    return x", "one local name", r"name \+= expression"),
-    "a bare annotation": ("«y: float»\n    return x", "one local name", "name: float = expression"),
+    "while": ("«while x > 0:»\n        x -= 1\n    return x", "how often a `while` runs", "for i in range"),
+    "an attribute as target": ("«x.y» = 1\n    return x", "outside effects", "local name: `y = ...`"),
+    "an item as target": ("«x[0] += 1»\n    return x", "changed in place", "a name of its own"),
     "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
     "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
     "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
-    "a nested function": ("«def g(y):»\n        return y\n    return g(x)", "nested function", "above the term"),
-    "a class": ("«class A:»\n        b = 1\n    return x", "ClassDef", "before scoring"),
+    "a class": ("«class A:»\n        b = 1\n    return x", "class inside a term", "above the term"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
     "assert": ("«assert x > 0»\n    return x", "assertions", "range of the field"),
-    "match": ("«match x:»\n        case 1:\n            return 2\n    return x", "`match`", "`elif`"),
     "global": ("«global y»\n    return x", "outside effects", "pass it in"),
     "import": ("«import math»\n    return x", "import", "top of the module"),
     "from import": ("«from math import pi»\n    return x", "import", "top of the module"),
     "with": ("«with x:»\n        return x", "`with`", "before scoring"),
-    "del": ("«del x»\n    return 1", "Delete", "before scoring"),
+    "del": ("«del x»\n    return 1", "`del`", "Drop this line"),
     "return alone": ("«return»", "without a value", "every path"),
-    "yield": ("y = «yield x»\n    return y", "returns once", "Return the score"),
-    "a loop in a branch": ("if x > 1:\n        «while x: x = 0»\n    return x", "loop", "before scoring"),
+    "yield": ("y = «yield x»\n    return y", "returns once", "Return the value"),
+    "a loop in a branch": (
+        "if x > 1:\n        «while x: x = 0»\n    return x",
+        "how often a `while` runs",
+        "for i in range",
+    ),
 }
 
 EXPRESSIONS = {
-    "a lambda": ("(«lambda: x»)()", "lambda", "`def`"),
-    "an assignment inside": ("(«y := x») + y", "`:=`", "line of its own"),
+    "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
     "a dict": ("«{1: 2}»[x]", "dict", "tuple"),
-    "a set comprehension": ("len(«{y for y in x}»)", "SetComp", "before scoring"),
+    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
     "None": ("x == «None»", "no None", "missing="),
@@ -75,7 +72,7 @@ EXPRESSIONS = {
     "bool": ("«bool(x)»", "every target", "x != 0"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
     "print": ("«print(x)»", "every target", "outside effects"),
-    "a method": ("«'a'.upper»() == x", "cannot be read", "Fields are parameters"),
+    "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),
 }
 
 TERSE = {

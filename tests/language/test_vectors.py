@@ -137,7 +137,7 @@ REFUSED = {
     "a maximum with a filter by data": ("max(a for a in v if a > 0)", "may have no element", "if condition else 0"),
     "a list with a filter by data": ("np.sum([a for a in v if a > 0])", "length is not known", "take a filter"),
     "a range of data": ("sum(a for a in range(round(x)))", "a constant integer is needed", "constant range"),
-    "names that do not fit": ("sum(a for a, b, d in zip(v, w))", "3 names for 2 values", ""),
+    "names that do not fit": ("sum(a for a, b, d in zip(v, w))", "the names on the left take 3", ""),
     "zips of other lengths": ("sum(a * b for a, b in zip(v, u))", "differ in length: 3 and 6", ""),
     "a shape that does not fit": ("np.sum(u.reshape(2, 2))", "(6,) and (2, 2) differ", ""),
     "four axes": ("np.sum(np.zeros((1, 1, 1, 3)) * v)", "more than 3 axes", "before scoring"),

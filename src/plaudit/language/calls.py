@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plaudit.language import nodes as n
+from plaudit.language.advice import explain_unsupported_call
+from plaudit.language.helpers import HelperReader
 from plaudit.language.loops import BUILTIN_LOOPS
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reader import Constant, Ref, Undeclared, Value, describe
-from plaudit.language.source import Source, validate_signature
-from plaudit.language.spellings import SpellingReader, find_spelling
-from plaudit.language.syntax import explain_unsupported_call
+from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, describe
+from plaudit.language.source import Source, is_standard
+from plaudit.language.spellings import find_spelling
 from plaudit.language.vectors import find_open, has_items, is_array
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
@@ -25,10 +26,8 @@ FUNCTIONS: Mapping[Any, type[n.Node]] = {
 OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.values() for name in kind.spellings}
 """The node of each function that is another spelling, by module and name: its module need not be imported."""
 
-MOST_CALLS = 10_000
 
-
-class CallReader(SpellingReader):
+class CallReader(HelperReader):
     """Reads the calls of one function."""
 
     def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
@@ -42,7 +41,9 @@ class CallReader(SpellingReader):
                 raise self.error(node, f"{describe(function)} cannot be called.")
         else:
             function = self.read_expression(node.func, env)
-        called = function.value if isinstance(function, Constant) else None
+        if isinstance(function, Nested):
+            return self.read_nested(function, node, env)
+        called = function.value if isinstance(function, Constant) else None  # a field, or the like
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
         if (name := find_spelling(called)) is not None:
@@ -50,14 +51,14 @@ class CallReader(SpellingReader):
         if (kind := find_operation(called)) is not None:
             return self.read_function(kind, node, env)
         self.refuse_library(called, node)
-        if isinstance(called, types.FunctionType):
+        if isinstance(called, types.FunctionType) and not is_standard(called):
             return self.read_helper(called, node, env)
         if is_one_of(called, BUILTIN_LOOPS):
             return self.read_builtin_loop(called, node, env)
-        self.refuse_keywords(node)
         if called is float and len(node.args) == 1:
             return self.read_float(node, env)
         if is_one_of(called, REDUCTIONS):
+            self.refuse_keywords(node)
             return self.read_reduction(called, node, env)
         raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
 
@@ -137,50 +138,6 @@ class CallReader(SpellingReader):
                 advice = f"Of all entries write np.{name}(m); of two arrays, entry by entry, np.{name}imum(a, b)."
                 raise self.error(node, f"`{name}` compares numbers, and this is {describe(value)}.", advice)
         return self.fold(kind, values, node)
-
-    def read_helper(self, function: types.FunctionType, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read a helper in place, with its parameters standing for what is passed."""
-        reader = self.reader
-        if function in reader.call_stack or function is self.source.function:
-            raise self.error(
-                node, f"{function.__name__!r} calls itself.", "Recursion cannot be compiled; compute it before scoring."
-            )
-        reader.helper_calls += 1
-        if reader.helper_calls > MOST_CALLS:
-            raise self.error(node, f"more than {MOST_CALLS:,} calls of helpers.")
-        source = self.source.find_helper(function)
-        passed = self.read_arguments(function, source, node, env)
-        reader.call_stack.append(function)
-        try:
-            return type(self)(reader, source).run(passed)
-        finally:
-            reader.call_stack.pop()
-
-    def read_arguments(
-        self, function: types.FunctionType, source: Source, node: ast.Call, env: dict[str, Value]
-    ) -> dict[str, Value]:
-        """Return what a helper's parameters stand for."""
-        signature = source.tree.args
-        validate_signature(source)
-        names = [argument.arg for argument in signature.args]
-        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
-            k.arg is None for k in node.keywords
-        ):
-            raise self.error(node, "`*` and `**` cannot be read in a call.", "Pass the arguments one by one.")
-        if len(node.args) > len(names):
-            raise self.error(node, f"{function.__name__!r} takes {len(names)} positional arguments.")
-        passed = {name: self.read_expression(argument, env) for name, argument in zip(names, node.args, strict=False)}
-        known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
-        for keyword in node.keywords:
-            if keyword.arg not in known or keyword.arg in passed:
-                raise self.error(node, f"{function.__name__!r} has no such argument, or has it twice: {keyword.arg!r}.")
-            passed[str(keyword.arg)] = self.read_expression(keyword.value, env)
-        for name, default in (function.__kwdefaults__ or {}).items():
-            passed.setdefault(name, self.read_constant(default, node))
-        missing = known - passed.keys()
-        if missing:
-            raise self.error(node, f"{function.__name__!r} is called without {', '.join(sorted(missing))}.")
-        return passed
 
 
 def find_operation(called: object) -> type[n.Node] | None:

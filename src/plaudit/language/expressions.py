@@ -8,12 +8,13 @@ from functools import partial
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
+from plaudit.language.advice import explain_unsupported_attribute
 from plaudit.language.arrays import ArrayReader, copy_array, is_library_array
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reader import Constant, Reader, Record, Ref, Unassigned, Undeclared, Value, Vector, describe
-from plaudit.language.source import Source
+from plaudit.language.source import Source, list_assigned
 from plaudit.language.syntax import ARITHMETIC, COMPARISONS, explain_unsupported
 from plaudit.language.vectors import (
     find_open,
@@ -34,14 +35,7 @@ class ExpressionReader(ArrayReader):
     def __init__(self, reader: Reader, source: Source) -> None:
         """Begin to read the function `source`."""
         super().__init__(reader, source)
-        inner = [
-            node
-            for loop in ast.walk(source.tree)
-            if isinstance(loop, ast.comprehension)
-            for node in ast.walk(loop.target)
-        ]
-        stored = (node for node in ast.walk(source.tree) if isinstance(node, ast.Name) and node not in inner)
-        self.locals = {node.id for node in stored if isinstance(node.ctx, ast.Store)}
+        self.locals = list_assigned(source.tree)
 
     @abstractmethod
     def run(self, env: dict[str, Value]) -> Value:
@@ -50,6 +44,14 @@ class ExpressionReader(ArrayReader):
     @abstractmethod
     def read_call(self, node: ast.Call, env: dict[str, Value]) -> Value:
         """Return what a call returns."""
+
+    @abstractmethod
+    def read_lambda(self, node: ast.Lambda, env: dict[str, Value]) -> Value:
+        """Return the function that a lambda makes."""
+
+    @abstractmethod
+    def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
+        """Return what is assigned inside an expression."""
 
     @abstractmethod
     def read_subscript(self, node: ast.Subscript, env: dict[str, Value]) -> Value:
@@ -90,6 +92,10 @@ class ExpressionReader(ArrayReader):
                 return self.read_comprehension(node, env)
             case ast.Call():
                 return self.read_call(node, env)
+            case ast.Lambda():
+                return self.read_lambda(node, env)
+            case ast.NamedExpr():
+                return self.read_walrus(node, env)
         raise self.error(node, *explain_unsupported(node))
 
     def read_tuple(self, items: list[Value]) -> Value:
@@ -145,7 +151,9 @@ class ExpressionReader(ArrayReader):
         except KeyError:
             near = did_you_mean(node.id, [*env, *self.source.function.__globals__])
             raise self.error(
-                node, f"the name {node.id!r} is not known.{near}", "Define constants above the term."
+                node,
+                f"the name {node.id!r} is not known.{near}",
+                "Define constants above the term; a field is a parameter.",
             ) from None
         self.source.known[node.id] = outer = copy_array(outer)  # kept as it was when the function was first read
         return self.read_constant(outer, node)
@@ -172,8 +180,7 @@ class ExpressionReader(ArrayReader):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
                 self.source.known[key] = copy_array(getattr(base.value, node.attr))
             return self.read_constant(self.source.known[key], node)
-        advice = "Fields are parameters, or `prev.name` and `curr.name`."
-        raise self.error(node, f"`.{node.attr}` of {describe(base)} cannot be read.", advice)
+        raise self.error(node, *explain_unsupported_attribute(node, describe(base)))
 
     def apply_arithmetic(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Return `left op right`."""

@@ -5,6 +5,7 @@ from abc import ABC
 from types import EllipsisType
 
 from plaudit.language import nodes as n
+from plaudit.language.advice import explain_unsupported_index
 from plaudit.language.expressions import ExpressionReader
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
@@ -32,11 +33,13 @@ class IndexReader(ExpressionReader, ABC):
         base = self.read_expression(node.value, env)
         several = isinstance(node.slice, ast.Tuple)
         parts = [self.read_index(part, env) for part in (node.slice.elts if several else [node.slice])]  # type: ignore[attr-defined]
+        known = parts[0].value if isinstance(parts[0], Constant) else None
+        if isinstance(known, str):
+            raise self.error(node, *explain_unsupported_index(known, describe(base)))
         if (unknown := self.find_open_index(base, parts)) is not None:
             return unknown
         if not has_items(base):
-            advice = "Index a constant tuple or a vector field."
-            raise self.error(node, f"{describe(base)} cannot be indexed.", advice)
+            raise self.error(node, *explain_unsupported_index(known, describe(base)))
         if not is_array(base):
             if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
                 raise self.error(node, "a tuple has one index.", "Write t[1][2], or make it an array: np.array(t).")

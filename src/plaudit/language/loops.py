@@ -147,7 +147,8 @@ class LoopReader(IndexReader, ABC):
         rows = [self.list_items(value, node) for value in values]
         lengths = list(dict.fromkeys(len(row) for row in rows))
         if len(lengths) > 1:
-            raise self.error(node, f"the vectors differ in length: {' and '.join(map(str, lengths))}.")
+            what = f"the vectors differ in length: {' and '.join(map(str, lengths))}."
+            raise self.error(node, what, "Give `zip` vectors of one length: v[:3].")
         yield from (Vector(row) for row in zip(*rows, strict=True))
 
     def count_items(self, values: list[Value], node: ast.Call) -> Iterator[Value]:
@@ -161,8 +162,9 @@ class LoopReader(IndexReader, ABC):
         """Yield the numbers of a range."""
         integers = self.list_integers(values, node)
         if not 1 <= len(integers) <= 3 or integers[2:] == [0]:
-            raise self.error(node, "a range has one to three integers, and a step that is not 0.")
-        numbers = range(*integers)
+            what = "a range has one to three integers, and a step that is not 0."
+            raise self.error(node, what, "Write range(n), range(first, n), or a step of 1 or more, or below 0.")
+        numbers = range(*integers)[: MOST_ENTRIES + 1]
         if len(numbers) > MOST_ENTRIES:
             raise self.error(node, f"a range of more than {MOST_ENTRIES:,}.", "Compute it before scoring.")
         yield from map(Constant, numbers)
@@ -172,7 +174,7 @@ class LoopReader(IndexReader, ABC):
         found = [to_number(value.value) if isinstance(value, Constant) else None for value in values]
         for number, value in zip(found, values, strict=True):
             if not isinstance(number, int) or isinstance(number, bool):
-                advice = "Loop over a constant range, and weigh each turn: x if i < count else 0."
+                advice = "Loop over a constant range, and stop or weigh: `if i >= n: break`, x if i < n else 0."
                 raise self.error(node, f"a constant integer is needed here, and this is {describe(value)}.", advice)
         return [number for number in found if isinstance(number, int)]
 

@@ -1,8 +1,7 @@
 """What the functions of one term share while they are read: values, nodes, guards, the path that leads here."""
 
 import ast
-import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -72,7 +71,19 @@ class Unassigned:
     """A local name that some path leaves without a value."""
 
 
-Value = Ref | Constant | Vector | Record | Undeclared | Unassigned
+@dataclass(frozen=True, slots=True, eq=False)
+class Nested:
+    """A function defined inside the one that is read: a `def` or a lambda, with the names around it."""
+
+    source: Source
+    defaults: Mapping[str, "Value"]
+    names: Callable[[], Mapping[str, "Value"]]
+    """The names of the function around it, as they are when this one is called."""
+    locals: frozenset[str]
+    """What the functions around it assign anywhere: never a name from outside them."""
+
+
+Value = Ref | Constant | Vector | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
 
 
@@ -117,8 +128,10 @@ class Reader:
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.params: dict[str, None] = {}
-        self.call_stack: list[types.FunctionType] = []
+        self.call_stack: list[object] = []
         self.helper_calls = 0
+        self.turns = 0  # of all loops
+        self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
@@ -202,11 +215,11 @@ class Reader:
 
     def mark(self, node: ast.AST, source: Source, *, test: int | None = None) -> None:
         """Remember that this place is reached only on the path that leads here."""
-        if self.path is None and test is None:
+        if (self.path is None and test is None) or source.library:
             return
         reached = self.builder.const(True) if self.path is None else self.path
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self.marks.append(Mark(reached, source.file, line, column, ast.unparse(node).partition("\n")[0], test))
+        self.marks.append(Mark(reached, source.file, line, column, _format_first_line(node), test))
 
     def name(self, value: Value, name: str) -> None:
         """Remember what the author called a value."""
@@ -217,7 +230,7 @@ class Reader:
         """Add the guard that `flag` is true where this point is reached."""
         if self.path is not None:
             flag = self.add(n.Or(self.add(n.Not(self.path)), flag))
-        place = source.locate(node)
+        place = self.called_from or source.locate(node)
         self.guards.append(Guard(flag, self.term, why, _format_line(place), place))
 
     def add_partial(self, node: n.Node, at: ast.AST, source: Source, *, why: str = "") -> Ref:
@@ -240,12 +253,12 @@ class Reader:
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
-        advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
-        raise source.error(
-            node,
-            f"a number is needed here, and this is {describe(value)}.",
-            advice if isinstance(value, Vector) else "",
-        )
+        advice = ""
+        if isinstance(value, Nested):
+            advice = f"Call it: `{value.source.name}(...)`."
+        elif isinstance(value, Vector):
+            advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
+        raise source.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
 
     def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
         """Return the position of `value` as a condition; a number means `!= 0`."""
@@ -281,12 +294,25 @@ def describe(value: Value) -> str:
             return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
         case Record(name):
             return f"the whole of `{name}`; read one of its fields, `{name}.something`"
+        case Undeclared(_, name):
+            return f"the field {name!r}"
+        case Nested(source):
+            return f"the function {source.name!r}"
         case Constant(known) if isinstance(known, str):
             return f"the string {known!r}"
         case Constant(known):
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def _format_first_line(node: ast.AST) -> str:
+    """Return the first line of a statement or expression, without writing out what is inside it."""
+    if isinstance(node, ast.If):
+        node = ast.If(node.test, [ast.Pass()], [])
+    elif isinstance(node, ast.For):
+        node = ast.For(node.target, node.iter, [ast.Pass()], [], lineno=node.lineno)
+    return ast.unparse(node).partition("\n")[0]
 
 
 @lru_cache(maxsize=256)

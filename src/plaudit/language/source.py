@@ -8,11 +8,12 @@ import types
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from plaudit.errors import ReadError
+from plaudit.language.advice import suggest_rewrite
 from plaudit.terminal import escape_controls
 
 
@@ -44,6 +45,8 @@ class Source:
     """The values of outer names, as they were when the function was first read."""
     helpers: dict[types.FunctionType, "Source"] = field(default_factory=dict)
     """The functions it calls, as they were when it was first read."""
+    library: bool = False
+    """Whether it belongs to a library, not to whoever wrote the term: errors then point at the call."""
 
     def locate(self, node: ast.AST) -> SourceLine:
         """Return where `node` stands."""
@@ -60,7 +63,7 @@ class Source:
         stop = (_count_letters(text, getattr(node, "end_col_offset", 0)) if same_line else len(text)) - indent
         caret = " " * start + "^" * max(stop - start, 1)
         parts = [f"{self.name!r} cannot be read: {what}", f"  {self.file}, line {line}", f"    {text.strip()}"]
-        return ReadError("\n".join([*parts, f"    {caret}", advice or "See docs/language.md for what a term may say."]))
+        return ReadError("\n".join([*parts, f"    {caret}", advice or suggest_rewrite(node)]))
 
     def find_outer(self, name: str) -> object:
         """Return the value of a name from outside the function; KeyError where there is none."""
@@ -71,8 +74,18 @@ class Source:
     def find_helper(self, function: types.FunctionType) -> "Source":
         """Return the source of a function that this one calls, read once."""
         if function not in self.helpers:
-            self.helpers[function] = read_source(function)
+            source = read_source(function)
+            self.helpers[function] = replace(source, library=self.is_library_call(function))
         return self.helpers[function]
+
+    def is_library_call(self, function: types.FunctionType) -> bool:
+        """Return whether a function that this one calls stands in a library, and not in the same package."""
+        package, own = (str(each.__module__).partition(".")[0] for each in (function, self.function))
+        return self.library or (package != own and (package == _PACKAGE or is_installed(function)))
+
+    def nest(self, tree: ast.FunctionDef) -> "Source":
+        """Return the source of a function that is defined inside this one."""
+        return replace(self, name=tree.name, tree=tree)
 
 
 class ReadFunction:
@@ -152,8 +165,48 @@ def _read_closure(function: types.FunctionType) -> dict[str, object]:
     return values
 
 
-def validate_signature(source: Source) -> None:
-    """Refuse signatures that are not plain data followed by keyword-only knobs."""
+def is_installed(function: types.FunctionType) -> bool:
+    """Return whether a function stands in the standard library or among installed packages."""
+    path = PurePath(function.__code__.co_filename)
+    return is_standard(function) or not _INSTALLED.isdisjoint(path.parts)
+
+
+def is_standard(function: types.FunctionType) -> bool:
+    """Return whether a function stands in Python's standard library."""
+    path = PurePath(function.__code__.co_filename)
+    frozen = function.__code__.co_filename.startswith("<frozen")
+    return frozen or (path.is_relative_to(_STANDARD) and _INSTALLED.isdisjoint(path.parts))
+
+
+_PACKAGE = __name__.partition(".")[0]
+_STANDARD = PurePath(inspect.__file__).parent
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that a function assigns itself: not what functions and generators inside it assign."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        match waiting.pop():
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.Lambda():
+                pass
+            case ast.comprehension(iter=iterated, ifs=tests):
+                waiting += [iterated, *tests]
+            case ast.MatchAs(name=str(name)) as node:
+                names.add(name)
+                waiting += ast.iter_child_nodes(node)
+            case node:
+                waiting += ast.iter_child_nodes(node)
+    return frozenset(names)
+
+
+def validate_signature(source: Source, *, helper: bool = False) -> None:
+    """Refuse signatures that are not plain data followed by keyword-only knobs; a helper's may have defaults."""
     arguments = source.tree.args
     if arguments.vararg or arguments.kwarg:
         raise source.error(
@@ -163,7 +216,7 @@ def validate_signature(source: Source) -> None:
         )
     if arguments.posonlyargs:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
-    if arguments.defaults:
+    if arguments.defaults and not helper:
         raise source.error(
             arguments.defaults[0],
             "a positional parameter is data and has no default.",

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
+from plaudit.language.advice import METHODS as METHOD_ADVICE
+from plaudit.language.advice import find_advice, find_whole_name
 from plaudit.language.library import LibraryReader
 from plaudit.language.reader import Constant, Value, Vector, describe
 from plaudit.language.syntax import FOREIGN
@@ -94,16 +96,18 @@ class SpellingReader(LibraryReader, ABC):
             return self.call_spelling(f".{name}" if f".{name}" in SPELLINGS else name, node, env, base)
         if name in METHODS:
             raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
-        near = "" if name in REFUSED else did_you_mean(name, METHODS)
-        raise self.error(node, f"the method `.{name}()` is not read.{near}", REFUSED.get(name, _LISTED))
+        advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
+        near = "" if advice else did_you_mean(name, METHODS)
+        raise self.error(node, f"the method `.{name}()` is not read.{near}", advice or _LISTED)
 
     def refuse_library(self, called: object, node: ast.Call) -> None:
         """Refuse a function of a library that is not read."""
         library, name = get_library(called), str(getattr(called, "__name__", ""))
         if library:
-            near = "" if name in REFUSED else did_you_mean(name, SPELLINGS)
+            advice = REFUSED.get(name) or find_advice(find_whole_name(called))
+            near = "" if advice else did_you_mean(name, SPELLINGS)
             what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
-            raise self.error(node, what, REFUSED.get(name, _LISTED))
+            raise self.error(node, what, advice or _LISTED)
 
 
 class Spelling(NamedTuple):

@@ -1,0 +1,151 @@
+"""How blocks of statements end, and how what they leave is joined.
+
+After an `if` whose branches both go on, each name that differs becomes one `Select`; a branch that returns hands its
+value to the `Select` at the end. `break` and `continue` are like returns that end with the loop or with its turn. So
+the result grows with the function's text and its turns, and never with its number of paths.
+"""
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from plaudit.errors import ReadError
+from plaudit.language import nodes as n
+from plaudit.language.assignments import AssignmentReader
+from plaudit.language.reader import Unassigned, Value
+
+
+class Leave(NamedTuple):
+    """A `break` or `continue`: where it happens, and the names it leaves."""
+
+    flag: int | bool
+    """The position of a flag, which counts only where nothing before it left; True: always."""
+    ends_loop: bool
+    env: dict[str, Value]
+
+
+@dataclass(slots=True)
+class Flow:
+    """How a block ends: the names it leaves, the value it returned where it did, and where it left a loop."""
+
+    env: dict[str, Value]
+    returned: int | bool = False
+    """False: it never returned. True: it always returned. A position: the flag that says where it returned."""
+    value: Value | None = None
+    left: list[Leave] = field(default_factory=list)
+    ended: bool = False
+    """Whether nothing goes on behind it."""
+
+
+Return = tuple[int | bool, Value]
+"""Where a block returned, and what; it counts only where nothing before it returned."""
+
+
+class FlowReader(AssignmentReader):
+    """Joins how the blocks of one function end."""
+
+    def both(self, left: int | bool, right: int | bool) -> int | bool:
+        """Return the conjunction of two flags, either of which may be True."""
+        if left is True or right is True:
+            return right if left is True else left
+        return self.reader.add(n.And(left, right))
+
+    def go_on_without(self, flag: int | bool) -> int | bool:
+        """Read what follows as happening only where `flag` is false; return where that is."""
+        if flag is True:
+            return True  # nothing follows
+        going_on = self.reader.add(n.Not(flag))
+        path = self.reader.path
+        self.reader.path = going_on if path is None else self.reader.add(n.And(path, going_on))
+        return going_on
+
+    def fold_returns(self, early: list[Return]) -> tuple[int | bool, Value | None]:
+        """Return where a block has returned, and what."""
+        returned: int | bool = False
+        value: Value | None = None
+        for flag, result in reversed(early):
+            value = result if value is None else self.join(int(flag), result, value, self.source.tree)
+            if returned is not True:
+                returned = flag if returned is False or flag is True else self.reader.add(n.Or(flag, returned))
+        return returned, value
+
+    def join_flows(self, test: int, then: Flow, otherwise: Flow, at: ast.AST) -> Flow:
+        """Return how an `if` ends whose branches end in `then` and `otherwise`."""
+        return Flow(
+            self.join_branches(test, then, otherwise, at),
+            self.join_returns(test, then.returned, otherwise.returned),
+            self.join_values(test, then.value, otherwise.value, at),
+            self.join_leaves(test, then.left, otherwise.left),
+            then.ended and otherwise.ended,
+        )
+
+    def join_branches(self, test: int, then: Flow, otherwise: Flow, node: ast.AST) -> dict[str, Value]:
+        """Return the names after an `if`."""
+        if then.ended or otherwise.ended:
+            return otherwise.env if then.ended else then.env
+        return self.join_names(test, then.env, otherwise.env, node)
+
+    def join_names(
+        self, test: int, then: dict[str, Value], otherwise: dict[str, Value], node: ast.AST, *, loop: bool = False
+    ) -> dict[str, Value]:
+        """Return names that have one value where `test` is true and another elsewhere.
+
+        After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
+        """
+        env: dict[str, Value] = {}
+        for name in then | otherwise:
+            left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
+            try:
+                env[name] = self.join(test, left, right, node)
+            except ReadError:
+                if not loop:
+                    raise
+                env[name] = Unassigned()
+            if env[name] not in (left, right):
+                self.reader.name(env[name], name)
+        return env
+
+    def join_returns(self, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
+        """Return where an `if` has returned."""
+        add = self.reader.add
+        if then is True and otherwise is True:
+            return True
+        if otherwise is False:
+            return False if then is False else self.both(test, then)
+        right = self.both(add(n.Not(test)), otherwise)
+        return right if then is False else add(n.Or(self.both(test, then), right))
+
+    def join_values(self, test: int, then: Value | None, otherwise: Value | None, node: ast.AST) -> Value | None:
+        """Return what an `if` returned, where it did."""
+        if then is None or otherwise is None:
+            return then or otherwise
+        return self.join(test, then, otherwise, node)
+
+    def join_leaves(self, test: int, then: list[Leave], otherwise: list[Leave]) -> list[Leave]:
+        """Return where an `if` has left a loop."""
+        left = [leave._replace(flag=self.both(test, leave.flag)) for leave in then]
+        if otherwise:
+            opposite = self.reader.add(n.Not(test))
+            left += [leave._replace(flag=self.both(opposite, leave.flag)) for leave in otherwise]
+        return left
+
+    def list_breaks(self, left: list[Leave]) -> list[Leave]:
+        """Return the breaks of a turn, each where nothing before it left the turn."""
+        breaks: list[Leave] = []
+        staying: int | bool = True
+        for leave in left:
+            if leave.ends_loop:
+                breaks.append(leave._replace(flag=self.both(staying, leave.flag)))
+            elif leave.flag is not True:
+                staying = self.both(staying, self.reader.add(n.Not(leave.flag)))
+        return breaks
+
+    def join_exits(self, flow: Flow, exits: list[Leave], node: ast.AST) -> dict[str, Value] | None:
+        """Return the names behind a turn or a loop that goes on from its end and from `exits`; None if from nowhere."""
+        env = None if flow.ended else flow.env
+        for leave in reversed(exits):
+            if env is None or leave.flag is True:
+                env = leave.env
+            else:
+                env = self.join_names(leave.flag, leave.env, env, node, loop=True)
+        return env

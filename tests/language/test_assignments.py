@@ -1,0 +1,67 @@
+"""Assignments: several names at once, tuples and vectors taken apart, and what must not change in place."""
+
+import pytest
+
+from plaudit import Field, ReadError
+from support.written import agree, plain, reward_from
+
+V = Field("v", length=3)
+ROWS = [{"v": v} for v in ((1.0, 2.0, 4.0), (-1.0, 0.5, -0.0), (3.0, 3.0, 3.0))]
+
+READ = {
+    "a vector": "x, y, z = v\n    return x - y * z",
+    "a list of names": "[x, y, z] = v\n    return x - y * z",
+    "a tuple": "x, y = v[0], v[2]\n    return x - y",
+    "a swap": "x, y = v[0], v[2]\n    x, y = y, x\n    return x - 2 * y",
+    "tuples inside": "(x, y), z = (v[0], v[1]), 5\n    return x - y * z",
+    "a star": "x, *rest = v\n    return x - 2 * sum(rest) + len(rest)",
+    "a star in the middle": "x, *rest, z = v\n    return x - 2 * z + rest[0]",
+    "a star that takes nothing": "x, y, z, *rest = v\n    return x + len(rest)",
+    "a helper's tuple": "low, high = ends(v)\n    return high - low",
+    "two names for one value": "x = y = v[0]\n    x += 1\n    return x * y",
+    "a name and a tuple": "whole = x, y = v[0], v[1]\n    return whole[0] - y + x",
+    "an annotation": "x: float = v[0]\n    return x",
+    "an annotation alone": "x: 'anything at all'\n    x = v[0]\n    return x",
+    "inside a condition": "if (x := v[0] + v[1]) > 2:\n        return x\n    return -x",
+    "inside an expression": "return (x := v[0]) * x + (y := x + 1) * y",
+    "augmented tuples": "t = (v[0], 1)\n    a, b = t\n    a += b\n    return a",
+}
+
+
+@pytest.mark.parametrize("body", READ.values(), ids=READ)
+def test_an_assignment_means_what_python_means(body):
+    agree(f"def ends(v):\n    return min(v), max(v)\ndef f(v: 'array') -> float:\n    {body}\n", V, rows=ROWS)
+
+
+REFUSED = {
+    "too few names": ("x, y = v", "x, y", "3 values here, and the names on the left take 2", "rest"),
+    "too many names": ("x, y, z, w = v", "x, y, z, w", "3 values here, and the names on the left take 4", "rest"),
+    "too many beside a star": ("a, b, c, d, *e = v", "a, b, c, d, *e", "take at least 4", "rest"),
+    "a number taken apart": ("x, y = v[0]", "x, y", "2 names are given one value, a number", "Unpack a vector field"),
+    "a string taken apart": ("x, y = 'ab'", "x, y", "the string 'ab'", "Unpack a vector field"),
+    "an entry": ("v[0] = 1", "v[0]", "changed in place", "a name of its own"),
+    "an entry, augmented": ("v[0] += 1", "v[0] += 1", "changed in place", "a name of its own"),
+    "an entry among names": ("x, v[0] = 1, 2", "v[0]", "changed in place", "a name of its own"),
+    "an attribute": ("v.x = 1", "v.x", "no outside effects", "`x = ...`"),
+    "a field in place": ("v += v", "v += v", "shares with others", "`v = v + ...`"),
+    "another name of a field in place": ("w = v\n    w += w", "w += w", "shares with others", "`w = w + ...`"),
+}
+
+
+@pytest.mark.parametrize(("body", "pointed", "what", "advice"), REFUSED.values(), ids=REFUSED)
+def test_an_assignment_that_cannot_be_read_says_why(body, pointed, what, advice):
+    with pytest.raises(ReadError) as caught:
+        reward_from(f"def f(v):\n    {body}\n    return 1.0\n", V)
+    first, _, line, caret, *_, last = str(caught.value).splitlines()
+    assert what in first
+    assert line[caret.index("^") : caret.rindex("^") + 1] == pointed
+    assert advice in last
+
+
+def test_an_assignment_inside_that_some_rows_miss_is_refused():
+    with pytest.raises(ReadError, match=r"(?s)`:=`.*line of its own"):
+        reward_from("def f(x):\n    return 1 if x > 2 and (y := x) > 3 else 0")
+
+
+def test_the_plain_function_is_left_as_it_was():
+    assert plain("def f(v):\n    x, *rest = v\n    return x + rest[0]")((1, 2, 3)) == 3

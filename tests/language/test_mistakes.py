@@ -1,0 +1,208 @@
+"""What people paste and mistype: every message shows their own line, and says what to write instead."""
+
+import linecache
+
+import pytest
+
+from plaudit import Field, PlauditError, Reward, term
+from support.strategies import load
+
+HEADER = """\
+import copy
+import datetime
+import functools
+import itertools
+import json
+import logging
+import math
+import operator
+import os
+import random
+import statistics
+import time
+from random import gauss
+
+import numpy as np
+
+logger = logging.getLogger("rewards")
+rng = np.random.default_rng(0)
+WEIGHTS = [1.0, 2.0]
+PRICES = {"a": 1.0}
+KINDS = {1, 2}
+count = 0
+
+
+class Config:
+    scale = 2.0
+
+    def scaled(self, x):
+        return x * self.scale
+
+
+config = Config()
+double = functools.partial(max, 1.0)
+
+
+def again(x):
+    return again(x - 1) if x > 0 else 0
+
+
+def forever(*values):
+    return values[0]
+
+
+def each(values):
+    for value in values:
+        yield value
+
+
+def silent(x):
+    x + 1
+
+
+"""
+
+# The body of `def f(SIGNATURE)`, where « and » stand around the line that the message must show; then what the message
+# must say is wrong, and what it must say to do.
+MISTAKES = {
+    # chance, time, and what is outside
+    "np.random": ("x", "«return x + np.random.rand()»", "np.random.rand", "draw the number before scoring"),
+    "np.random.normal": ("x", "«return x + np.random.normal(0, 1)»", "np.random.normal", "draw the number before"),
+    "a generator of numbers": ("x", "«return x + rng.normal()»", "Generator", "numbers, bools, strings"),
+    "random": ("x", "«return x + random.random()»", "random.random", "draw the number before scoring"),
+    "gauss": ("x", "«return x + gauss(0, 1)»", "gauss", "draw the number before scoring"),
+    "time": ("x", "«return x + time.time()»", "time.time", "pass the time in as a field"),
+    "datetime": ("x", "«return x + datetime.datetime.now()»", "now", "pass the time in as a field"),
+    "an environment variable": ("x", "«return x + os.getenv('SCALE')»", "os.getenv", "a knob takes them in"),
+    "a file": ("x", "«data = open('x')»\n    return x", "open", "no outside effects"),
+    "print": ("x", "«print(x)»\n    return x", "`print(x)` is a statement without effect", "drop this line"),
+    "an f-string printed": ("x", "«print(f'{x}')»\n    return x", "without effect", "drop this line"),
+    "logging": ("x", "«logging.info('x is %s', x)»\n    return x", "without effect", "drop this line"),
+    "a logger": ("x", "«logger.debug(x)»\n    return x", "without effect", "drop this line"),
+    "global": ("x", "«global count»\n    count += 1\n    return x", "no outside effects", "Return the value"),
+    "json": ("x", "«return json.loads(x)»", "json.loads", "no text in it"),
+    # libraries
+    "np.std": ("v", "«return np.std(v)»", "np.std", "np.sqrt(np.mean((v - np.mean(v)) ** 2))"),
+    "np.linalg.inv": ("v", "«return np.linalg.inv(v)»", "np.linalg.inv", "before scoring"),
+    "np.argmax": ("v", "«return np.argmax(v)»", "np.argmax", "before scoring"),
+    "np.median": ("v", "«return np.median(v)»", "np.median", "before scoring"),
+    "statistics.mean": ("v", "«return statistics.mean(v)»", "statistics.mean", "sum(v) / len(v)"),
+    "statistics.stdev": ("v", "«return statistics.stdev(v)»", "statistics.stdev", "before scoring"),
+    "functools.reduce": ("v", "«return functools.reduce(max, v)»", "functools.reduce", "Loop instead"),
+    "functools.partial": ("x", "«return double(x)»", "double", "def g(x)"),
+    "a partial made inside": ("x", "«g = functools.partial(max, 1)»\n    return g(x)", "functools.partial", "def g(x)"),
+    "itertools": ("v", "«return sum(a for a in itertools.chain(v, v))»", "itertools.chain", "`for` loops"),
+    "operator": ("x", "«return operator.add(x, 1)»", "operator.add", "the operator itself"),
+    "copy": ("v", "«w = copy.copy(v)»\n    return w[0]", "copy.copy", "Drop the call"),
+    "math.prod": ("v", "«return math.prod(v)»", "math.prod", "total *= x"),
+    "math.pow": ("x", "«return math.pow(x, 0.5)»", "math.pow", "x ** 2"),
+    "math.log with a base": ("x", "«return math.log(x, 2)»", "takes one argument", "math.log(x) / math.log(base)"),
+    "math.log10": ("x", "«return math.log10(x)»", "math.log10", "math.log(x) / math.log(10)"),
+    "math.isnan": ("x", "«return 0 if math.isnan(x) else x»", "math.isnan", "NaN never reaches"),
+    "a name that the module has not": ("x", "«return math.absolute(x)»", "'math.absolute' does not exist", "spelling"),
+    # state and rows
+    "self": ("self, x", "«return self.scale * x»", "`.scale`", "not a method: take `scale` as a parameter"),
+    "a state object": ("state", "«return state.speed»", "`.speed` of the field 'state'", "Field('speed')"),
+    "an observation": ("obs", "«return obs['speed']»", "the field 'obs' cannot be indexed", "Field('speed')"),
+    "info.get": ("info", "«return info.get('success', 0)»", "`.get()`", "take it as a parameter"),
+    "a method of an object": ("x", "«return config.scaled(x)»", "Config", "numbers, bools, strings"),
+    "an object's attribute": ("x", "«return x * config.scale»", "Config", "numbers, bools, strings"),
+    "the whole of prev": ("prev", "return prev\n", "the whole of `prev`", "Return one number"),
+    "None": ("x", "«if x is None:»\n        return 0\n    return x", "no None", "missing="),
+    "equal to None": ("x", "«return 0 if x == None else x»", "no None", "missing="),
+    "is": ("x", "«return 1 if x is True else 0»", "`is` compares identity", "=="),
+    "isinstance": ("x", "«return x if isinstance(x, float) else 0»", "isinstance", "its field says which"),
+    "hasattr": ("x", "«return x if hasattr(x, 'y') else 0»", "hasattr", "missing="),
+    "a string method": ("mood", "«return mood.lower() == 'calm'»", "`.lower()`", "Compare a category"),
+    "an f-string": ("mood", "«return mood == f'{mood}'»", "string arithmetic", "Compare a category"),
+    "a string from a number": ("x", "«return str(x) == '1'»", "str", "Compare a category"),
+    "a dict outside": ("mood", "«return PRICES[mood]»", "a dict can change", "tuple"),
+    "a list outside": ("x", "«return x in WEIGHTS»", "a list can change", "tuple"),
+    "a set outside": ("x", "«return x in KINDS»", "a set can change", "tuple"),
+    # statements
+    "while": ("x", "«while x > 1:»\n        x /= 2\n    return x", "how often a `while` runs", "for i in range"),
+    "try": ("x", "«try:»\n        return 1 / x\n    except ZeroDivisionError:\n        return 0", "exceptions", "`if`"),
+    "raise": ("x", "if x < 0:\n        «raise ValueError('below 0')»\n    return x", "below 0", "range of the field"),
+    "assert": ("x", "«assert x > 0»\n    return x", "assertions", "range of the field"),
+    "with": ("x", "«with open('x') as file:»\n        return x", "`with`", "keep what stands inside"),
+    "no_grad": ("x", "«with torch.no_grad():»\n        return x", "torch.no_grad", "keep what stands inside"),
+    "import": ("x", "«import math»\n    return x", "an import inside", "top of the module"),
+    "del": ("x", "y = x\n    «del y»\n    return x", "`del`", "Drop this line"),
+    "append": ("x", "y = (1, 2)\n    «y.append(x)»\n    return x", "without effect", "total += x"),
+    "an entry assigned": ("v", "«v[0] = 1»\n    return v[0]", "changed in place", "a name of its own"),
+    "an attribute assigned": ("x, curr", "«curr.x = 1»\n    return x", "outside effects", "`x = ...`"),
+    "a class": ("x", "«class A:»\n        pass\n    return x", "a class inside", "above the term"),
+    "a range of data": ("x", "«for i in range(round(x)):»\n        x += i\n    return x", "a constant integer is needed", "if i >= n: break"),
+    "a set": ("x", "«return x in {1, 2}»", "a set has no order", "tuple"),
+    "a dict comprehension": ("v", "«d = {a: 1 for a in v}»\n    return v[0]", "a dict", "constant tuples"),
+    "a set comprehension": ("v", "«return len({a for a in v})»", "a set", "generator"),
+    "await": ("x", "«return (yield x)»", "returns once", "Return the value"),
+    # functions
+    "recursion": ("x", "return again(x)", "'again' calls itself", "Recursion"),
+    "any number of arguments": ("x", "return forever(x)", "`*args`", "Name each field"),
+    "a generator function": ("v", "return sum(each(v))", "returns once", "Return the value"),
+    "a function without return": ("x", "return silent(x)", "without effect", "return the value"),
+    "a key": ("v", "«return max(v, key=lambda a: -a)»", "plain arguments", "without `key`"),
+    "sorted with a key": ("v", "«return sorted(v, key=abs)[0]»", "sorted", "before scoring"),
+    "map": ("v", "«return sum(map(abs, v))»", "map", "sum(g(x) for x in v)"),
+    "digits": ("x", "«return round(x, 2)»", "takes one argument", "round(x * 100) / 100"),
+    "a start": ("v", "«return sum(v, 1)»", "takes one vector", "sum(v) + start"),
+    "a field called": ("x", "«return x(1)»", "`x` is a value here", "x * (...)"),
+    "a name that hides a function": ("x", "max = 3\n    «return max(x, 1)»", "`max` is 3 here", "another name"),
+    "int": ("x", "«return int(x)»", "int", "math.floor"),
+    # names, kinds and results
+    "an unknown name": ("x", "«return x * WEIGHT»", "'WEIGHT' is not known. Did you mean 'WEIGHTS'?", "above the term"),
+    "a library that is not imported": ("x", "«return jnp.exp(x)»", "'jnp' is not known", "above the term"),
+    "a name before it has a value": ("x", "«total += x»\n    return total", "before it is assigned", "above this line"),
+    "a name that a branch leaves out": ("x", "if x > 1:\n        y = 1\n    «return y»", "some path leaves", "before the `if`"),
+    "a path without return": ("x", "if x > 1:\n        return 1", "ends without `return`", "on every path"),
+    "a case left out": ("mood", "match mood:\n        case 'calm':\n            return 1", "ends without", "`case _:`"),
+    "return alone": ("x", "if x > 1:\n        «return»\n    return x", "without a value", "on every path"),
+    "return None": ("x", "if x > 1:\n        «return None»\n    return x", "without a value", "on every path"),
+    "a tuple returned": ("x", "return x, {'speed': x}[0]", "a dict", "tuple"),
+    "a vector returned": ("v", "return v", "a vector of 3", "sum(v)"),
+    "a string returned": ("x", "return 'good'", "the string 'good'", "Return one number"),
+    "a category returned": ("mood", "return mood", "a category mood", "phase == 'coding'"),
+    "a misspelt category": ("mood", "«return mood == 'clam'»", "Did you mean 'calm'?", "Its values: calm, wild"),
+    "a category as a number": ("mood", "«return mood * 2»", "a category mood", "phase == 'coding'"),
+    "a category as a condition": ("mood", "«return 1 if mood else 0»", "a condition is needed", "phase == 'coding'"),
+    "a number for a category": ("mood", "«return mood == 1»", "compared with 1", "one of its values"),
+    "or for a default": ("x", "«return x or 1.0»", "join conditions", "a if condition else b"),
+    "an index too far": ("v", "«return v[3]»", "3 is not an index into 3", "from 0 to the length less 1"),
+    "too few names": ("v", "«a, b = v»\n    return a", "3 values here", "*rest"),
+    "a positional default": ("x, scale=2.0", "return x * scale", "has no default", "put `*,` before it"),
+    "a list as a default": ("x, *, table=[1.0, 2.0]", "«return x * table[0]»", "[1.0, 2.0] cannot be indexed", "tuple"),
+}  # fmt: skip
+
+FIELDS = {
+    "x": Field("x"),
+    "v": Field("v", length=3),
+    "mood": Field("mood", values=("calm", "wild")),
+}
+
+
+def read(signature, body):
+    """Return the error that making a reward ends in, and the file of the function."""
+    plain = f"{HEADER}def f({signature}):\n    {body}\n".replace("«", "").replace("»", "")
+    function = load(plain)["f"]
+    with pytest.raises(PlauditError) as caught:
+        made = term(function)
+        Reward("r", version="1", terms=[made], fields=[FIELDS[name] for name in made.reads if name in FIELDS])
+    return str(caught.value), function.__code__.co_filename
+
+
+@pytest.mark.parametrize(("signature", "body", "what", "advice"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_shown_where_it_stands_with_what_to_write_instead(signature, body, what, advice):
+    message, file = read(signature, body)
+    first, where, line, caret, *rest = message.splitlines()
+    assert what in first
+    assert where.startswith(f"  {file}, line ")
+    assert linecache.getline(file, int(where.rpartition(" ")[2])).strip() == line.strip()
+    assert set(caret.strip()) == {"^"}
+    assert advice in "\n".join(rest)
+    shown = body.partition("«")[2].partition("»")[0]
+    assert not shown or shown in line
+
+
+def test_there_are_many_mistakes_in_the_table():
+    assert len(MISTAKES) >= 100
