@@ -127,6 +127,7 @@ REFUSED = {
     "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
     "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
     "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= is a constant", "keepdims=True"),
+    "an array of arrays": ("np.sum(np.full((2, 2), v))", "filled with one value", "np.stack"),
     "two axes": ("np.sum(m, axis=(0, 1))", "an axis is a constant integer", "one axis after the other"),
     "a method of a tuple": ("(v[0], x).sum()", "a tuple of 2 has no `.sum()`", "np.array"),
     "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/language.md lists"),

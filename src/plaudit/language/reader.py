@@ -116,6 +116,7 @@ class Reader:
         self.params: dict[str, None] = {}
         self.call_stack: list[types.FunctionType] = []
         self.helper_calls = 0
+        self.elements = 0  # of all comprehensions
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
