@@ -73,7 +73,6 @@ _ADVICE: dict[Any, str] = {
     math.dist: "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",
     math.copysign: "Write `x if y >= 0 else -x`.",
     int: "Write math.floor(x), or round(x).",
-    bool: "Write `x != 0`.",
     sorted: "Sorting is a feature: compute it before scoring and pass it in as a field.",
     print: "A term has no outside effects. To look inside, call it as the plain function it is.",
 }
