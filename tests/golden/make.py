@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from golden.rewards import REWARDS, ROWS  # noqa: E402
+from golden.vectors import VECTOR_REWARDS  # noqa: E402
 from plaudit import Ledger, learn  # noqa: E402
 from plaudit.systems import BUILT_IN, system  # noqa: E402
 from support.bandits import LEARNERS, context_of, run_steps  # noqa: E402 - after the path
@@ -30,6 +31,7 @@ def records(ledger) -> list[dict[str, object]]:
 
 def main() -> None:
     write("rewards.json", {name: identity(reward) for name, reward in REWARDS.items()})
+    write("vectors.json", {name: identity(reward) for name, reward in VECTOR_REWARDS.items()})
     labels = {name: system(name).VERSIONS for name in BUILT_IN}
     write("systems.json", {f"{n}@{v}": identity(system(n).version(v)) for n, found in labels.items() for v in found})
     path = HERE / "rewards.db"

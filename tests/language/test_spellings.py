@@ -32,6 +32,7 @@ NUMPY = [
     "np.shape(v)[0] * x + np.size(m) * x + np.reshape(u, (3, 2))[2, 1] + np.ravel(m)[1] + np.transpose(m)[2, 0] + m.transpose()[0, 1] + v[0]",
     "(v > 0).astype(float).sum() + (v > 0).astype(int).sum() + v.astype(np.float64)[0] + np.float64(x) + v.copy()[0] + x",
     "float(x) + float(x > 0) + float('2.5') + float(np.sum(v))",
+    "int(x > 0) + bool(v[0]) + int(bool(x)) + v[int(True)]",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
 ]  # fmt: skip
 
@@ -127,6 +128,7 @@ REFUSED = {
     "an inner product of matrices": ("np.sum(np.inner(m, m))", "these have the shapes (2, 3) and (2, 3)", "a @ b"),
     "differences of a matrix": ("np.sum(np.diff(m))", "differences of a vector", "m[1:] - m[:-1]"),
     "keepdims of data": ("np.sum(m, axis=0, keepdims=x > 0)[0]", "keepdims= is a constant", "keepdims=True"),
+    "an array of arrays": ("np.sum(np.full((2, 2), v))", "filled with one value", "np.stack"),
     "two axes": ("np.sum(m, axis=(0, 1))", "an axis is a constant integer", "one axis after the other"),
     "a method of a tuple": ("(v[0], x).sum()", "a tuple of 2 has no `.sum()`", "np.array"),
     "a method that is not there": ("v.wobble()", "`.wobble()` is not read", "docs/language.md lists"),
@@ -134,6 +136,8 @@ REFUSED = {
     "a string": ("np.exp('a') * x", "a number is needed here", ""),
     "float of a word": ("float('much') * x", "'much' is not a number", ""),
     "float of an array": ("float(v)", "a number is needed here", "Reduce it"),
+    "int of a number": ("int(x)", "not a function that every target has", "math.floor(x)"),
+    "bool of an array": ("bool(v)", "a condition is needed here", "any(v > 0)"),
     "joined numbers": ("np.sum(np.concatenate([x, v]))", "one of these is a number", "np.array([a, b])"),
     "shapes that do not join": ("np.sum(np.concatenate([v, m]))", "the shapes (3,) and (2, 3) do not fit", ""),
     "shapes that do not stack": ("np.sum(np.stack([v, u]))", "differ in shape: (3,) and (6,)", ""),

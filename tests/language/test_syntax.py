@@ -68,8 +68,6 @@ EXPRESSIONS = {
     "math.dist": ("«math.dist(x, x)»", "every target", "zip"),
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
-    "int": ("«int(x)»", "every target", "math.floor"),
-    "bool": ("«bool(x)»", "every target", "x != 0"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
     "print": ("«print(x)»", "every target", "outside effects"),
     "a method": ("«'a'.upper»() == x", "cannot be read", "Compare a category"),

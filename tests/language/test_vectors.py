@@ -144,6 +144,11 @@ REFUSED = {
     "too many entries": ("np.sum(np.zeros((65, 64)) * x)", "more than 4,096 entries", "before scoring"),
     "a hostile range": ("sum(x for a in range(10 ** 9))", "more than 4,096", "before scoring"),
     "hostile loops": ("sum(x for a in range(4000) for b in range(4000))", "more than 4,096 turns", "before scoring"),
+    "hostile lists of lists": (
+        "sum([sum([x for a in range(4000)]) for b in range(4000)])",
+        "more than 20,000 turns in all",
+        "before scoring",
+    ),
     "a hostile tuple": ("sum(POSE * 10 ** 9) * x", "more than 4,096 entries", "before scoring"),
     "branches of other lengths": ("sum(v if x > 0 else u)", "a vector of 3 on one path, a vector of 6", "as many"),
     "reversed of nothing": ("sum(reversed()) * x", "does not take 0 arguments", ""),

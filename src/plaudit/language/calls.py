@@ -8,6 +8,7 @@ from typing import Any
 from plaudit.language import nodes as n
 from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.helpers import HelperReader
+from plaudit.language.kinds import FLAG
 from plaudit.language.loops import BUILTIN_LOOPS
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, describe
@@ -55,8 +56,9 @@ class CallReader(HelperReader):
             return self.read_helper(called, node, env)
         if is_one_of(called, BUILTIN_LOOPS):
             return self.read_builtin_loop(called, node, env)
-        if called is float and len(node.args) == 1:
-            return self.read_float(node, env)
+        if is_one_of(called, (float, int, bool)) and len(node.args) == 1:
+            self.refuse_keywords(node)
+            return self.read_cast(called, node, env)
         if is_one_of(called, REDUCTIONS):
             self.refuse_keywords(node)
             return self.read_reduction(called, node, env)
@@ -67,15 +69,22 @@ class CallReader(HelperReader):
         if node.keywords:
             raise self.error(node, "this call takes plain arguments only.")
 
-    def read_float(self, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read `float(x)`: every number is one already, and a bool counts 1 or 0."""
+    def read_cast(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
+        """Read `float(x)`, which every number is already, `bool(x)`, and `int` of a bool."""
         value = self.read_expression(node.args[0], env)
-        if isinstance(value, Constant) and isinstance(value.value, str):
+        if (unknown := find_open(value)) is not None:
+            return unknown
+        known = value.value if isinstance(value, Constant) else None
+        if called is float and isinstance(known, str):
             try:
-                return self.read_constant(float(value.value), node)
+                return self.read_constant(float(known), node)
             except ValueError:
-                raise self.error(node, f"{value.value!r} is not a number.") from None
-        return find_open(value) or self.cast_entry(node, value)
+                raise self.error(node, f"{known!r} is not a number.") from None
+        if called is bool:
+            return self.to_flag(node, value)
+        if called is int and not isinstance(known, bool | int) and self.find_kind(value) != FLAG:
+            raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+        return Constant(int(known)) if called is int and isinstance(known, int) else self.cast_entry(node, value)
 
     def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
         """Read a function of one or two numbers."""

@@ -12,7 +12,7 @@ from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.loops import LoopReader
-from plaudit.language.reader import Constant, Ref, Value, Vector
+from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import (
     find_open,
     find_shape,
@@ -269,8 +269,15 @@ class LibraryReader(LoopReader, ABC):
         sizes = self.find_sizes(shape if has_items(shape) else Vector((shape,)), node)
         if any(size < 0 for size in sizes):
             raise self.error(node, f"{sizes} is not a shape.")
+        self.refuse_array(value, node)
         self.fit(validate_shape, sizes, node=node)
         return nest_entries([value] * prod(sizes), sizes)
+
+    def refuse_array(self, value: Value, node: ast.AST) -> None:
+        """Refuse an array where every entry is to be one value."""
+        if has_items(value):
+            advice = "Write np.stack([v, v]), or np.zeros((2, 3)) + v."
+            raise self.error(node, f"an array is filled with one value, and this is {describe(value)}.", advice)
 
     def fill_like(self, value: float, node: ast.AST, x: Value) -> Value:
         """Return `np.zeros_like` or `np.ones_like`."""
@@ -278,6 +285,7 @@ class LibraryReader(LoopReader, ABC):
 
     def fill_shape(self, node: ast.AST, x: Value, fill_value: Value) -> Value:
         """Return `np.full_like`."""
+        self.refuse_array(fill_value, node)
         return self.spread(lambda _: fill_value, x, node=node)
 
     def count_up(self, node: ast.Call, numbers: Value) -> Value:

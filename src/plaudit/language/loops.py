@@ -12,6 +12,9 @@ from plaudit.language.indexing import IndexReader
 from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import MOST_ENTRIES, find_open, has_items, is_open
 
+MOST_ELEMENTS = 20_000
+"""How many elements all comprehensions of a term have at most."""
+
 Element = Callable[[], tuple[int | bool, Value]]
 """Reads one element of a generator: where it counts, and what it is."""
 
@@ -43,8 +46,11 @@ class LoopReader(IndexReader, ABC):
             if loop.is_async:
                 raise self.error(node, "an asynchronous loop cannot be read.")
         turns = list(islice(self.list_turns(node.generators, env, True), MOST_ENTRIES + 1))
+        self.reader.elements += len(turns)
         if len(turns) > MOST_ENTRIES:
             raise self.error(node, f"more than {MOST_ENTRIES:,} turns of a loop.", "Compute it before scoring.")
+        if self.reader.elements > MOST_ELEMENTS:
+            raise self.error(node, f"more than {MOST_ELEMENTS:,} turns in all.", "Compute it before scoring.")
         unknown = next((unknown for _, _, unknown in turns if unknown is not None), None)
         tests = node.generators[-1].ifs
         elements = [partial(self.read_element, node.elt, tests, inner, counts) for inner, counts, _ in turns]

@@ -132,6 +132,7 @@ class Reader:
         self.helper_calls = 0
         self.turns = 0  # of all loops
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
+        self.elements = 0  # of all comprehensions
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""
