@@ -23,6 +23,11 @@ def value(question, at, row):
     return evaluate(program, {name: row[name] for name in program.inputs})
 
 
+def near(number):
+    """Compare within a few last bits: of `atan2` and the like an interval is known, not the bit."""
+    return pytest.approx(number, rel=1e-12, abs=1e-12)
+
+
 @examples(0.1)
 @given(case=readable(), seed=st.integers(0, 2**32), data=st.data())
 def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_fixed(case, seed, data):
@@ -36,7 +41,7 @@ def test_a_copy_is_worth_what_the_reward_gives_however_its_inputs_are_named_and_
         copy = question.copy(program, names, fixed)
         row = {names.get(name, name): number for name, number in sample.row.items() if name not in fixed}
         for output in outputs(case):
-            assert value(question, copy[output], row) == sample.of(output), output
+            assert value(question, copy[output], row) == near(sample.of(output)), output
         read = {node.name for node in program.nodes if isinstance(node, n.Input)}
         assert set(question.inputs) == {names.get(name, name) for name in read - fixed.keys()}
 
@@ -52,7 +57,7 @@ def test_two_copies_stand_side_by_side(case, seed):
         copies = [question.copy(program, {name: f"{name}, {at}" for name in program.inputs}) for at in (1, 2)]
         row = {f"{name}, {at}": number for at, each in ((1, one), (2, other)) for name, number in each.row.items()}
         apart = question.minus(copies[0]["total"], copies[1]["total"])
-        assert value(question, apart, row) == one.of("total") - other.of("total")
+        assert value(question, apart, row) == near(one.of("total") - other.of("total"))
 
 
 ZONES = reward_from(
