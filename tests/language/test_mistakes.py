@@ -95,7 +95,6 @@ MISTAKES = {
     "operator": ("x", "«return operator.add(x, 1)»", "operator.add", "the operator itself"),
     "copy": ("v", "«w = copy.copy(v)»\n    return w[0]", "copy.copy", "Drop the call"),
     "math.prod": ("v", "«return math.prod(v)»", "math.prod", "total *= x"),
-    "math.pow": ("x", "«return math.pow(x, 0.5)»", "math.pow", "x ** 2"),
     "math.log with a base": ("x", "«return math.log(x, 2)»", "takes one argument", "math.log(x) / math.log(base)"),
     "math.log10": ("x", "«return math.log10(x)»", "math.log10", "math.log(x) / math.log(10)"),
     "math.isnan": ("x", "«return 0 if math.isnan(x) else x»", "math.isnan", "NaN never reaches"),

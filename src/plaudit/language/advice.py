@@ -13,7 +13,6 @@ _CATEGORY = "Compare a category with one of its values: phase == 'coding'."
 
 CALLS: dict[str, str] = {
     "pow": "Write `x ** 2` with a constant integer exponent.",
-    "math.pow": "Write `x ** 2` with a constant integer exponent.",
     "math.isnan": "A NaN never reaches a term: bad input is refused or masked before it.",
     "math.isfinite": "Write `not math.isinf(x)`; a NaN never reaches a term.",
     "math.dist": "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",

@@ -11,19 +11,18 @@ from plaudit.errors import ReadError
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reader import Constant, Reader, Value, Vector, describe
+from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
 from plaudit.language.source import Source
 from plaudit.language.syntax import FOREIGN, explain_unsupported
 from plaudit.language.vectors import (
-    MOST_AXES,
-    MOST_ENTRIES,
     ShapeProblem,
+    build_array,
     find_open,
     find_shape,
     has_items,
     is_array,
     is_open,
     list_entries,
-    nest_entries,
     spread,
     transpose,
 )
@@ -97,7 +96,7 @@ class ArrayReader(ABC):
         entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
         if None in entries:
             raise self.error(node, "a constant array holds numbers or bools.")
-        return nest_entries([Constant(entry) for entry in entries], tuple(value.shape))
+        return build_array([Constant(entry) for entry in entries], tuple(value.shape))
 
     def apply_to_vectors(self, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
         """Return arithmetic on arrays entry by entry; tuples and lists are joined by `+` and repeated by `*`."""
@@ -162,7 +161,7 @@ class ArrayReader(ABC):
         rows = [left] if len(shapes[0]) == 1 else self.list_items(left, node)
         columns = [right] if len(shapes[1]) == 1 else self.list_items(transpose(right), node)
         found = [self.add_products(row, column, node) for row in rows for column in columns]
-        return nest_entries(found, shapes[0][:-1] + shapes[1][1:])
+        return build_array(found, shapes[0][:-1] + shapes[1][1:])
 
     def add_products(self, left: Value, right: Value, node: ast.AST) -> Value:
         """Return the sum of the products of two vectors of one length."""

@@ -12,13 +12,13 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import (
     BATCH,
+    build_array,
     find_open,
     find_shape,
     has_items,
     is_array,
     is_open,
     list_entries,
-    nest_entries,
 )
 
 Part = Value | slice | EllipsisType
@@ -147,7 +147,7 @@ class IndexReader(ExpressionReader, ABC):
         if any(has_items(item) for item in items):
             shape = self.fit(find_shape, Vector(tuple(items)), node=node)[1:]
             columns = zip(*(list_entries(item) for item in items), strict=True)
-            return nest_entries([self.choose_item(list(column), index, node) for column in columns], shape)
+            return build_array([self.choose_item(list(column), index, node) for column in columns], shape)
         if all(isinstance(item, Constant) for item in items):
             return self.look_up_item(tuple(item.value for item in items if isinstance(item, Constant)), index, node)
         why = f"indexes a vector of {len(items)} outside it"

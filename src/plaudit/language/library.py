@@ -14,12 +14,12 @@ from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.loops import LoopReader
 from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import (
+    build_array,
     find_open,
     find_shape,
     has_items,
     join_arrays,
     list_entries,
-    nest_entries,
     normalise_axis,
     reduce_axis,
     reshape,
@@ -222,7 +222,7 @@ class LibraryReader(LoopReader, ABC):
         a, b = list_entries(x), list_entries(y)
         times, minus = partial(self.apply_arithmetic, ast.Mult()), partial(self.apply_arithmetic, ast.Sub())
         pairs = ((1, 2), (2, 0), (0, 1))
-        return nest_entries([minus(times(a[i], b[j], node), times(a[j], b[i], node), node) for i, j in pairs], (3,))
+        return build_array([minus(times(a[i], b[j], node), times(a[j], b[i], node), node) for i, j in pairs], (3,))
 
     def sigmoid(self, node: ast.AST, x: Value) -> Value:
         """Return `exp(min(x, 0)) / (1 + exp(-abs(x)))`, which is the logistic function and never overflows."""
@@ -271,7 +271,7 @@ class LibraryReader(LoopReader, ABC):
             raise self.error(node, f"{sizes} is not a shape.")
         self.refuse_array(value, node)
         self.fit(validate_shape, sizes, node=node)
-        return nest_entries([value] * prod(sizes), sizes)
+        return build_array([value] * prod(sizes), sizes)
 
     def refuse_array(self, value: Value, node: ast.AST) -> None:
         """Refuse an array where every entry is to be one value."""

@@ -10,7 +10,8 @@ from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.indexing import IndexReader
 from plaudit.language.reader import Constant, Ref, Value, Vector, describe
-from plaudit.language.vectors import MOST_ENTRIES, find_open, has_items, is_open
+from plaudit.language.shapes import MOST_ENTRIES
+from plaudit.language.vectors import find_open, has_items, is_open
 
 MOST_ELEMENTS = 20_000
 """How many elements all comprehensions of a term have at most."""

@@ -10,13 +10,8 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import UNKNOWN
-from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector
-
-MOST_AXES = 3
-MOST_ENTRIES = 4_096
-"""How many entries a value has at most."""
-
-Shape = tuple[int, ...]
+from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector, build_vector
+from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
 
@@ -95,18 +90,14 @@ def list_entries(value: Value) -> list[Value]:
     return [value] if parts is None else [entry for part in parts for entry in list_entries(part)]
 
 
-def nest_entries(entries: Sequence[Value], shape: Shape) -> Value:
+def build_array(entries: Sequence[Value], shape: Shape) -> Value:
     """Return an array of a shape from its entries in row-major order; a scalar where the shape is empty."""
-    if not shape:
-        return entries[0]
-    size = prod(shape[1:])
-    rows = (entries[at * size : (at + 1) * size] for at in range(shape[0]))
-    return Vector(tuple(nest_entries(row, shape[1:]) for row in rows), array=True)
+    return build_vector(entries, shape) if shape else entries[0]
 
 
 def to_array(value: Value) -> Value:
     """Return a value as an array; a scalar as it is."""
-    return nest_entries(list_entries(value), find_shape(value))
+    return build_array(list_entries(value), find_shape(value))
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
@@ -131,7 +122,7 @@ def spread(function: Callable[..., Value], *values: Value) -> Value:
     shapes = [find_shape(value) for value in values]
     shape = broadcast_shapes(shapes)
     columns = [_stretch(list_entries(value), own, shape) for value, own in zip(values, shapes, strict=True)]
-    return nest_entries([function(*row) for row in zip(*columns, strict=True)], shape)
+    return build_array([function(*row) for row in zip(*columns, strict=True)], shape)
 
 
 def _stretch(entries: list[Value], own: Shape, shape: Shape) -> list[Value]:
@@ -159,12 +150,12 @@ def reduce_axis(
     """Return a reduction along an axis, or of all entries where `axis` is None."""
     shape, entries = find_shape(value), list_entries(value)
     if axis is None:
-        return nest_entries([function(entries)], (1,) * len(shape) if keepdims else ())
+        return build_array([function(entries)], (1,) * len(shape) if keepdims else ())
     along = normalise_axis(axis, len(shape))
     step = prod(shape[along + 1 :])
     starts = (at + offset for at in range(0, len(entries), shape[along] * step) for offset in range(step))
     found = [function([entries[start + k * step] for k in range(shape[along])]) for start in starts]
-    return nest_entries(found, (*shape[:along], *((1,) if keepdims else ()), *shape[along + 1 :]))
+    return build_array(found, (*shape[:along], *((1,) if keepdims else ()), *shape[along + 1 :]))
 
 
 def transpose(value: Value) -> Value:
@@ -175,7 +166,7 @@ def transpose(value: Value) -> Value:
     if len(shape) > 2:
         raise ShapeProblem(f"an array of shape {shape} is not transposed.", "Transpose a matrix, of two axes.")
     rows, columns = shape
-    return nest_entries([entries[row * columns + at] for at in range(columns) for row in range(rows)], (columns, rows))
+    return build_array([entries[row * columns + at] for at in range(columns) for row in range(rows)], (columns, rows))
 
 
 def reshape(value: Value, shape: Sequence[Any]) -> Value:
@@ -189,7 +180,7 @@ def reshape(value: Value, shape: Sequence[Any]) -> Value:
         sizes[sizes.index(-1)] = len(entries) // others if others else 0
     if prod(sizes) != len(entries):
         raise ShapeProblem(f"the shapes {find_shape(value)} and {tuple(shape)} differ in their number of entries.")
-    return nest_entries(entries, validate_shape(tuple(sizes)))
+    return build_array(entries, validate_shape(tuple(sizes)))
 
 
 def join_arrays(values: Sequence[Value], axis: object) -> Value:

@@ -26,10 +26,12 @@ from plaudit.targets.array import (
 from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import Spelling, build_function, emit, format_literal
-from plaudit.targets.inputs import collect_columns
+from plaudit.targets.inputs import collect_columns, list_columns
 
 CHUNK = 16_384
-"""Rows at a time: 128 KiB a column, so that intermediate results stay in the cache."""
+"""Numbers at a time: 128 KiB a column, so that intermediate results stay in the cache."""
+FEWEST_ROWS = 1024
+"""Rows at a time at least, however many entries a vector has: fewer are not worth the calls."""
 
 Array = NDArray[Any]
 
@@ -86,7 +88,8 @@ class NumpyReward(Compiled):
         super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk)
         if chunk < 1:
             raise TargetError(f"chunk={chunk} must be at least 1")
-        self.chunk = chunk
+        widest = max((len(column.slots) for column in list_columns(program)), default=1)
+        self.chunk = max(chunk // widest, min(chunk, FEWEST_ROWS))
         self._bound = program.bind()
         self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)
 
