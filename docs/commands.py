@@ -31,7 +31,7 @@ def list_commands(group: click.Group, name: str) -> Iterator[tuple[str, click.Co
 
 def describe_command(name: str, command: click.Command) -> str:
     """Return the section of one command: usage, what it does, its options and an example."""
-    context = click.Context(command, info_name=name)
+    context = click.Context(command, info_name=name, **main.context_settings)  # -h is remembered by the command
     usage = " ".join([name, *command.collect_usage_pieces(context)])
     parts = [f"### {name}", f"`{usage}`", format_help(command.help or "")]
     options = [each for each in command.get_params(context) if isinstance(each, click.Option)]

@@ -117,7 +117,7 @@ def parse(line: str) -> None:
         assert words[0] in command.commands, f"there is no command {words[0]!r} in {line!r}"
         command = command.commands[words.pop(0)]
     if not isinstance(command, click.Group):
-        command.make_context("plaudit", words)
+        command.make_context("plaudit", words, **main.context_settings)
 
 
 def shown_lines() -> list[str]:

@@ -10,7 +10,7 @@ from plaudit.cli.ledger import ledger
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
-COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "x.jsonl"]}
+COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "out.jsonl"]}
 COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "-o", "x.db"]}
 
 

@@ -364,9 +364,9 @@ def test_integers_of_json_lines_are_integers_in_parquet(tmp_path, monkeypatch, r
         return x + prev.y
 
     reward = Reward("whole", version="1", terms=[both], fields=[Field("x", infinite=True), Field("y")])
-    monkeypatch.setattr("plaudit.ledger.dataset.jsonl_files._BLOCK", 4_096)  # the last line is not in the first block
-    lines = [json.dumps(row) for row in [rows[0]] * many + [rows[1]]]
-    (tmp_path / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(lines, "_BLOCK", 4_096)  # the last line is not in the first block
+    texts = [json.dumps(row) for row in [rows[0]] * many + [rows[1]]]
+    (tmp_path / "rows.jsonl").write_text("\n".join(texts), encoding="utf-8")
     rescore_file(reward, tmp_path / "rows.jsonl", tmp_path / "out.parquet")
     found = read(tmp_path / "out.parquet").flatten()
     assert [str(found.schema.field(name).type) for name in ("x", "prev.y", "id")] == [*kinds, "int64"]

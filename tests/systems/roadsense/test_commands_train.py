@@ -126,7 +126,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
     with Ledger(tmp_path / "rewards.db") as ledger:
         ledger.register(roadsense.version("R8").with_params({"comfort.weight": 2.0}))
     done = train(plaudit, "--reward", "R8", "--output", "run", "--ledger", "rewards.db")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "roadsense@R8 is tied to another formula" in done.stderr
     assert not (tmp_path / "run").exists()
 

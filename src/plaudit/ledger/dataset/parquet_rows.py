@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from plaudit.errors import FileError, InputError
+from plaudit.errors import FileError, InputError, UnusableFile
 from plaudit.language.field import RECORDS
 from plaudit.ledger.dataset.parquet_files import ParquetSource
 from plaudit.ledger.dataset.scoring import FoundColumn, find_columns, pick_column, refuse_duplicates
@@ -21,7 +21,7 @@ def read_rows(layout: RowLayout, path: str, progress: Callable[[int, int], None]
     """Yield the rows of a Parquet file by column, absent values left out.
 
     Raises:
-        FileError: It is no Parquet file, or damaged, or has a column twice, or one that the reward does not read.
+        UnusableFile: It is no Parquet file, or damaged, or has a column twice, or one that the reward does not read.
         InputError: A column lacks that the reward needs, or cannot hold what it needs.
     """
     source = ParquetSource(path)
@@ -29,7 +29,7 @@ def read_rows(layout: RowLayout, path: str, progress: Callable[[int, int], None]
     try:
         layout.check(_list_names(source.schema))
     except (FileError, InputError) as error:
-        raise FileError(f"{path}: {error}") from None
+        raise UnusableFile(f"{path}: {error}") from None
     found = find_columns(layout.reward.program, source.schema, path)
     names = [one.name for one in found]
     for chunk in source.chunks(list(dict.fromkeys(one.dotted for one in found)), GROUP):
