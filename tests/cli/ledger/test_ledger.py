@@ -10,7 +10,7 @@ from plaudit.cli.ledger import ledger
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 COMMANDS = {name: [name, "LEDGER"] for name in ledger.commands}
-COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "out.jsonl"]}
+COMMANDS |= {"why": ["why", "LEDGER", "1"], "export": ["export", "LEDGER", "-o", "x.jsonl"]}
 COMMANDS |= {"import": ["import", "LEDGER", "x.jsonl"], "backup": ["backup", "LEDGER", "-o", "x.db"]}
 
 
@@ -39,7 +39,8 @@ def test_a_ledger_that_is_not_there_is_told_and_not_made(plaudit, rewards, names
 @pytest.mark.parametrize("name", ledger.commands)
 @pytest.mark.parametrize("kind", ["text", "directory", "another database", "unknown server"])
 def test_what_is_no_ledger_is_told_and_left_as_it_was(plaudit, write, tmp_path, name, kind):
-    write("x.jsonl", "{}")
+    if name == "import":
+        write("x.jsonl", "{}")
     where = "odd"
     if kind == "text":
         write("odd", "step,reward\n1,2\n" * 1000)
