@@ -181,7 +181,8 @@ def test_the_branch_not_taken_leaves_no_nan_in_any_gradient(target):
     assert to_params["takes_log.gain"] == pytest.approx(0 + 0 - 1 + np.log(0.5) + np.log(3.0))
 
 
-STEEP = [kind for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)]
+STEEP = [kind for kind in n.FUNCTIONS if (kind.steep_ends or issubclass(kind, n.Binary)) and kind is not n.Power]
+"""A power is tested in test_power.py: where it overflows, its row is bad and its gradient no number."""
 
 
 @pytest.mark.parametrize("target", GRADIENTS)

@@ -108,7 +108,11 @@ def test_functions_are_within_four_ulp_of_python_s(engine, function):
     assert_equal_to_python(engine, one_term(f"{function}(a)", Field("a")), rows, rel=4 * 2.0**-52)
 
 
-@pytest.mark.parametrize("function", [kind.function for kind in n.FUNCTIONS if issubclass(kind, n.Binary)])
+# A power is tested in test_power.py: close to the largest float SQL refuses it, because some databases raise there.
+BINARY = [kind.function for kind in n.FUNCTIONS if issubclass(kind, n.Binary) and kind is not n.Power]
+
+
+@pytest.mark.parametrize("function", BINARY)
 def test_functions_of_two_numbers_are_within_four_ulp_of_python_s(engine, function):
     signed = engine.name != "sqlite"  # it has no negative zero
     pairs = [pair for pair in PAIRS if signed or "-0.0" not in map(repr, pair.values())]
