@@ -5,7 +5,7 @@ import random
 import pytest
 
 from plaudit import Field, ReadError, term
-from plaudit.language.assignments import MOST_TURNS
+from plaudit.language.loops import MOST_TURNS
 from support.written import agree, plain, reward_from
 
 V = Field("v", length=4)

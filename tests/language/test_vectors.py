@@ -146,7 +146,7 @@ REFUSED = {
     "hostile loops": ("sum(x for a in range(4000) for b in range(4000))", "more than 4,096 turns", "before scoring"),
     "hostile lists of lists": (
         "sum([sum([x for a in range(4000)]) for b in range(4000)])",
-        "more than 20,000 turns in all",
+        "at most 20,000 turns in all",
         "before scoring",
     ),
     "a hostile tuple": ("sum(POSE * 10 ** 9) * x", "more than 4,096 entries", "before scoring"),

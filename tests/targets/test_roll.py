@@ -169,6 +169,15 @@ def test_operands_that_are_the_same_in_one_entry_only_are_kept_apart():
     assert found.compile("numpy")(columns).total.tolist() == [1.0 + 6.0 + 7.5 + 6.25]
 
 
+@pytest.mark.parametrize("target", ["numpy", "numba"])
+def test_a_vector_of_two_entries_is_passed_entry_by_entry(target):
+    def form(pair):
+        return pair[0] * pair[0] + pair[0] * pair[1] + pair[1] * pair[1]
+
+    found = reward(form, fields=[Field("pair", length=2)])
+    assert found.compile(target)({"pair": np.array([[1.0, 2.0], [3.0, 4.0]])}).total.tolist() == [7.0, 37.0]
+
+
 def test_a_bad_entry_is_named():
     found = reward(inverse)
     columns = {"joint": draw_rows()["joint"]}

@@ -7,9 +7,6 @@ from plaudit.language.reader import Constant, Value, Vector, describe
 from plaudit.language.syntax import explain_unsupported, explain_unsupported_target
 from plaudit.language.vectors import has_items, is_open
 
-MOST_TURNS = 10_000
-"""How many turns all loops of a term may have together."""
-
 
 class AssignmentReader(CallReader):
     """Reads what gives names their values."""
@@ -71,10 +68,7 @@ class AssignmentReader(CallReader):
     def read_turns(self, node: ast.expr, env: dict[str, Value]) -> list[Value]:
         """Return what a loop runs over, a value for each turn."""
         turns = self.list_rows(node, env)
-        self.reader.turns += len(turns)
-        if self.reader.turns > MOST_TURNS:
-            what = f"the loops of a term have at most {MOST_TURNS:,} turns in all, and here are more."
-            raise self.error(node, what, "Compute part of it before scoring and pass it in as a field.")
+        self.count_turns(len(turns), node)
         return turns
 
 

@@ -13,8 +13,8 @@ from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.shapes import MOST_ENTRIES
 from plaudit.language.vectors import find_open, has_items, is_open
 
-MOST_ELEMENTS = 20_000
-"""How many elements all comprehensions of a term have at most."""
+MOST_TURNS = 20_000
+"""How many turns all loops and comprehensions of a term may have together."""
 
 Element = Callable[[], tuple[int | bool, Value]]
 """Reads one element of a generator: where it counts, and what it is."""
@@ -47,17 +47,22 @@ class LoopReader(IndexReader, ABC):
             if loop.is_async:
                 raise self.error(node, "an asynchronous loop cannot be read.")
         turns = list(islice(self.list_turns(node.generators, env, True), MOST_ENTRIES + 1))
-        self.reader.elements += len(turns)
         if len(turns) > MOST_ENTRIES:
             raise self.error(node, f"more than {MOST_ENTRIES:,} turns of a loop.", "Compute it before scoring.")
-        if self.reader.elements > MOST_ELEMENTS:
-            raise self.error(node, f"more than {MOST_ELEMENTS:,} turns in all.", "Compute it before scoring.")
+        self.count_turns(len(turns), node)
         unknown = next((unknown for _, _, unknown in turns if unknown is not None), None)
         tests = node.generators[-1].ifs
         elements = [partial(self.read_element, node.elt, tests, inner, counts) for inner, counts, _ in turns]
         if isinstance(node, ast.ListComp):  # all of a list is computed, whoever asks
             return [partial(_give, element()) for element in elements], unknown
         return list(elements), unknown
+
+    def count_turns(self, turns: int, node: ast.AST) -> None:
+        """Refuse more turns than all loops and comprehensions of a term may have together."""
+        self.reader.turns += turns
+        if self.reader.turns > MOST_TURNS:
+            what = f"the loops of a term have at most {MOST_TURNS:,} turns in all, and here are more."
+            raise self.error(node, what, "Compute part of it before scoring and pass it in as a field.")
 
     def list_turns(
         self, loops: list[ast.comprehension], env: dict[str, Value], counts: int | bool

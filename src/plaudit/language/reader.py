@@ -130,9 +130,8 @@ class Reader:
         self.params: dict[str, None] = {}
         self.call_stack: list[object] = []
         self.helper_calls = 0
-        self.turns = 0  # of all loops
+        self.turns = 0  # of all loops and comprehensions
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
-        self.elements = 0  # of all comprehensions
 
     def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
         """Return what a positional parameter stands for."""

@@ -105,7 +105,7 @@ class Ledger:
             except BaseException:
                 self._store.backend.close()
                 raise
-        self._store.writer.after_write = _list_chores(self._store, self._publisher)
+        self._store.writer.after_write = _build_after_write(self._store, self._publisher)
         self._process = os.getpid()
         self._closed = False
         weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
@@ -474,15 +474,15 @@ def _reopen(
     return Ledger(where, read_only=read_only, timeout=timeout, clock=clock, **more)
 
 
-def _list_chores(store: Store, publisher: Publisher | None) -> Callable[[], None]:
-    """Return what does, when a transaction is durable, what is due now and then; it does not hold on to the ledger."""
+def _build_after_write(store: Store, publisher: Publisher | None) -> Callable[[], None]:
+    """Return what is called when a transaction is durable; it does not hold on to the ledger, which may be dropped."""
 
-    def do_chores() -> None:
+    def merge_and_publish() -> None:
         merge_written(store)
         if publisher is not None:
             publisher.publish_if_due()
 
-    return do_chores
+    return merge_and_publish
 
 
 def _close_abandoned(backend: Backend, process: int) -> None:

@@ -5,6 +5,7 @@ gradients finite in the branch not taken.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from plaudit.language.program import Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
-from plaudit.targets.inputs import InputColumn, InputSlot, list_columns, list_slots, make_none_error
+from plaudit.targets.inputs import InputColumn, InputSlot, find_places, list_columns, list_slots, make_none_error
 from plaudit.targets.roll import (
     AllTrue,
     AnyTrue,
@@ -211,10 +212,11 @@ def _find_safe_divisions(rolled: Rolled) -> frozenset[int]:
     found = set()
     for at, node in enumerate(rolled.nodes):
         if isinstance(node, n.Div | n.FloorDiv | n.Mod):
-            divisor = rolled.nodes[node.right]
-            values = divisor.values if isinstance(divisor, Constants) else (getattr(divisor, "value", 0.0),)
-            if all(1e-4 < abs(value) < 6e4 for value in values):
-                found.add(at)
+            match rolled.nodes[node.right]:
+                case n.Const(value) if 1e-4 < abs(value) < 6e4:
+                    found.add(at)
+                case Constants(values) if all(1e-4 < abs(value) < 6e4 for value in values):
+                    found.add(at)
     return frozenset(found)
 
 
@@ -234,21 +236,15 @@ def _name_inputs(program: Program, rolled: Rolled) -> tuple[Code, dict[Constants
     """Return code in which inputs and vectors have their texts, and the names of vectors that are passed."""
     code = Code()
     vectors: dict[Constants | Params, str] = {}
-    places = {
-        slot.name: (_name_column(program, column)[0], at)
-        for column in list_columns(program)
-        if column.whole
-        for at, slot in enumerate(column.slots)
-    }
-    sizes = {_name_column(program, column)[0]: len(column.slots) for column in list_columns(program)}
+    places = find_places(program)
+    sizes = Counter(first for first, _ in places.values())
     for at, node in enumerate(rolled.nodes):
         match node:
             case n.Input(name) if name in places:
-                column, entry = places[name]
-                code.texts[at] = f"{column}[{entry}]"
+                code.texts[at] = "x{}[{}]".format(*places[name])
             case Entries(names):
-                column = places[names[0]][0]
-                code.texts[at] = _format_entries(column, [places[name][1] for name in names], sizes[column])
+                first = places[names[0]][0]
+                code.texts[at] = _format_entries(f"x{first}", [places[name][1] for name in names], sizes[first])
             case Constants() | Params():
                 code.texts[at] = vectors.setdefault(node, f"k{len(vectors)}")
     return code, vectors

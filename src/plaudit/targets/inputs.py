@@ -78,6 +78,17 @@ def list_columns(program: Program) -> tuple[InputColumn, ...]:
     return known
 
 
+def find_places(program: Program) -> dict[str, tuple[int, int]]:
+    """Return of each input in a column that is passed whole the position of the column's first input, and its entry."""
+    names = list(program.inputs)
+    return {
+        slot.name: (names.index(column.slots[0].name), at)
+        for column in list_columns(program)
+        if column.whole
+        for at, slot in enumerate(column.slots)
+    }
+
+
 def _build_column(name: str, slots: list[InputSlot]) -> InputColumn:
     entries = [slot.entry for slot in slots if slot.entry is not None]
     everything = entries == list(range(math.prod(slots[0].field.shape)))

@@ -16,7 +16,7 @@ from plaudit.targets.array import gather_columns
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
-from plaudit.targets.inputs import collect_columns, list_columns
+from plaudit.targets.inputs import collect_columns, find_places, list_columns
 from plaudit.targets.numpy import allocate_buffers, convert_column, pick
 from plaudit.targets.roll import (
     REDUCTIONS,
@@ -140,13 +140,10 @@ class _LoopWriter:
 
     def _name_inputs(self) -> None:
         """Give columns, inputs, constants and parameters their texts, those of vectors for the entry `j`."""
-        names = list(self.program.inputs)
-        places: dict[str, tuple[str, int]] = {}
+        names, places = list(self.program.inputs), find_places(self.program)
         for column in list_columns(self.program):
             if column.whole:
-                name = f"a{names.index(column.slots[0].name)}"
-                self.columns.append(name)
-                places |= {slot.name: (name, at) for at, slot in enumerate(column.slots)}
+                self.columns.append(f"a{places[column.slots[0].name][0]}")
                 continue
             for slot in column.slots:
                 at = names.index(slot.name)
@@ -156,9 +153,9 @@ class _LoopWriter:
         for at, node in enumerate(self.rolled.nodes):
             match node:
                 case n.Input(name) if name in places:
-                    self.code.texts[at] = "{}[{}, i]".format(*places[name])
+                    self.code.texts[at] = "a{}[{}, i]".format(*places[name])
                 case Entries(entries):
-                    array, picked = places[entries[0]][0], [places[name][1] for name in entries]
+                    array, picked = f"a{places[entries[0]][0]}", [places[name][1] for name in entries]
                     first, whole = picked[0], picked == list(range(picked[0], picked[0] + len(picked)))
                     index = (f"j + {first}" if first else "j") if whole else f"{self._keep(tuple(picked))}[j]"
                     self.code.texts[at] = f"{array}[{index}, i]"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, Program, find_reachable, prune, renumber
 from plaudit.language.shapes import list_entries
-from plaudit.targets.inputs import FEWEST
+from plaudit.targets.inputs import FEWEST, find_places
 
 DEEPEST = 200
 """How many operations may stand inside one another for that."""
@@ -94,8 +94,7 @@ class AnyTrue(n.Unary):
 REDUCTIONS = (Sum, SumOnto, Smallest, Largest, AllTrue, AnyTrue)
 """What makes one value of a vector."""
 
-_JOINED: Mapping[type[n.Node], type[n.Binary]] = {kind: kind for kind in (n.Add, n.Min, n.Max, n.And, n.Or)}
-_REDUCTIONS: Mapping[type[n.Node], type[n.Unary]] = {
+_REDUCTIONS: Mapping[type[n.Binary], type[n.Unary]] = {
     n.Add: Sum,
     n.Min: Smallest,
     n.Max: Largest,
@@ -168,20 +167,21 @@ class _Roller:
         self.vectors: dict[tuple[int, ...], int] = {}
         self.forms = _find_forms(program, reachable)
         self.depth: dict[int, int] = {}
-        inner = {node.left for at in reachable if self._continues(node := self.nodes[at], at)}  # type: ignore[attr-defined]
-        self.ends = {at for at in reachable if self._continues(self.nodes[at], at) and at not in inner}
+        links = {at: link for at in reachable if (link := self._find_link(at)) is not None}
+        self.ends = links.keys() - {link.left for link in links.values()}
 
-    def _continues(self, node: n.Node, at: int) -> bool:
-        """Return whether a node goes on with what its left operand began, which nobody else reads."""
-        if type(node) not in _REDUCTIONS or not isinstance(node, n.Binary):
-            return False
-        return type(self.nodes[node.left]) is type(node) and self.uses[node.left] == 1
+    def _find_link(self, at: int) -> n.Binary | None:
+        """Return a node that goes on with what its left operand began, which nobody else reads; None for any other."""
+        node = self.nodes[at]
+        if not isinstance(node, n.Binary) or type(node) not in _REDUCTIONS:
+            return None
+        return node if type(self.nodes[node.left]) is type(node) and self.uses[node.left] == 1 else None
 
     def add_scalar(self, at: int) -> None:
         """Add a node whose operands were added before."""
         node = self.nodes[at]
         self.depth[at] = 1 + max((self.depth[operand] for operand in n.operands(node)), default=0)
-        if at in self.ends:
+        if at in self.ends and isinstance(node, n.Binary):
             self.scalars[at] = self._reduce(type(node), self._list_leaves(at))
         else:
             self.scalars[at] = self.builder.add(renumber(node, self.scalars))
@@ -192,9 +192,9 @@ class _Roller:
         The first of them may be such an operation itself, if it is one like the next: (a + b) + (c + d) + …
         """
         leaves: list[int] = []
-        while self._continues(self.nodes[at], at):
-            leaves.append(self.nodes[at].right)  # type: ignore[attr-defined]
-            at = self.nodes[at].left  # type: ignore[attr-defined]
+        while (link := self._find_link(at)) is not None:
+            leaves.append(link.right)
+            at = link.left
             if self.forms[at] == self.forms[leaves[-1]]:
                 return [at, *reversed(leaves)]
         return [*n.operands(self.nodes[at]), *reversed(leaves)]
@@ -210,7 +210,7 @@ class _Roller:
             else:
                 yield from (Condition(self.scalars[at], (at,)) for at in group)
 
-    def _reduce(self, kind: type[n.Node], leaves: Sequence[int]) -> int:
+    def _reduce(self, kind: type[n.Binary], leaves: Sequence[int]) -> int:
         """Return what a chain of operations comes to; runs of leaves that are alike are reduced together."""
         result: int | None = None
         for _, run in groupby(leaves, key=lambda at: self.forms[at]):
@@ -224,7 +224,7 @@ class _Roller:
             else:
                 parts = [self.scalars[at] for at in alike]
             for part in parts:
-                result = part if result is None else self.builder.add(_JOINED[kind](result, part))
+                result = part if result is None else self.builder.add(kind(result, part))
         assert result is not None
         return result
 
@@ -258,6 +258,7 @@ def _find_forms(program: Program, reachable: Iterable[int]) -> dict[int, int]:
     """Return a number for each node: two that have the same are computed alike, from other entries or constants."""
     numbers: dict[tuple[object, ...], int] = {}
     forms: dict[int, int] = {}
+    places = find_places(program)
     for at in reachable:
         node = program.nodes[at]
         match node:
@@ -266,7 +267,7 @@ def _find_forms(program: Program, reachable: Iterable[int]) -> dict[int, int]:
             case n.Param(name):
                 form = (n.Param, isinstance(program.params[name], bool))
             case n.Input(name):
-                form = (n.Input, name.partition("[")[0])
+                form = (n.Input, places[name][0] if name in places else name)
             case _:
                 own = tuple(getattr(node, each.name) for each in fields(node) if each.type is not int)
                 form = (type(node), own, *(forms[operand] for operand in n.operands(node)))

@@ -6,6 +6,7 @@ import sqlite3
 import click
 import pytest
 
+from plaudit import Ledger
 from plaudit.cli.ledger import ledger
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
@@ -113,8 +114,9 @@ def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, 
         "postgres:root:s3cret@127.0.0.1",
     ],
 )
-def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, address):
+def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, address, monkeypatch):
     pytest.importorskip("psycopg")
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.1)  # nobody will listen
     write("x.jsonl", "{}")
     for name in ledger.commands:
         result = plaudit(*arguments(name, address))
