@@ -1,7 +1,7 @@
 """What NumPy, JAX and PyTorch share: one table of spellings, and how columns become the arguments of generated code.
 
-Both branches of a choice are computed, so every operation is written to be harmless outside its domain; that keeps
-gradients finite in the branch not taken.
+Both branches of a choice are computed, and where the one not taken is outside a domain its value is dropped. Where
+gradients are taken too, every operation is written to be harmless there, as its gradient would not be dropped.
 """
 
 import math
@@ -85,7 +85,7 @@ _RAISED = "({0} > 0) | (({0} == 0) & ({1} > 0))"
 _POWER = f"pow(where({_RAISED}, {{0}}, one), where({_RAISED}, {{1}}, one))"
 
 OPERATIONS: dict[type[n.Node], str] = {
-    **{kind: _format_function(kind) for kind in n.FUNCTIONS},
+    **{kind: f"{n.split_function(kind)[1]}({n.format_slots(kind)})" for kind in n.FUNCTIONS},
     n.Neg: "(-{0})",
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
@@ -95,9 +95,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Add: "({0} + {1})",
     n.Sub: "({0} - {1})",
     n.Mul: "({0} * {1})",
-    n.Div: "({0} / where({1} == 0, one, {1}))",
-    n.FloorDiv: "floor_divide({0}, where({1} == 0, one, {1}))",
-    n.Mod: "remainder({0}, where({1} == 0, one, {1}))",
+    **PLAIN,
     n.Min: "where({1} < {0}, {1}, {0})",
     n.Max: "where({1} > {0}, {1}, {0})",
     n.Lt: "({0} < {1})",
@@ -111,7 +109,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.Select: "where({0}, {1}, {2})",
     n.Clip: "where({0} < {1}, {1}, where({0} > {2}, {2}, {0}))",
     n.Item: f"take({{table}}, where({_INSIDE}, {{0}}, 0))",
-    n.Power: _POWER,
+    n.Power: "pow({0}, {1})",
     Sum: "add_entries({0})",
     SumOnto: "add_onto({0}, {1})",
     Smallest: "find_smallest({0})",
@@ -122,6 +120,8 @@ OPERATIONS: dict[type[n.Node], str] = {
 
 SMOOTH: dict[type[n.Node], str] = {
     **OPERATIONS,
+    **{kind: _format_function(kind) for kind in n.FUNCTIONS},
+    **{kind: template.replace("{1}", "where({1} == 0, one, {1})") for kind, template in PLAIN.items()},
     **{kind: _format_smooth(kind) for kind in n.FUNCTIONS if kind.steep_ends or issubclass(kind, n.Binary)},
     n.Sqrt: "smooth_sqrt({0}, zero, one)",
     n.Power: "where({0} > 0, pow(where({0} > 0, {0}, one), {1}), "
