@@ -178,6 +178,27 @@ def test_a_vector_of_two_entries_is_passed_entry_by_entry(target):
     assert found.compile(target)({"pair": np.array([[1.0, 2.0], [3.0, 4.0]])}).total.tolist() == [7.0, 37.0]
 
 
+@pytest.mark.parametrize("last", [5, 6, 8])
+@pytest.mark.parametrize("target", TARGETS)
+def test_some_entries_may_be_read_at_the_end_only(target, last):
+    @term
+    def running(joint):
+        return joint[3] + joint[0] + joint[2] + joint[1]
+
+    @term(terminal=True)
+    def final(joint):
+        return sum(q * 2.0 for q in joint[4:last])
+
+    found = Reward("legs", version="1", terms=[running, final], fields=[Field("joint", length=8, low=-3, high=3)])
+    columns = {"joint": np.arange(32.0).reshape(4, 8) / 16, "terminal": np.array([False, True, False, True])}
+    columns["joint"][2, 4:] = np.nan
+    columns["joint"][3, 4] = 7.0
+    scores = found.compile(target, on_bad="mask")(columns)
+    wanted = columns["joint"][:, :4].sum(1) + np.where([0, 1, 0, 0], 2.0 * columns["joint"][:, 4:last].sum(1), 0.0)
+    assert scores.ok.tolist() == [True, True, True, False]
+    np.testing.assert_allclose(scores.total[:3], wanted[:3], rtol=1e-6)
+
+
 def test_a_bad_entry_is_named():
     found = reward(inverse)
     columns = {"joint": draw_rows()["joint"]}

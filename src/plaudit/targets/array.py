@@ -143,7 +143,7 @@ _NAMES = {"round": "rint", "pow": "power"}
 def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
     functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
-    called = [*functions, "where", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
+    called = [*functions, "where", "stack", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
     found = {name: _find_function(library, _NAMES.get(name, name)) for name in called if name not in names}
 
     def smooth_sqrt(number: Any, zero: Any, one: Any) -> Any:
@@ -173,10 +173,13 @@ class Generated:
     tables: tuple[tuple[float | bool, ...], ...]
 
 
-def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bool) -> Generated:
+def generate(
+    program: Program, *, guard: bool, names: dict[str, Any], inline: bool = False, smooth: bool = True
+) -> Generated:
     """Return `program` written with the operations in `names`.
 
     With `inline`, numbers stand in the text; else each becomes an argument, so that it can take the dtype of a call.
+    What is `smooth` gives gradients without NaN.
     """
     layout = Layout.of(program, clamped=False)
     constants: dict[str, float | bool] = {}
@@ -187,14 +190,14 @@ def generate(program: Program, *, guard: bool, names: dict[str, Any], inline: bo
         constants[name] = value
         return name
 
-    operations, constant = (OPERATIONS, format_literal) if inline else (SMOOTH, name_constant)
-    spelling = Spelling(operations, DEFINED, constant, PLAIN)
+    constant = format_literal if inline else name_constant
+    spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
     rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline))
     defined = _find_safe_divisions(rolled)
     rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
     shaped = replace(program, nodes=rolled.nodes)
     code, vectors = _name_inputs(program, rolled)
-    if not inline:
+    if smooth:
         _write_safe_inputs(shaped, rolled, spelling, code)
     emit(shaped, [*rolled.roots, *(test.node for test in rolled.conditions)], spelling, code, defined=defined)
     arguments = [name for column in list_columns(program) for name in _name_column(program, column)]
@@ -268,14 +271,26 @@ def _write_safe_inputs(program: Program, rolled: Rolled, spelling: Spelling, cod
     ranges = {guard.node: guard.where for guard in program.ranges}
     tests = [test for test in rolled.conditions if test.sources[0] in ranges]
     emit(program, [test.node for test in tests], spelling, code)
+    tested: dict[tuple[str, ...], str] = {}
+    apart: dict[str, str] = {}
     for k, (node, sources) in enumerate(tests):
         code.lines.append(f"g{k} = {code.texts[node]}")
         code.texts[node] = f"g{k}"
-        name = ranges[sources[0]]
-        field = program.inputs[name]
-        if field.kind == "number":
-            x, rest = f"x{list(program.inputs).index(name)}", spelling.constant(float(field.at_rest))
-            code.lines.append(f"{x} = where(g{k}, {x}, {rest})")
+        names = tuple(ranges[source] for source in sources)
+        tested[names] = f"g{k}"
+        apart |= {name: f"g{k}[{at}]" if len(names) > 1 else f"g{k}" for at, name in enumerate(names)}
+    for column in list_columns(program):
+        field, names = column.slots[0].field, tuple(slot.name for slot in column.slots)
+        if field.kind != "number":
+            continue
+        rest = spelling.constant(float(field.at_rest))
+        read = [names] if column.whole else [(name,) for name in names]
+        for x, entries in zip(_name_column(program, column), read, strict=True):
+            if entries in tested:
+                code.lines.append(f"{x} = where({tested[entries]}, {x}, {rest})")
+            elif not apart.keys().isdisjoint(entries):  # some of them are read at the end of an episode only
+                kept = (f"where({apart[name]}, {x}[{at}], {rest})" for at, name in enumerate(entries))
+                code.lines.append(f"{x} = stack([{', '.join(kept)}])")
 
 
 @dataclass(frozen=True, slots=True)

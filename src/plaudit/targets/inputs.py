@@ -90,6 +90,7 @@ def find_places(program: Program) -> dict[str, tuple[int, int]]:
 
 
 def _build_column(name: str, slots: list[InputSlot]) -> InputColumn:
+    slots = sorted(slots, key=lambda slot: slot.entry or 0)
     entries = [slot.entry for slot in slots if slot.entry is not None]
     everything = entries == list(range(math.prod(slots[0].field.shape)))
     return InputColumn(name, tuple(slots), [] if everything else entries)
@@ -170,8 +171,9 @@ def _flatten(program: Program, inputs: Any) -> dict[str, Any]:
                 parts = {f"{name}.{key}": part for key, part in read_record(value, keys).items()}
             except WrongType as error:
                 raise WrongType(f"reward {program.name!r}: {error}") from None
-        for both in parts.keys() & flat.keys():
-            raise make_duplicate_error(program, both)
+        for part in parts:
+            if part in flat:
+                raise make_duplicate_error(program, part)
         flat |= parts
     return flat
 

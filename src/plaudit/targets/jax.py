@@ -58,7 +58,7 @@ class JaxReward(Compiled):
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self._default = generate(program.bind(), guard=guard, names=NAMES, inline=False)
+        self._default = generate(program.bind(), guard=guard, names=NAMES)
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
@@ -105,7 +105,7 @@ class JaxReward(Compiled):
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES, inline=False)
+        return generate(self.program, guard=self.guard, names=NAMES)
 
 
 def _find_dtype(leaves: list[Any]) -> Any:

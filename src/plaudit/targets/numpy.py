@@ -91,7 +91,7 @@ class NumpyReward(Compiled):
         widest = max((len(column.slots) for column in list_columns(program)), default=1)
         self.chunk = max(chunk // widest, min(chunk, FEWEST_ROWS))
         self._bound = program.bind()
-        self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)
+        self._default = generate(self._bound, guard=guard, names=NAMES, inline=True, smooth=False)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
@@ -145,7 +145,7 @@ class NumpyReward(Compiled):
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES, inline=True)
+        return generate(self.program, guard=self.guard, names=NAMES, inline=True, smooth=False)
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
         return convert_column(self.program.name, name, field, value)

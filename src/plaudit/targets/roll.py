@@ -165,7 +165,8 @@ class _Roller:
         self.builder = Builder()
         self.scalars: dict[int, int] = {}
         self.vectors: dict[tuple[int, ...], int] = {}
-        self.forms = _find_forms(program, reachable)
+        self.places = find_places(program)
+        self.forms = _find_forms(program, self.places, reachable)
         self.depth: dict[int, int] = {}
         links = {at: link for at in reachable if (link := self._find_link(at)) is not None}
         self.ends = links.keys() - {link.left for link in links.values()}
@@ -204,11 +205,18 @@ class _Roller:
         alike: dict[int, dict[int, None]] = {}
         for at in conditions:
             alike.setdefault(self.forms[at], {})[at] = None
-        for group in map(tuple, alike.values()):
+        for group in (tuple(sorted(found, key=self._find_place)) for found in alike.values()):
             if self._is_worthwhile(group):
                 yield Condition(self._join(group), group)
             else:
                 yield from (Condition(self.scalars[at], (at,)) for at in group)
+
+    def _find_place(self, at: int) -> int:
+        """Return which entry of a vector a node reads first; 0 where it reads none."""
+        read = (self.nodes[each] for each in find_reachable(self.nodes, [at]))
+        return next(
+            (self.places[node.name][1] for node in read if isinstance(node, n.Input) and node.name in self.places), 0
+        )
 
     def _reduce(self, kind: type[n.Binary], leaves: Sequence[int]) -> int:
         """Return what a chain of operations comes to; runs of leaves that are alike are reduced together."""
@@ -254,11 +262,10 @@ class _Roller:
         return self.vectors[ats]
 
 
-def _find_forms(program: Program, reachable: Iterable[int]) -> dict[int, int]:
+def _find_forms(program: Program, places: Mapping[str, tuple[int, int]], reachable: Iterable[int]) -> dict[int, int]:
     """Return a number for each node: two that have the same are computed alike, from other entries or constants."""
     numbers: dict[tuple[object, ...], int] = {}
     forms: dict[int, int] = {}
-    places = find_places(program)
     for at in reachable:
         node = program.nodes[at]
         match node:
