@@ -19,6 +19,7 @@ PIP_NO_CACHE_DIR ?= 1
 export PIP_NO_CACHE_DIR
 export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/cache/numba
 export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
+export PLAUDIT_CACHE_DIR := $(CURDIR)/$(VENV)/cache/plaudit
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/$(VENV)/cache/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time

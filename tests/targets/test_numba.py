@@ -1,6 +1,7 @@
 """The numba target alone: every core, and the very bits of Python."""
 
 import math
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -72,3 +73,72 @@ def test_rounding_does_not_overflow_where_whole_numbers_of_64_bits_would():
 
     reward = Reward("rounds", version="1", terms=[rounds], fields=[Field("x")])
     assert reward.compile("numba", parallel=False)({"x": np.array([1e300, 2.5])}).total.tolist() == [3e300, 7.0]
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """Return the folder where compiled code is kept."""
+    monkeypatch.setenv("PLAUDIT_CACHE_DIR", str(tmp_path))
+    return tmp_path / "numba"
+
+
+def score_kept(cache_hits, reward=REWARD, **options):
+    """Return the totals of a batch, by code that was or was not compiled before."""
+    compiled = reward.compile("numba", parallel=False, **options)
+    totals = compiled(batch(50)).total.tolist()
+    assert sum(compiled._default[1].stats.cache_hits.values()) == cache_hits
+    return totals
+
+
+def test_what_was_compiled_once_is_read_from_the_cache(cache):
+    wanted = REWARD.compile("numpy")(batch(50)).total.tolist()
+    assert score_kept(0) == score_kept(1) == wanted
+    assert len(list(cache.glob("*.py"))) == 1
+
+
+def test_another_table_is_other_code(cache):
+    first, second = (lookup(table) for table in ((0.0, 1.0, 2.0), (0.0, 1.0, 4.0)))
+    rows = {"level": np.array([2])}
+    assert [each.compile("numba")(rows).total.tolist() for each in (first, second)] == [[2.0], [4.0]]
+    assert len(list(cache.glob("*.py"))) == 2
+
+
+def lookup(table):
+    @term
+    def value(level):
+        return table[level]
+
+    return Reward("lookup", version="1", terms=[value], fields=[Field("level", values=(0, 1, 2))])
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x80\x05nonsense"])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_damaged_code_is_compiled_again(cache, kind, damage):
+    wanted = score_kept(0)
+    for path in cache.rglob(f"*.{kind}"):
+        path.write_bytes(damage)
+    assert score_kept(0) == wanted
+
+
+def test_without_a_cache_nothing_is_written(cache):
+    score_kept(0, cache=False)
+    assert not cache.exists()
+
+
+def test_where_others_may_write_code_is_not_kept(cache):
+    cache.mkdir(mode=0o777)
+    cache.chmod(0o777)
+    score_kept(0)
+    assert not list(cache.iterdir())
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    compiled = REWARD.compile("numba", cache=False)
+    columns = batch(50_000)
+    wanted = compiled(columns).total
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=lambda: queue.put(compiled(columns).total.tolist()))
+    process.start()
+    assert queue.get(timeout=60) == wanted.tolist()
+    process.join()

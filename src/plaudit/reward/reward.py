@@ -401,7 +401,13 @@ class Reward:
 
     @overload
     def compile(
-        self, target: Literal["numba"], *, guard: Guarding = True, on_bad: OnBad = "raise", parallel: bool = True
+        self,
+        target: Literal["numba"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        parallel: bool = True,
+        cache: bool = True,
     ) -> "NumbaReward": ...
 
     @overload

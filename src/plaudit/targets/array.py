@@ -193,7 +193,7 @@ def generate(
     constant = format_literal if inline else name_constant
     spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
     rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline))
-    defined = _find_safe_divisions(rolled)
+    defined = rolled.find_safe_divisions()
     rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
     shaped = replace(program, nodes=rolled.nodes)
     code, vectors = _name_inputs(program, rolled)
@@ -208,19 +208,6 @@ def generate(
     outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
     made = build_function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], names)
     return Generated(made, layout, tuple(constants.values()), tuple(vectors), tuple(code.tables.values()))
-
-
-def _find_safe_divisions(rolled: Rolled) -> frozenset[int]:
-    """Return the divisions by constants that are neither 0 nor infinite in any type of float."""
-    found = set()
-    for at, node in enumerate(rolled.nodes):
-        if isinstance(node, n.Div | n.FloorDiv | n.Mod):
-            match rolled.nodes[node.right]:
-                case n.Const(value) if 1e-4 < abs(value) < 6e4:
-                    found.add(at)
-                case Constants(values) if all(1e-4 < abs(value) < 6e4 for value in values):
-                    found.add(at)
-    return frozenset(found)
 
 
 def _holds(test: Condition, rolled: Rolled, defined: frozenset[int]) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from plaudit.errors import UnsupportedNode
@@ -261,12 +262,22 @@ SCALAR_NAMES: dict[str, Any] = {
 """What generated code may call; it sees no other builtins."""
 
 
-def build_function(name: str, arguments: list[str], body: list[str], names: dict[str, Any]) -> Any:
-    """Return the function made of generated lines; `names` is all that it sees, and `source` on it the text."""
-    text = f"def {name}({', '.join(arguments)}):\n" + "\n".join(f"    {line}" for line in body) + "\n"
+def format_function(name: str, arguments: list[str], body: list[str]) -> str:
+    """Return the text of a function made of generated lines."""
+    return f"def {name}({', '.join(arguments)}):\n" + "\n".join(f"    {line}" for line in body) + "\n"
+
+
+def build_function(
+    name: str, arguments: list[str], body: list[str], names: dict[str, Any], *, path: Path | None = None
+) -> Any:
+    """Return the function made of generated lines; `names` is all that it sees, and `source` on it the text.
+
+    With `path`, it is said to stand in that file.
+    """
+    text = format_function(name, arguments, body)
     # PyTorch looks for __import__ in the frame that calls it; our own text calls nothing but `names`
     namespace: dict[str, Any] = {"__builtins__": {"__import__": __import__}, **names}
-    exec(compile(text, f"<plaudit {name}>", "exec"), namespace)  # our own text: see emit
+    exec(compile(text, path or f"<plaudit {name}>", "exec"), namespace)  # our own text: see emit
     made = namespace[name]
     made.source = text
     return made

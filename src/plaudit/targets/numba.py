@@ -1,21 +1,34 @@
-"""The `numba` target: the very code of the `python` target, compiled to machine code and run on every core."""
+"""The `numba` target: the very code of the `python` target, compiled to machine code and run on every core.
 
+What was compiled is kept in the user's cache folder, by what it was compiled from, and taken from there by the next
+process.
+"""
+
+import contextlib
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 
+from plaudit.atomic import AtomicFile
+from plaudit.caching import make_private_folder
+from plaudit.errors import FileError
 from plaudit.language import nodes as n
 from plaudit.language.program import PYTHON_OPERATIONS, Program, find_reachable
 from plaudit.language.static import list_open_guards
 from plaudit.targets.array import gather_columns
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
-from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit, format_function
 from plaudit.targets.inputs import collect_columns, find_places, list_columns
 from plaudit.targets.numpy import allocate_buffers, convert_column, pick
 from plaudit.targets.roll import (
@@ -40,7 +53,8 @@ _NAMES = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round": np.rint,
-    "numba": numba,
+    "range": range,
+    "__name__": __name__,  # a module that Numba can import
 }
 """As in Python, but for rounding, as Numba's own returns 64-bit integers, which overflow; and for powers."""
 
@@ -54,13 +68,26 @@ def _raise_to_power(base: float, exponent: float) -> float:
 _NAMES["pow"] = _raise_to_power
 
 
+ROWS_A_THREAD = 8_192
+"""Rows that are worth a thread of their own."""
+
+
 class NumbaReward(Compiled):
     """A reward compiled to machine code: columns in, `Scores` of columns out, bit for bit what Python gives."""
 
-    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", parallel: bool = True) -> None:
+    def __init__(
+        self,
+        program: Program,
+        *,
+        guard: bool = True,
+        on_bad: str = "raise",
+        parallel: bool = True,
+        cache: bool = True,
+    ) -> None:
         """Compile `program` on the first call; without `guard`, declared ranges are not checked."""
-        super().__init__(program, guard=guard, on_bad=on_bad, parallel=parallel)
+        super().__init__(program, guard=guard, on_bad=on_bad, parallel=parallel, cache=cache)
         self.parallel = parallel
+        self.cache = cache
         self.layout = Layout.of(program.bind(), clamped=False)
 
     def __call__(
@@ -75,7 +102,9 @@ class NumbaReward(Compiled):
         layout, loop = self._default if params is None else self._general
         numbers = [] if params is None else list(self.program.fill_params(params).values())
         outputs, ok = allocate_buffers(layout, size, shape, out)
-        loop(size, *(_spread(array, shape, size) for array in found.arguments), *numbers, *outputs, ok)
+        columns = [_spread(array, shape, size) for array in found.arguments]
+        threads = min(numba.get_num_threads(), size // ROWS_A_THREAD) if self.parallel else 1
+        _run_on_threads(threads, size, lambda start, end: loop(np.uint64(start), np.uint64(end), *columns, *numbers, *outputs, ok))
         for condition in exact.values():
             fine = np.broadcast_to(condition, shape).reshape(-1)
             ok &= fine
@@ -96,7 +125,7 @@ class NumbaReward(Compiled):
         return self._build_loop(self.program)
 
     def _build_loop(self, program: Program) -> tuple[Layout, Any]:
-        """Return a compiled loop over rows: inputs, parameters, outputs and `ok` as arrays."""
+        """Return a compiled loop over rows from a start to an end: inputs, parameters, outputs and `ok` as arrays."""
         layout = Layout.of(program, clamped=False)
         rolled = roll(program, layout.roots, list_open_guards(program, ranges=self.guard))
         written = _LoopWriter(program, rolled)
@@ -107,11 +136,79 @@ class NumbaReward(Compiled):
         masks = [f"{o}[i] = nan" for o in outputs]
         body = [*written.reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
         body += ["else:", *_indent([*masks, "ok[i] = False"])] if written.tests else []
-        arguments = ["size", *written.columns, *(f"p{i}" for i in range(len(program.params)))]
-        lines = ["for i in numba.prange(size):", *_indent(body)]
+        arguments = ["start", "end", *written.columns, *(f"p{i}" for i in range(len(program.params)))]
+        lines = ["for i in range(start, end):", *_indent(body)]  # unsigned: no index from the end is thought of
         tables = {name: np.asarray(table) for name, table in (code.tables | written.vectors).items()}
-        made = build_function("loop", [*arguments, *outputs, "ok"], lines, {**_NAMES, **tables})
-        return layout, numba.njit(made, parallel=self.parallel, error_model="numpy", nogil=True)
+        return layout, _compile_loop([*arguments, *outputs, "ok"], lines, tables, keep=self.cache)
+
+
+def _compile_loop(arguments: list[str], lines: list[str], tables: Mapping[str, Any], *, keep: bool) -> Any:
+    """Return a function that Numba compiles at its first call, or has compiled in a process before."""
+    path = _write_source(format_function("loop", arguments, lines), tables) if keep else None
+    made = build_function("loop", arguments, lines, {**_NAMES, **tables}, path=path)
+    compiled = numba.njit(made, error_model="numpy", nogil=True)
+    if path is not None:
+        compiled._cache = _KeptCode(compiled.py_func)  # type: ignore[no-untyped-call]
+    return compiled
+
+
+def _write_source(text: str, tables: Mapping[str, Any]) -> Path | None:
+    """Return a file with the text, named after all that its machine code depends on; None where there is no place.
+
+    Numba keeps machine code beside it, for each type of processor and version of Python.
+    """
+    folder = make_private_folder("numba")
+    if folder is None:
+        return None
+    values = sorted((name, table.dtype.str, table.tolist()) for name, table in tables.items())
+    parts = (text, repr(values), numba.__version__, np.__version__, Path(__file__).read_text(encoding="utf-8"))
+    path = folder / f"{sha256(repr(parts).encode()).hexdigest()}.py"
+    if path.is_file():
+        return path
+    try:
+        with AtomicFile(path) as file:
+            file.file.write(text)
+            file.commit()
+    except (FileError, OSError):
+        return None
+    return path
+
+
+class _KeptCode(FunctionCache):
+    """Machine code on disk; where it cannot be read or written, the function is compiled as if there were none."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled for a signature, or None."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # a damaged file can fail in any way
+            with contextlib.suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for a signature."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
+def _run_on_threads(threads: int, size: int, run: Callable[[int, int], object]) -> None:
+    """Run a loop over all rows, a part of them on each thread."""
+    if threads < 2:
+        run(0, size)
+        return
+    bounds = [size * thread // threads for thread in range(threads + 1)]
+    for _ in _get_pool().map(run, bounds, bounds[1:]):
+        pass
+
+
+@cache
+def _get_pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(numba.get_num_threads(), "plaudit-numba")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_get_pool.cache_clear)  # threads do not live on in a child
 
 
 class _LoopWriter:
@@ -125,6 +222,7 @@ class _LoopWriter:
         self.reads: list[str] = []
         self.vectors: dict[str, tuple[Any, ...]] = {}
         self._is_vector = rolled.find_vectors()
+        self._defined = rolled.find_safe_divisions()
         self._name_inputs()
         for at, node in enumerate(rolled.nodes):
             if isinstance(node, REDUCTIONS):
@@ -135,7 +233,7 @@ class _LoopWriter:
                 self._write_loop(f"t{test.node}", "True", test.node, "{0} and {1}")
                 self.tests.append(f"t{test.node}")
         single = [test.node for test in rolled.conditions if len(test.sources) == 1]
-        emit(self.program, [*rolled.roots, *single], SCALAR, self.code)
+        emit(self.program, [*rolled.roots, *single], SCALAR, self.code, defined=self._defined)
         self.tests += [self.code.texts[at] for at in single]
 
     def _name_inputs(self) -> None:
@@ -174,14 +272,15 @@ class _LoopWriter:
         """Write the loop of one reduction."""
         match node:
             case SumOnto(start, vector):
-                emit(self.program, [start], SCALAR, self.code)
+                emit(self.program, [start], SCALAR, self.code, defined=self._defined)
                 self._write_loop(f"r{at}", self.code.texts[start], vector, "{0} + {1}")
             case AllTrue(vector) | AnyTrue(vector):
                 word = "and" if isinstance(node, AllTrue) else "or"
                 self._write_loop(f"r{at}", repr(word == "and"), vector, f"{{0}} {word} {{1}}")
-            case Sum(vector) | Smallest(vector) | Largest(vector):
-                template = "{0} + {1}" if isinstance(node, Sum) else SCALAR.operations[_ONE_BY_ONE[type(node)]]
-                self._write_loop(f"r{at}", "", vector, template)
+            case Sum(vector):
+                self._write_loop(f"r{at}", "-0.0", vector, "{0} + {1}")  # the one number that changes no other
+            case Smallest(vector) | Largest(vector):
+                self._write_loop(f"r{at}", "", vector, SCALAR.operations[_ONE_BY_ONE[type(node)]])
         self.code.texts[at] = f"r{at}"
 
     def _write_loop(self, name: str, start: str, vector: int, template: str) -> None:
@@ -189,13 +288,13 @@ class _LoopWriter:
         nodes = self.rolled.nodes
         inside = [at for at in find_reachable(nodes, [vector]) if at in self._is_vector]
         outside = {operand for at in inside for operand in n.operands(nodes[at])} - self._is_vector
-        emit(self.program, sorted(outside), SCALAR, self.code)
+        emit(self.program, sorted(outside), SCALAR, self.code, defined=self._defined)
         for at in outside:
             if not self.code.texts[at].isidentifier() and not isinstance(nodes[at], n.Const):
                 self.code.lines.append(f"s{at} = {self.code.texts[at]}")
                 self.code.texts[at] = f"s{at}"
         body = Code(texts=dict(self.code.texts), tables=self.code.tables, table_names=self.code.table_names)
-        emit(self.program, [vector], SCALAR, body)
+        emit(self.program, [vector], SCALAR, body, defined=self._defined)
         entry = body.texts[vector]
         count = self.rolled.count_entries(vector)
         if not start:

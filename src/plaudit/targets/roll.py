@@ -129,6 +129,18 @@ class Rolled:
                 found.add(at)
         return frozenset(found)
 
+    def find_safe_divisions(self) -> frozenset[int]:
+        """Return the divisions by constants that are neither 0 nor infinite in any type of float."""
+        found = set()
+        for at, node in enumerate(self.nodes):
+            if isinstance(node, n.Div | n.FloorDiv | n.Mod):
+                match self.nodes[node.right]:
+                    case n.Const(value) if 1e-4 < abs(value) < 6e4:
+                        found.add(at)
+                    case Constants(values) if all(1e-4 < abs(value) < 6e4 for value in values):
+                        found.add(at)
+        return frozenset(found)
+
     def count_entries(self, at: int) -> int:
         """Return how many entries a vector has."""
         for found in find_reachable(self.nodes, [at]):

@@ -26,6 +26,7 @@ class NumbaBatch(NumbaReward):
         """Prepare `program` for `count` rows; it is compiled at the first step."""
         super().__init__(program, on_bad="mask", parallel=False)
         self._shape = (count,)
+        self._rows = np.uint64(0), np.uint64(count)
         self._plain = not any("." in name or "[" in name for name in program.inputs)
         self._dtypes = [(name, _find_dtypes(field)) for name, field in program.inputs.items()]
         first: dict[int, int] = {}
@@ -52,7 +53,7 @@ class NumbaBatch(NumbaReward):
     def write(self, columns: Sequence[NDArray[Any]], total: NDArray[Any], block: NDArray[Any]) -> NDArray[np.bool_]:
         """Write the totals, and a row of `block` for each term; return which rows count."""
         outputs = [unread if term is None else block[term] for term, unread in self._outputs]
-        self._default[1](len(total), *columns, total, *outputs, self._ok)
+        self._default[1](*self._rows, *columns, total, *outputs, self._ok)
         for term, first in self._again:
             block[term] = block[first]
         return self._ok

@@ -10,7 +10,7 @@ import pytest
 
 from plaudit.errors import FileError
 from plaudit.systems.roadsense.sumo import find_road
-from plaudit.systems.roadsense.sumo.network import find_cache_folder, find_or_build
+from plaudit.systems.roadsense.sumo.network import find_or_build
 
 
 @pytest.fixture
@@ -99,22 +99,3 @@ def test_where_nothing_can_be_written_the_error_says_what_to_set(cache: Path) ->
 
     with pytest.raises(FileError, match="Set PLAUDIT_CACHE_DIR"):
         find_or_build("part", "file", good=lambda path: True, build=build)
-
-
-@pytest.mark.parametrize(
-    ("variables", "folder"),
-    [
-        ({"PLAUDIT_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/b"}, "/a/part"),
-        ({"XDG_CACHE_HOME": "/b"}, "/b/plaudit/part"),
-        ({"HOME": "/c"}, "/c/.cache/plaudit/part"),
-    ],
-)
-def test_the_cache_lies_where_the_user_says(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], folder: str
-) -> None:
-    """Or where the platform keeps caches."""
-    for name in ("PLAUDIT_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert find_cache_folder("part") == Path(folder)

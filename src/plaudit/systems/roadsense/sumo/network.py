@@ -4,7 +4,6 @@ import math
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import NamedTuple
 
+from plaudit.caching import find_cache_folder
 from plaudit.errors import FileError, did_you_mean
 from plaudit.systems.roadsense.errors import SimulatorError, extract_reasons
 from plaudit.systems.roadsense.sumo.installation import build_environment, find_program, find_version
@@ -187,27 +187,6 @@ def _run_program(name: str, *arguments: str | Path, about: str) -> None:
     )
     if done.returncode:
         raise SimulatorError(f"{about}: {extract_reasons(done.stderr) or f'{name} ended with {done.returncode}'}")
-
-
-def find_cache_folder(part: str) -> Path:
-    """Return the user's cache folder for a part of plaudit; `PLAUDIT_CACHE_DIR` moves it.
-
-    >>> find_cache_folder("sumo-1.28.0").name
-    'sumo-1.28.0'
-    """
-    chosen = os.environ.get("PLAUDIT_CACHE_DIR")
-    return (Path(chosen) if chosen else _find_platform_folder() / "plaudit") / part
-
-
-def _find_platform_folder() -> Path:
-    if os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.environ["XDG_CACHE_HOME"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir()))
-    try:
-        return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    except RuntimeError:  # a user without a home
-        return Path(tempfile.gettempdir())
 
 
 @cache
