@@ -104,7 +104,9 @@ class NumbaReward(Compiled):
         outputs, ok = allocate_buffers(layout, size, shape, out)
         columns = [_spread(array, shape, size) for array in found.arguments]
         threads = min(numba.get_num_threads(), size // ROWS_A_THREAD) if self.parallel else 1
-        _run_on_threads(threads, size, lambda start, end: loop(np.uint64(start), np.uint64(end), *columns, *numbers, *outputs, ok))
+        _run_on_threads(
+            threads, size, lambda start, end: loop(np.uint64(start), np.uint64(end), *columns, *numbers, *outputs, ok)
+        )
         for condition in exact.values():
             fine = np.broadcast_to(condition, shape).reshape(-1)
             ok &= fine
