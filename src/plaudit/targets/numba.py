@@ -313,7 +313,7 @@ _ONE_BY_ONE: dict[type[n.Node], type[n.Node]] = {Smallest: n.Min, Largest: n.Max
 def _spread(array: Any, shape: tuple[int, ...], size: int) -> Any:
     """Return a column for every row, and of a vector with its entries first."""
     if array.ndim > len(shape):
-        return np.ascontiguousarray(np.broadcast_to(array, (len(array), *shape))).reshape(len(array), size)
+        return np.broadcast_to(array, (len(array), *shape)).reshape(len(array), size)  # rows as they lie: Numba adapts
     return np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array)
 
 
