@@ -6,8 +6,9 @@ choice in a box is made, intervals are usually exact, and a corner of the box at
 
 import heapq
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 
 from plaudit.checks.solver.breakpoints import find_breakpoints
@@ -15,12 +16,15 @@ from plaudit.checks.solver.ranges import HUGE, NEAR, NumericRow, declared_range,
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
+from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
 
 MOST_BOXES = 150
 MOST_WORK = 1_000_000
 """How many nodes a search may compute: about a second's worth."""
 PATIENCE = 30
 """A search that has made no headway in so many boxes is given up."""
+FEW_ROWS = 10
+"""So many rows are computed without compiling a question for them."""
 CLOSE = 1e-9
 """Two values are the same when they differ by no more than this, relative to the larger."""
 MOST_INFINITE = 5
@@ -93,6 +97,7 @@ class _Search:
         self.given_intervals = find_given_intervals(program)
         self.number = count()
         self.work = 0
+        self.tried = 0
         self.queue: list[tuple[float, int, Box, tuple[Interval, ...]]] = []
         self.best = Maximum(-math.inf, None)
         self.partners = {
@@ -185,7 +190,22 @@ class _Search:
     def value(self, row: NumericRow) -> float:
         """Return what a single row gives; -inf where what is given does not hold of it."""
         self.work += len(self.program.nodes)
-        return evaluate(self.program, row)
+        self.tried += 1
+        if self.tried <= FEW_ROWS:
+            return evaluate(self.program, row)
+        given, asked = self.compiled(*(row[name] for name in self.program.inputs))
+        return asked if given and asked == asked else -math.inf
+
+    @cached_property
+    def compiled(self) -> Callable[..., tuple[bool, float]]:
+        """What is given and what is asked at a row, as a function of its inputs in order."""
+        code = emit(self.program, [self.given, self.asked], SCALAR)
+        names = [f"x{at}" for at in range(len(self.program.inputs))]
+        tables = dict(code.tables)
+        result = f"return {code.texts[self.given]}, float({code.texts[self.asked]})"
+        made: Callable[..., tuple[bool, float]]
+        made = build_function("ask", names, [*code.lines, result], {**SCALAR_NAMES, **tables})
+        return made
 
     def cut(self, box: Box, found: tuple[Interval, ...]) -> list[Box]:
         """Return a box in parts: by a choice that is still open in it, or simply in halves."""
