@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+import weakref
 
 import numpy as np
 import pytest
@@ -100,6 +101,7 @@ class SQLite(Engine):
 
     def __init__(self):
         self.connection = sqlite3.connect(":memory:")
+        weakref.finalize(self, self.connection.close)
 
     def execute(self, statement):
         return self.connection.execute(statement)
