@@ -443,3 +443,16 @@ def test_a_small_reward_reads_as_it_is_written_down(walk, dialect):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text
+
+
+def test_more_columns_than_databases_hold_are_refused():
+    @term
+    def effort(torque):
+        return sum(t * t for t in torque)
+
+    def build(entries):
+        return Reward("arm", version="1", terms=[effort], fields=[Field("torque", length=entries)])
+
+    assert len(build(1_000).compile("sql").columns) == 1_000
+    with pytest.raises(UnsupportedNode, match="'arm' reads 1,001 numbers of a row"):
+        build(1_001).compile("sql")

@@ -26,6 +26,8 @@ from plaudit.targets.sql.writing import (
 )
 
 NO_PREDECESSOR = "no predecessor"
+MOST_COLUMNS = 1_000
+"""PostgreSQL has 1,600 columns at most, SQLite 2,000; a statement over so many takes minutes to plan long before."""
 READABLE = 20_000
 """Characters of an expression beyond which shared values get names after all, in a subquery."""
 
@@ -68,6 +70,11 @@ class SqlReward(Compiled):
         if struct and names:
             raise TargetError("with keys= `prev` is the row before; struct=True is for tables that hold it in a column")
         self.columns = self._columns.list_names(program)
+        if len(self.columns) > MOST_COLUMNS:
+            raise UnsupportedNode(
+                f"reward {program.name!r} reads {len(self.columns):,} numbers of a row. In SQL each is a column, and "
+                f"databases hold few more than {MOST_COLUMNS:,}. Score such rows with plaudit score, or in Python."
+            )
         self._bound = program.bind()
 
     @property
