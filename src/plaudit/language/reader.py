@@ -169,7 +169,8 @@ class Reader:
         if computed is None:
             raise source.error(
                 node,
-                f"{name!r} is a state, and an update does not read what a state is after the step.",
+                f"{name!r} is a state, and {'an update' if self.what == 'state' else 'a fact'} does not read what a "
+                "state is after the step: that is what updates say.",
                 f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters.",
             )
         self.inputs |= computed.inputs

@@ -1,9 +1,10 @@
 """From terms and fields to a Program: scores, clamps, weights, the sum, and the conditions that a row must meet."""
 
 import ast
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
@@ -26,7 +27,7 @@ class Formula:
     inputs: Mapping[str, Field]
     terminal: frozenset[str]
     """Inputs that only terminal terms read."""
-    states: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    states: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     """What each state is after the step, entry by entry."""
 
     def only(self, terms: Sequence[str]) -> "Formula":
@@ -133,8 +134,8 @@ def read_term_into(
 
 def find_transitions(terms: Iterable[Term], states: Mapping[str, State]) -> frozenset[str]:
     """Return the fields that some term, or the update of a state, reads as `prev.x` or `curr.x`."""
-    reads = (read for reader in (*terms, *states.values()) for read in reader.reads)
-    return frozenset(read.partition(".")[2] for read in reads if "." in read)
+    reads = [*(term.reads for term in terms), *(state.reads for state in states.values())]
+    return frozenset(read.partition(".")[2] for each in reads for read in each if "." in read)
 
 
 def tidy(body: Formula) -> Formula:
@@ -150,13 +151,10 @@ def clip_field(field: Field) -> Field:
     return replace(field, outside="clip")
 
 
-def clip_inputs(body: Formula, fields: Mapping[str, Field]) -> Formula:
-    """Return the formula that reads and carries every number held within its range, as far as `clip_field` says.
-
-    `fields` are those of the reward, clipped already.
-    """
+def clip_inputs(body: Formula) -> Formula:
+    """Return the formula that reads every number held within its range, as far as `clip_field` says; not states."""
     builder, moved = Builder(), dict[int, int]()
-    inputs = {name: clip_field(field) for name, field in body.inputs.items()}
+    inputs = {name: field if field.name in body.states else clip_field(field) for name, field in body.inputs.items()}
     for at, node in enumerate(body.nodes):
         moved[at] = builder.add(renumber(node, moved))
         if isinstance(node, n.Input) and inputs[node.name] != body.inputs[node.name]:
@@ -168,16 +166,9 @@ def clip_inputs(body: Formula, fields: Mapping[str, Field]) -> Formula:
             scores={term: moved[at] for term, at in body.scores.items()},
             guards=tuple(replace(guard, node=moved[guard.node]) for guard in body.guards),
             inputs=inputs,
-            states={
-                name: tuple(_hold_state(builder, moved[at], fields[name]) for at in ats)
-                for name, ats in body.states.items()
-            },
+            states={name: tuple(moved[at] for at in ats) for name, ats in body.states.items()},
         )
     )
-
-
-def _hold_state(builder: Builder, at: int, declared: Field) -> int:
-    return hold_within_range(builder, at, declared) if declared.outside == "clip" else at
 
 
 def find_final_inputs(

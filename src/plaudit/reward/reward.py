@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field, validate_number
-from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.functions import Reading
+from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_formula, render_python
 from plaudit.reward.declared import (
@@ -163,7 +163,7 @@ class Reward:
         self._validate(numbers)
         vars(self)["_formula"] = body = build_formula(name, self.terms, self.fields, numbers, states)
         transition = find_transitions(self.terms, states)
-        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transition)
+        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transition, states)
         vars(self)["prefer"] = tuple(fit_preference(each, name, body.inputs) for each in self.prefer)
 
     @classmethod
@@ -191,7 +191,7 @@ class Reward:
         if self.action is not None and self.action not in self.fields:
             near = did_you_mean(self.action, self.fields)
             raise UnknownField(f"reward {self.name!r}: action={self.action!r} is not a declared field.{near}")
-        needed = {name for reader in (*self.terms, *self.states.values()) for name in reader.shared}
+        needed = _list_shared(self.terms, self.states.values())
         for name in needed - shared.keys():
             raise UnknownParameter(
                 f"reward {self.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}"
@@ -210,8 +210,8 @@ class Reward:
     @cached_property
     def params(self) -> Mapping[str, float | bool]:
         """Every parameter by its dotted name: `comfort.harsh`, `far`, `pose.default[2]`, `total.low`."""
-        owners = (*self.terms, *self.states.values())
-        own = {name: value for owner in owners for name, value in owner.params.items()}
+        own = {name: value for term in self.terms for name, value in term.params.items()}
+        own |= {name: value for state in self.states.values() for name, value in state.params.items()}
         clamps = {"total.low": self.low, "total.high": self.high}
         ends = {name: value for name, value in clamps.items() if value is not None}
         return MappingProxyType({**own, **expand_parameters(self.shared), **ends})
@@ -344,11 +344,11 @@ class Reward:
         """Return this reward with numbers held within their declared ranges where it refused them.
 
         It is as if those fields had been declared with `outside="clip"`: another formula. A field in whose range there
-        is a gap below infinity stays as it is.
+        is a gap below infinity stays as it is, and so does a state: what its update computes is held there or nowhere.
         """
-        fields = MappingProxyType({name: clip_field(field) for name, field in self.fields.items()})
-        states = MappingProxyType({name: state.with_field(fields[name]) for name, state in self.states.items()})
-        return Reward._build(self, fields=fields, states=states, _formula=clip_inputs(self._formula, fields))
+        clipped = {name: clip_field(field) for name, field in self.fields.items() if name not in self.states}
+        fields = MappingProxyType({**self.fields, **clipped})
+        return Reward._build(self, fields=fields, _formula=clip_inputs(self._formula))
 
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
@@ -367,7 +367,7 @@ class Reward:
         used = {field.name for field in body.inputs.values()}
         fields = MappingProxyType({name: field for name, field in self.fields.items() if name in used})
         states = MappingProxyType({name: state for name, state in self.states.items() if name in body.states})
-        needed = {name for reader in (*kept, *states.values()) for name in reader.shared}
+        needed = _list_shared(kept, states.values())
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
         facts_program = select_facts(self.facts_program, fields)
@@ -590,6 +590,11 @@ def validate_title(what: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise DefinitionError(f"a reward's {what} must be a printable string, not {value!r}")
     return value
+
+
+def _list_shared(terms: Iterable[Term], states: Iterable[State]) -> set[str]:
+    """Return the parameters that terms and the updates of states share."""
+    return {name for term in terms for name in term.shared} | {name for state in states for name in state.shared}
 
 
 def _index_fields(reward: str, fields: Iterable[Field | State]) -> tuple[dict[str, Field], dict[str, State]]:

@@ -264,7 +264,8 @@ def _read_formula(
     for name, field in inputs.items():
         if field.name in states and not name.startswith("prev."):
             raise SpecError(f"a node reads {name!r}: what a state is after a step is computed")
-    params = {name: value for owner in (*terms, *states.values()) for name, value in owner.params.items()}
+    params = {name: value for term in terms for name, value in term.params.items()}
+    params |= {name: value for state in states.values() for name, value in state.params.items()}
     params |= expand_parameters(shared)
     found = infer_kinds(nodes, inputs, params)
     scores = {term.name: _read_position(data["scores"][term.name], found, NUMBER) for term in terms}
@@ -304,6 +305,8 @@ def _read_facts(
     _validate_nodes(program.nodes, program.outputs.values(), program.value_guards, program.inputs)
     ends = {field.name for name, field in body.inputs.items() if "." in name}
     for name, field in program.inputs.items():
+        if field.name in body.states and not name.startswith("prev."):
+            raise SpecError(f"a fact reads {name!r}: what a state is after a step is computed")
         either = name == "terminal" or name.startswith("prev.")
         if not either and (field.name in ends) != name.startswith("curr."):
             raise SpecError(f"a fact reads {name!r}, which terms call by another name")

@@ -81,8 +81,7 @@ class State(ReadFunction):
         source = read_source(update)
         validate_signature(source)
         text = doc or (update.__doc__ or "").strip()
-        shape = shape if isinstance(shape, tuple) else (shape,) if isinstance(shape, int) else tuple(shape)
-        declared = Field(name, low=low, high=high, flag=flag, shape=shape, unit=unit, role="state", doc=text)
+        declared = _declare(name, low=low, high=high, flag=flag, shape=shape, unit=unit, doc=text)
         knobs, constants, shared = read_knobs(source, "state", name)
         everything = {**dict.fromkeys(shared), **knobs, **constants}
         scope = Scope(params={f"{name}.{knob}": value for knob, value in knobs.items()})
@@ -147,17 +146,18 @@ class State(ReadFunction):
 
     def with_values(self, values: Mapping[str, Parameter]) -> "State":
         """Return this state with other knobs, by their plain names."""
-        return self._replace(knobs={name: values.get(name, value) for name, value in self.knobs.items()})
-
-    def with_field(self, declared: Field) -> "State":
-        """Return this state declared as another field."""
-        return self._replace(field=declared)
-
-    def _replace(self, **parts: Any) -> "State":
         own = {name: value for name, value in vars(self).items() if name != "name"}
         other = State.__new__(State)
-        other._fill(**{**own, **parts})
+        other._fill(**{**own, "knobs": {name: values.get(name, value) for name, value in self.knobs.items()}})
         return other
+
+
+def _declare(name: str, **parts: Any) -> Field:
+    """Return the field that a state is; errors say that it is one."""
+    try:
+        return Field(name, role="state", **parts)
+    except DefinitionError as error:
+        raise DefinitionError(str(error).replace("field", "state", 1)) from None
 
 
 def _fit_reset(declared: Field, reset: Any) -> tuple[float | bool, ...]:

@@ -20,7 +20,6 @@ from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
 from plaudit.targets.inputs import InputColumn, InputSlot, find_places, list_columns, list_slots, make_none_error
-from plaudit.targets.states import list_state_outputs
 from plaudit.targets.roll import (
     AllTrue,
     AnyTrue,
@@ -35,6 +34,7 @@ from plaudit.targets.roll import (
     SumOnto,
     roll,
 )
+from plaudit.targets.states import list_state_outputs
 
 CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
 

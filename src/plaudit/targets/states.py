@@ -22,7 +22,7 @@ def build_initial_state(program: Program, batch: int | tuple[int, ...] | None) -
     import numpy as np
 
     sizes = batch if isinstance(batch, tuple) else (batch,)
-    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
+    if not all(type(size) is int and size >= 0 for size in sizes):
         raise DefinitionError(f"batch={batch!r:.60} must be a number of episodes, or a tuple of sizes")
     return {
         name: np.broadcast_to(np.reshape(carried.reset, carried.field.shape), (*sizes, *carried.field.shape)).copy()

@@ -19,7 +19,6 @@ from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder, Program
 from plaudit.language.reader import Mark
 from plaudit.language.source import SourceLine
-from plaudit.reward.lower import find_transitions, read_term_into
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
