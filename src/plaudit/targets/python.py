@@ -76,6 +76,10 @@ class PythonReward(Compiled):
             for name, carried in self.program.states.items()
         }
 
+    def compute(self, row: Row, output: str) -> Any:
+        """Return one output of the Program for a converted row."""
+        return self._generate(self._bound, [self._bound.outputs[output]])(*row)[0]
+
     @cached_property
     def _carry(self) -> Callable[..., Row]:
         return self._generate_carry(self._bound)
