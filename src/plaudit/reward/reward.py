@@ -26,6 +26,7 @@ from plaudit.reward.declared import (
     validate_facts,
     validate_preferences,
 )
+from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.lower import (
     Formula,
     assemble,
@@ -240,6 +241,13 @@ class Reward:
 
         return serial.compute_domain_fingerprint(self)
 
+    @cached_property
+    def states_fingerprint(self) -> str:
+        """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
+        from plaudit.reward import serial
+
+        return serial.compute_states_fingerprint(self)
+
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
         return find_gradients(self.program)
@@ -404,6 +412,30 @@ class Reward:
                 given, numbers, bools and lists, as `score` takes them in `prev` and `signal.state` gives them.
         """
         return build_initial_state(self.program, batch)
+
+    def score_episodes(
+        self, columns: Any, *, episode: Any, step: Any, first: float | None = None, on_bad: str = "raise"
+    ) -> EpisodeScores:
+        """Return what the rows of a log are scored, with the states computed from the first step of each episode.
+
+        Args:
+            columns: What a batch takes, without the states: a mapping from names to columns, or a table.
+            episode: The episode of each row.
+            step: Which step of its episode each row is. Rows of an episode are in order, and none is left out; those of
+                different episodes may be mixed.
+            first: The number of the first step; unless given, it is 0 or 1.
+            on_bad: `"raise"` makes a row that cannot be scored an error that names it; `"mask"` gives NaN, and leaves
+                the state as it was.
+
+        Returns:
+            `scores`, in the order of the rows, and `states`: what each state was before the row.
+
+        Raises:
+            BrokenEpisode: A step is missing, twice or out of order; the message names the row.
+            InputError: A column is missing or unknown, or a row cannot be scored.
+            DefinitionError: The reward carries no state.
+        """
+        return score_episodes(self, columns, episode=episode, step=step, first=first, on_bad=on_bad)
 
     def final(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.

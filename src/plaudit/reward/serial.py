@@ -22,7 +22,7 @@ from plaudit.language.codec import (
 from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
-from plaudit.language.program import Guard, Program, find_reachable
+from plaudit.language.program import Guard, Program, find_reachable, prune
 from plaudit.language.shapes import index_entries, nest_entries
 from plaudit.reward.declared import (
     Fact,
@@ -131,6 +131,24 @@ def compute_fingerprint(reward: Reward) -> str:
             [name, state.field.kind, list(state.field.shape), list(state.reset), list(body.states[name])]
             for name, state in reward.states.items()
         ]
+    return _hash_content(content)
+
+
+def compute_states_fingerprint(reward: Reward) -> str:
+    """Return the SHA-256 of what a reward carries and how: two that agree in it carry the same through an episode."""
+    body = reward._formula
+    guards = [guard for guard in body.guards if guard.where in reward.states]
+    roots = [at for ats in body.states.values() for at in ats]
+    nodes, moved = prune(body.nodes, [*roots, *(guard.node for guard in guards)])
+    names = [node.name for node in nodes if isinstance(node, n.Param)]
+    content = {
+        "nodes": encode_nodes(nodes),
+        "params": {name: encode_number(reward.params[name]) for name in names},
+        "states": [
+            [field_to_dict(state.field), list(state.reset), [moved[at] for at in body.states[name]]]
+            for name, state in reward.states.items()
+        ],
+    }
     return _hash_content(content)
 
 

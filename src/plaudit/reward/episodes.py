@@ -1,0 +1,185 @@
+"""Logs of whole episodes: what a reward carries is computed from the first step of each, and every row is scored."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plaudit.errors import BrokenEpisode, DefinitionError, InputError, MissingField
+from plaudit.targets.compiled import Scores
+from plaudit.targets.inputs import collect_columns
+from plaudit.targets.states import build_initial_state, join_state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from plaudit.reward.reward import Reward
+    from plaudit.targets.numpy import NumpyReward
+
+    Array = NDArray[Any]
+
+
+class EpisodeScores(NamedTuple):
+    """What every row of a log is scored, and what the reward carried into it."""
+
+    scores: Scores
+    states: dict[str, Any]
+    """Each state before the row, by its name: what `compiled(columns)` takes as `prev.<state>`."""
+
+
+class EpisodeReplay:
+    """Follows episodes from their first step on, over one batch of rows or several.
+
+    Rows of one episode come in the order of their steps; episodes may be interleaved.
+    """
+
+    def __init__(self, reward: "Reward", *, first: float | None = None) -> None:
+        """Begin before all episodes; their first step is `first`, or unless given 0 or 1, the same for all."""
+        self._program = reward.program
+        self._compiled: NumpyReward = reward.compile("numpy", on_bad="mask")
+        self._first = first
+        self._known: dict[Hashable, tuple[int, float]] = {}
+        """Of each episode so far, where its states are kept and its last step."""
+        self._states: dict[str, Array] = build_initial_state(self._program, 0)
+
+    def run(
+        self, columns: Mapping[str, Any], episodes: Sequence[Hashable], steps: Any, *, row: int = 0
+    ) -> EpisodeScores:
+        """Return what some rows are scored, masked where they cannot be; the state stays as it was there.
+
+        Args:
+            columns: The inputs by the names of columns or of entries, encoded, without states; arrays, or one value.
+            episodes: The episode of each row.
+            steps: The step of each row.
+            row: The number of the first of them, for errors.
+
+        Raises:
+            BrokenEpisode: A step is missing, twice or out of order, or the first one is not there.
+        """
+        import numpy as np
+
+        count = len(episodes)
+        numbers = np.asarray(steps, dtype=np.float64)
+        places, turns = self._follow(episodes, numbers, row)
+        before = {name: np.empty((count, *array.shape[1:]), array.dtype) for name, array in self._states.items()}
+        parts: list[tuple[Array, Scores]] = []
+        order = np.argsort(turns, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(turns[order])) + 1) if count else ():
+            state = {name: array[places[rows]] for name, array in self._states.items()}
+            taken = {name: value[rows] if value.ndim else value for name, value in columns.items()}
+            scores, after = self._compiled.step(taken, state)
+            for name in state:
+                before[name][rows] = state[name]
+                self._states[name][places[rows]] = after[name]
+            parts.append((rows, scores))
+        return EpisodeScores(_join_scores(self._compiled, parts, count), before)
+
+    def _follow(self, episodes: Sequence[Hashable], steps: "Array", row: int) -> tuple["Array", "Array"]:
+        """Return where the states of each row's episode are kept, and which of the rows of its episode it is."""
+        import numpy as np
+
+        seen: dict[Hashable, int] = {}
+        places, turns = np.empty(len(episodes), np.intp), np.empty(len(episodes), np.intp)
+        for at, (episode, step) in enumerate(zip(episodes, steps.tolist(), strict=True)):
+            if episode not in self._known:
+                self._check_first(row + at, episode, step)
+                self._known[episode] = len(self._known), step
+            elif step != self._known[episode][1] + 1:
+                raise _explain_step(row + at, episode, step, self._known[episode][1])
+            place = self._known[episode][0]
+            self._known[episode] = place, step
+            places[at], turns[at] = place, seen.get(episode, 0)
+            seen[episode] = turns[at] + 1
+        fresh = build_initial_state(self._program, len(self._known) - self._size)
+        self._states = {name: np.concatenate([array, fresh[name]]) for name, array in self._states.items()}
+        return places, turns
+
+    @property
+    def _size(self) -> int:
+        return len(next(iter(self._states.values())))
+
+    def _check_first(self, row: int, episode: Hashable, step: float) -> None:
+        if self._first is None and step in (0, 1):
+            self._first = step
+        if step != self._first:
+            begins = "0 or 1" if self._first is None else f"{self._first:g}"
+            raise BrokenEpisode(
+                f"row {row}: the first row of episode {episode!r:.60} is step {step:g}, and episodes begin at step "
+                f"{begins}. What the reward carries is computed from the first step on, so a log that is cut off or "
+                "sampled will not do. Say first= where episodes begin elsewhere."
+            )
+
+
+def _explain_step(row: int, episode: Hashable, step: float, last: float) -> BrokenEpisode:
+    what = "is there twice" if step == last else "is out of order" if step < last else "does not follow"
+    return BrokenEpisode(
+        f"row {row}: step {step:g} of episode {episode!r:.60} {what}; the row before it in its episode is step "
+        f"{last:g}. What the reward carries is computed step by step: sort the rows of an episode by step, and leave "
+        "none out."
+    )
+
+
+def _join_scores(compiled: "NumpyReward", parts: Sequence[tuple["Array", Scores]], count: int) -> Scores:
+    """Return the scores of all rows, in their order, from those of some rows at a time."""
+    import numpy as np
+
+    terms = compiled.program.terms
+    total, ok = np.empty(count), np.empty(count, np.bool_)
+    values, scores = ({term: np.empty(count) for term in terms} for _ in range(2))
+    for rows, part in parts:
+        total[rows], ok[rows] = part.total, part.ok
+        for term in terms:
+            values[term][rows], scores[term][rows] = part.values[term], part.scores[term]
+    return Scores(total, values, scores, ok)
+
+
+def score_episodes(
+    reward: "Reward", columns: Any, *, episode: Any, step: Any, first: float | None, on_bad: str
+) -> EpisodeScores:
+    """Return what the rows of a log are scored; `Reward.score_episodes` says how."""
+    import numpy as np
+
+    if on_bad not in ("raise", "mask"):
+        raise DefinitionError(f"on_bad={on_bad!r} is not one of raise, mask.")
+    if not reward.states:
+        raise DefinitionError(
+            f"reward {reward.name!r} carries no state: its rows need no order; call compile('numpy')."
+        )
+    keys, steps = np.asarray(episode), np.asarray(step)
+    if keys.ndim != 1 or steps.shape != keys.shape or steps.dtype.kind not in "iuf":
+        raise MissingField(
+            f"reward {reward.name!r}: episode= and step= are columns, an entry a row; step= holds numbers. Their "
+            f"shapes are {keys.shape} and {steps.shape}."
+        )
+    given = _prepare_columns(reward, columns, len(keys))
+    found = EpisodeReplay(reward, first=first).run(given, keys.tolist(), steps)
+    if on_bad == "raise" and not found.scores.ok.all():
+        bad = int(np.flatnonzero(~found.scores.ok)[0])
+        raise _explain_row(reward, given, found.states, bad, keys[bad].item(), steps[bad].item())
+    return found
+
+
+def _prepare_columns(reward: "Reward", columns: Any, count: int) -> dict[str, Any]:
+    """Return the columns as arrays, categories encoded, without the states; each has a row an entry, or one value."""
+    import numpy as np
+
+    whole = reward.encode(join_state(reward.program, columns, build_initial_state(reward.program, ())))
+    states = {f"prev.{name}" for name in reward.states}
+    given = {name: np.asarray(value) for name, value in whole.items() if name not in states}
+    for name, array in given.items():
+        if array.ndim and len(array) != count:
+            raise MissingField(
+                f"reward {reward.name!r}, field {name!r}: there are {len(array):,} rows, and episodes of {count:,}."
+            )
+    return given
+
+
+def _explain_row(
+    reward: "Reward", given: Mapping[str, Any], states: Mapping[str, Any], row: int, episode: object, step: float
+) -> InputError:
+    """Return the error for one row that cannot be scored."""
+    values = {name: array[row] if array.ndim else array for name, array in given.items()}
+    before = {f"prev.{name}": array[row] for name, array in states.items()}
+    try:
+        reward.compile("numpy")(collect_columns(reward.program, {**values, **before}))
+    except InputError as error:
+        return type(error)(f"row {row}, episode {episode!r:.60}, step {step:g}: {error}")
+    raise AssertionError("the row can be scored")
