@@ -31,8 +31,12 @@ class EpisodeReplay:
     Rows of one episode come in the order of their steps; episodes may be interleaved.
     """
 
-    def __init__(self, reward: "Reward", *, first: float | None = None) -> None:
-        """Begin before all episodes; their first step is `first`, or unless given 0 or 1, the same for all."""
+    def __init__(self, reward: "Reward", *, first: float | None = None, what: str = "row") -> None:
+        """Begin before all episodes; their first step is `first`, or unless given 0 or 1, the same for all.
+
+        `what` is what errors call a row.
+        """
+        self._what = what
         self._program = reward.program
         self._compiled: NumpyReward = reward.compile("numpy", on_bad="mask")
         self._first = first
@@ -41,7 +45,7 @@ class EpisodeReplay:
         self._states: dict[str, Array] = build_initial_state(self._program, 0)
 
     def run(
-        self, columns: Mapping[str, Any], episodes: Sequence[Hashable], steps: Any, *, row: int = 0
+        self, columns: Mapping[str, Any], episodes: Sequence[Hashable], steps: Sequence[float], rows: Sequence[int]
     ) -> EpisodeScores:
         """Return what some rows are scored, masked where they cannot be; the state stays as it was there.
 
@@ -49,7 +53,7 @@ class EpisodeReplay:
             columns: The inputs by the names of columns or of entries, encoded, without states; arrays, or one value.
             episodes: The episode of each row.
             steps: The step of each row.
-            row: The number of the first of them, for errors.
+            rows: The number of each, for errors.
 
         Raises:
             BrokenEpisode: A step is missing, twice or out of order, or the first one is not there.
@@ -57,64 +61,70 @@ class EpisodeReplay:
         import numpy as np
 
         count = len(episodes)
-        numbers = np.asarray(steps, dtype=np.float64)
-        places, turns = self._follow(episodes, numbers, row)
+        places, turns = self.check(episodes, steps, rows)
+        fresh = build_initial_state(self._program, len(self._known) - len(next(iter(self._states.values()))))
+        self._states = {name: np.concatenate([array, fresh[name]]) for name, array in self._states.items()}
         before = {name: np.empty((count, *array.shape[1:]), array.dtype) for name, array in self._states.items()}
         parts: list[tuple[Array, Scores]] = []
         order = np.argsort(turns, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(turns[order])) + 1) if count else ():
-            state = {name: array[places[rows]] for name, array in self._states.items()}
-            taken = {name: value[rows] if value.ndim else value for name, value in columns.items()}
+        for part in np.split(order, np.flatnonzero(np.diff(turns[order])) + 1) if count else ():
+            state = {name: array[places[part]] for name, array in self._states.items()}
+            taken = {name: value[part] if value.ndim else value for name, value in columns.items()}
             scores, after = self._compiled.step(taken, state)
             for name in state:
-                before[name][rows] = state[name]
-                self._states[name][places[rows]] = after[name]
-            parts.append((rows, scores))
+                before[name][part] = state[name]
+                self._states[name][places[part]] = after[name]
+            parts.append((part, scores))
         return EpisodeScores(_join_scores(self._compiled, parts, count), before)
 
-    def _follow(self, episodes: Sequence[Hashable], steps: "Array", row: int) -> tuple["Array", "Array"]:
-        """Return where the states of each row's episode are kept, and which of the rows of its episode it is."""
+    def check(
+        self, episodes: Sequence[Hashable], steps: Sequence[float], rows: Sequence[int]
+    ) -> tuple["Array", "Array"]:
+        """Follow the episodes by some rows; return where each keeps its states, and which row of it each one is.
+
+        Raises:
+            BrokenEpisode: As for `run`.
+        """
         import numpy as np
 
         seen: dict[Hashable, int] = {}
         places, turns = np.empty(len(episodes), np.intp), np.empty(len(episodes), np.intp)
-        for at, (episode, step) in enumerate(zip(episodes, steps.tolist(), strict=True)):
+        for at, (episode, step) in enumerate(zip(episodes, steps, strict=True)):
             if episode not in self._known:
-                self._check_first(row + at, episode, step)
+                self._check_first(rows[at], episode, step)
                 self._known[episode] = len(self._known), step
             elif step != self._known[episode][1] + 1:
-                raise _explain_step(row + at, episode, step, self._known[episode][1])
+                raise self._explain_step(rows[at], episode, step, self._known[episode][1])
             place = self._known[episode][0]
             self._known[episode] = place, step
             places[at], turns[at] = place, seen.get(episode, 0)
-            seen[episode] = turns[at] + 1
-        fresh = build_initial_state(self._program, len(self._known) - self._size)
-        self._states = {name: np.concatenate([array, fresh[name]]) for name, array in self._states.items()}
+            seen[episode] = int(turns[at]) + 1
         return places, turns
-
-    @property
-    def _size(self) -> int:
-        return len(next(iter(self._states.values())))
 
     def _check_first(self, row: int, episode: Hashable, step: float) -> None:
         if self._first is None and step in (0, 1):
             self._first = step
         if step != self._first:
             begins = "0 or 1" if self._first is None else f"{self._first:g}"
+            advice = " Say first= where episodes begin elsewhere." if self._what == "row" else ""
             raise BrokenEpisode(
-                f"row {row}: the first row of episode {episode!r:.60} is step {step:g}, and episodes begin at step "
-                f"{begins}. What the reward carries is computed from the first step on, so a log that is cut off or "
-                "sampled will not do. Say first= where episodes begin elsewhere."
+                f"{self._what} {row}: the first {self._what} of episode {_format_episode(episode)} is step {step:g}, "
+                f"and episodes begin at step {begins}. What the reward carries is computed from the first step on: a "
+                f"log that is cut off or sampled will not do.{advice}"
             )
 
+    def _explain_step(self, row: int, episode: Hashable, step: float, last: float) -> BrokenEpisode:
+        what = "is there twice" if step == last else "is out of order" if step < last else "does not follow"
+        return BrokenEpisode(
+            f"{self._what} {row}: step {step:g} of episode {_format_episode(episode)} {what}; the {self._what} before "
+            f"it in its episode is step {last:g}. What the reward carries is computed step by step: put the steps of "
+            "an episode in order, and leave none out."
+        )
 
-def _explain_step(row: int, episode: Hashable, step: float, last: float) -> BrokenEpisode:
-    what = "is there twice" if step == last else "is out of order" if step < last else "does not follow"
-    return BrokenEpisode(
-        f"row {row}: step {step:g} of episode {episode!r:.60} {what}; the row before it in its episode is step "
-        f"{last:g}. What the reward carries is computed step by step: sort the rows of an episode by step, and leave "
-        "none out."
-    )
+
+def _format_episode(episode: Hashable) -> str:
+    """Return what an episode is called; where it is one of a run and more, its own name."""
+    return f"{episode[-1] if isinstance(episode, tuple) else episode!r:.60}"
 
 
 def _join_scores(compiled: "NumpyReward", parts: Sequence[tuple["Array", Scores]], count: int) -> Scores:
@@ -150,7 +160,7 @@ def score_episodes(
             f"shapes are {keys.shape} and {steps.shape}."
         )
     given = _prepare_columns(reward, columns, len(keys))
-    found = EpisodeReplay(reward, first=first).run(given, keys.tolist(), steps)
+    found = EpisodeReplay(reward, first=first).run(given, keys.tolist(), steps.tolist(), range(len(keys)))
     if on_bad == "raise" and not found.scores.ok.all():
         bad = int(np.flatnonzero(~found.scores.ok)[0])
         raise _explain_row(reward, given, found.states, bad, keys[bad].item(), steps[bad].item())

@@ -145,8 +145,9 @@ def compute_states_fingerprint(reward: Reward) -> str:
         "nodes": encode_nodes(nodes),
         "params": {name: encode_number(reward.params[name]) for name in names},
         "states": [
-            [field_to_dict(state.field), list(state.reset), [moved[at] for at in body.states[name]]]
-            for name, state in reward.states.items()
+            [name, field.kind, list(field.shape), field.low, field.high, list(state.reset), [moved[at] for at in ats]]
+            for (name, state), ats in zip(reward.states.items(), body.states.values(), strict=True)
+            for field in [state.field]
         ],
     }
     return _hash_content(content)
