@@ -36,7 +36,7 @@ class LedgerReplay:
     def __init__(self, reward: Reward) -> None:
         """Begin before the first record."""
         self._states = reward.program.states
-        self._replay = EpisodeReplay(reward, what="record")
+        self._replay = EpisodeReplay(reward.program, what="record")
 
     def check(self, pages: Iterable[Page]) -> None:
         """Refuse records that no episode can be put together from; nothing is computed."""

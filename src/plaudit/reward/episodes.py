@@ -1,20 +1,22 @@
 """Logs of whole episodes: what a reward carries is computed from the first step of each, and every row is scored."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.errors import BrokenEpisode, DefinitionError, InputError, MissingField
+from plaudit.language.program import Program
 from plaudit.targets.compiled import Scores
-from plaudit.targets.inputs import collect_columns
 from plaudit.targets.states import build_initial_state, join_state
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from plaudit.reward.reward import Reward
     from plaudit.targets.numpy import NumpyReward
 
     Array = NDArray[Any]
+
+
+Encode = Callable[[Any], dict[str, Any]]
 
 
 class EpisodeScores(NamedTuple):
@@ -31,14 +33,16 @@ class EpisodeReplay:
     Rows of one episode come in the order of their steps; episodes may be interleaved.
     """
 
-    def __init__(self, reward: "Reward", *, first: float | None = None, what: str = "row") -> None:
+    def __init__(self, program: Program, *, first: float | None = None, what: str = "row") -> None:
         """Begin before all episodes; their first step is `first`, or unless given 0 or 1, the same for all.
 
         `what` is what errors call a row.
         """
         self._what = what
-        self._program = reward.program
-        self._compiled: NumpyReward = reward.compile("numpy", on_bad="mask")
+        from plaudit.targets.numpy import NumpyReward  # it needs NumPy, and `import plaudit` does not
+
+        self._program = program
+        self._compiled = NumpyReward(program, on_bad="mask")
         self._first = first
         self._known: dict[Hashable, tuple[int, float]] = {}
         """Of each episode so far, where its states are kept and its last step."""
@@ -142,54 +146,57 @@ def _join_scores(compiled: "NumpyReward", parts: Sequence[tuple["Array", Scores]
 
 
 def score_episodes(
-    reward: "Reward", columns: Any, *, episode: Any, step: Any, first: float | None, on_bad: str
+    program: Program, encode: Encode, columns: Any, *, episode: Any, step: Any, first: float | None, on_bad: str
 ) -> EpisodeScores:
-    """Return what the rows of a log are scored; `Reward.score_episodes` says how."""
+    """Return what the rows of a log are scored; `Reward.score_episodes` says how.
+
+    `encode` replaces categories by their positions.
+    """
     import numpy as np
 
     if on_bad not in ("raise", "mask"):
         raise DefinitionError(f"on_bad={on_bad!r} is not one of raise, mask.")
-    if not reward.states:
+    if not program.states:
         raise DefinitionError(
-            f"reward {reward.name!r} carries no state: its rows need no order; call compile('numpy')."
+            f"reward {program.name!r} carries no state, so its rows need no order: compile('numpy') scores them."
         )
     keys, steps = np.asarray(episode), np.asarray(step)
     if keys.ndim != 1 or steps.shape != keys.shape or steps.dtype.kind not in "iuf":
         raise MissingField(
-            f"reward {reward.name!r}: episode= and step= are columns, an entry a row; step= holds numbers. Their "
+            f"reward {program.name!r}: episode= and step= are columns, an entry a row; step= holds numbers. Their "
             f"shapes are {keys.shape} and {steps.shape}."
         )
-    given = _prepare_columns(reward, columns, len(keys))
-    found = EpisodeReplay(reward, first=first).run(given, keys.tolist(), steps.tolist(), range(len(keys)))
+    given = _prepare_columns(program, encode, columns, len(keys))
+    found = EpisodeReplay(program, first=first).run(given, keys.tolist(), steps.tolist(), range(len(keys)))
     if on_bad == "raise" and not found.scores.ok.all():
         bad = int(np.flatnonzero(~found.scores.ok)[0])
-        raise _explain_row(reward, given, found.states, bad, keys[bad].item(), steps[bad].item())
+        error = _explain_row(program, given, found.states, bad)
+        raise type(error)(f"row {bad}, episode {keys[bad].item()!r:.60}, step {steps[bad].item():g}: {error}")
     return found
 
 
-def _prepare_columns(reward: "Reward", columns: Any, count: int) -> dict[str, Any]:
+def _prepare_columns(program: Program, encode: Encode, columns: Any, count: int) -> dict[str, Any]:
     """Return the columns as arrays, categories encoded, without the states; each has a row an entry, or one value."""
     import numpy as np
 
-    whole = reward.encode(join_state(reward.program, columns, build_initial_state(reward.program, ())))
-    states = {f"prev.{name}" for name in reward.states}
+    whole = encode(join_state(program, columns, build_initial_state(program, ())))
+    states = {f"prev.{name}" for name in program.states}
     given = {name: np.asarray(value) for name, value in whole.items() if name not in states}
     for name, array in given.items():
         if array.ndim and len(array) != count:
             raise MissingField(
-                f"reward {reward.name!r}, field {name!r}: there are {len(array):,} rows, and episodes of {count:,}."
+                f"reward {program.name!r}, field {name!r}: there are {len(array):,} rows, and episodes of {count:,}."
             )
     return given
 
 
-def _explain_row(
-    reward: "Reward", given: Mapping[str, Any], states: Mapping[str, Any], row: int, episode: object, step: float
-) -> InputError:
+def _explain_row(program: Program, given: Mapping[str, Any], states: Mapping[str, Any], row: int) -> InputError:
     """Return the error for one row that cannot be scored."""
+    from plaudit.targets.numpy import NumpyReward
+
     values = {name: array[row] if array.ndim else array for name, array in given.items()}
-    before = {f"prev.{name}": array[row] for name, array in states.items()}
     try:
-        reward.compile("numpy")(collect_columns(reward.program, {**values, **before}))
+        NumpyReward(program)({**values, **{f"prev.{name}": array[row] for name, array in states.items()}})
     except InputError as error:
-        return type(error)(f"row {row}, episode {episode!r:.60}, step {step:g}: {error}")
+        return error
     raise AssertionError("the row can be scored")

@@ -435,7 +435,9 @@ class Reward:
             InputError: A column is missing or unknown, or a row cannot be scored.
             DefinitionError: The reward carries no state.
         """
-        return score_episodes(self, columns, episode=episode, step=step, first=first, on_bad=on_bad)
+        return score_episodes(
+            self.program, self.encode, columns, episode=episode, step=step, first=first, on_bad=on_bad
+        )
 
     def final(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
