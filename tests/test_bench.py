@@ -16,6 +16,7 @@ NEEDS = {
     "prove": ["z3"],
     "rescore": ["pyarrow"],
     "roadsense": ["libsumo", "gymnasium"],
+    "state": ["gymnasium", "jax"],
     "wrapper": ["gymnasium"],
 }
 """Libraries without which a script has nothing to measure."""

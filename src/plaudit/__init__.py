@@ -29,6 +29,7 @@ from plaudit.language.program import sign
 from plaudit.reward.declared import Fact, Preference, fact, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
+from plaudit.reward.state import State
 from plaudit.reward.term import Term, term
 from plaudit.targets.compiled import Scores
 
@@ -69,6 +70,7 @@ __all__ = [
     "Scores",
     "Signal",
     "SpecError",
+    "State",
     "TargetError",
     "Term",
     "TermScore",

@@ -15,7 +15,8 @@ PlauditError
 │   ├── OutOfRange                    a number outside its declared range, or a row that breaks a fact
 │   ├── UnknownCategory               a string that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
-│   └── ShapeMismatch                 columns of different lengths
+│   ├── ShapeMismatch                 columns of different lengths
+│   └── BrokenEpisode                 steps are missing or out of order where a state is carried from each to the next
 ├── TargetError                       a reward that cannot be compiled for a target
 │   ├── MissingExtra (ImportError)    the target's library is not installed
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
@@ -108,6 +109,10 @@ class OutsideDomain(InputError, ArithmeticError):
 
 class ShapeMismatch(InputError):
     """The columns of a batch differ in length."""
+
+
+class BrokenEpisode(InputError):
+    """Steps of an episode are missing or out of order, where a reward carries a state from each to the next."""
 
 
 class SpecError(PlauditError, ValueError):

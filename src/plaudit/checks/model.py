@@ -55,8 +55,14 @@ class RewardModel:
 
     @cached_property
     def fields(self) -> Mapping[str, Field]:
-        """The field of every input, those that only facts read included."""
-        return {**self.reward.facts_program.inputs, **self.program.inputs}
+        """The field of every input, those that only facts read included, and of what is computed: states after it."""
+        return {**self.reward.facts_program.inputs, **self.program.inputs, **self.carried}
+
+    @cached_property
+    def carried(self) -> Mapping[str, Field]:
+        """The states after a step, which no row holds, by the names of their outputs."""
+        states = self.program.states.values()
+        return {name: carried.field for carried in states for name in carried.list_names("curr")}
 
     @cached_property
     def terms(self) -> Mapping[str, Term]:
@@ -112,10 +118,16 @@ class RewardModel:
         names: Mapping[str, str] | None = None,
         fixed: Mapping[str, float] | None = None,
         scored: bool = True,
+        carried: bool = False,
     ) -> Copy:
-        """Add one row that can happen to a question: it can be `scored`, and every fact is true of it."""
+        """Add one row that can happen to a question: it can be `scored`, and every fact is true of it.
+
+        With `carried`, the states after it are what their updates compute, under their names in `names`.
+        """
         copy = question.copy(self.program, names, fixed, scored=scored)
         self.require_facts(question, names=names, fixed=fixed)
+        for name, field in self.carried.items() if carried else ():
+            question.require(question.same(copy[name], question.input((names or {}).get(name, name), field)))
         return copy
 
     def require_facts(

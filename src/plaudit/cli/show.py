@@ -14,6 +14,7 @@ from plaudit.language.field import Field
 from plaudit.language.parameters import Parameter, collect_parameters
 from plaudit.reward.reward import Reward
 from plaudit.reward.serial import field_to_dict, preference_to_dict
+from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.systems.arguments import find_reward
 from plaudit.terminal import Screen, build_table, escape_controls, format_value
@@ -70,6 +71,7 @@ def describe(reward: Reward) -> dict[str, Any]:
         "inputs": list(reward.inputs),
         "terms": [_describe_term(term) for term in reward.terms],
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
+        **({"states": [_describe_state(state) for state in reward.states.values()]} if reward.states else {}),
         "params": dict(reward.params),
         "facts": [{"name": fact.name, "doc": fact.doc, "reads": fact.reads} for fact in reward.facts],
         "discount": reward.discount,
@@ -81,6 +83,11 @@ def describe(reward: Reward) -> dict[str, Any]:
 def _describe_term(term: Term) -> dict[str, Any]:
     parts = ("name", "weight", "low", "high", "terminal", "kind", "doc", "shared", "reads")
     return {part: getattr(term, part) for part in parts} | {"knobs": dict(term.knobs), "allow": dict(term.allow)}
+
+
+def _describe_state(state: State) -> dict[str, Any]:
+    about = {"name": state.name, "reset": list(state.reset), "shared": state.shared, "reads": state.reads}
+    return about | {"knobs": dict(state.knobs)}
 
 
 def print_reward(reward: Reward, screen: Screen) -> None:
@@ -129,7 +136,7 @@ def _build_field_table(reward: Reward) -> Table:
     rows = []
     for name, field in reward.fields.items():
         title = name + "".join(f"[0 … {size - 1}]" for size in field.shape)
-        role = "action" if name == reward.action else field.role or ""
+        role = "action" if name == reward.action else "carried" if name in reward.states else field.role or ""
         rows.append(
             (title, field.kind, format_allowed(field), escape_controls(field.unit), role, escape_controls(field.doc))
         )
@@ -138,9 +145,11 @@ def _build_field_table(reward: Reward) -> Table:
 
 def _build_knob_table(reward: Reward) -> Table | None:
     own = {f"{term.name}.{knob}" for term in reward.terms for knob in term.knobs}
+    own |= {f"{state.name}.{knob}" for state in reward.states.values() for knob in state.knobs}
     rows = []
     for name, value in collect_parameters(reward.params).items():
         users = [term.name for term in reward.terms if name in term.shared]
+        users += [state.name for state in reward.states.values() if name in state.shared]
         if users or name in own:
             rows.append((name, format_parameter(value), ", ".join(users)))
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from plaudit.errors import ReadError
 from plaudit.language.field import Field
-from plaudit.language.kinds import FLAG, UNKNOWN
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import Builder, Guard
-from plaudit.language.reader import Mark, Reader, Scope, Value, describe
+from plaudit.language.reader import Mark, Reader, Ref, Scope, Value, Vector, describe
 from plaudit.language.source import Source
 from plaudit.language.statements import StatementReader
 
@@ -69,6 +69,57 @@ def read_fact(source: Source, name: str, constants: Mapping[str, object], builde
             "Return a comparison: `return deceleration == 0`.",
         )
     return _finish_reading(reader, reader.add_flag(value, source.tree, source))
+
+
+def read_update(
+    source: Source, field: Field, knobs: Mapping[str, object], builder: Builder, scope: Scope
+) -> tuple[tuple[Value, ...], Reading]:
+    """Return the entries of the state `field` after a step, as the function `source` computes them.
+
+    `knobs` are as those of a term. Where no field is declared yet, what comes back is not looked at.
+    """
+    reader = Reader(builder, scope, field.name, what="state")
+    values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items()}
+    function = FunctionReader(reader, source)
+    result = _read_result(function, values)
+    if scope.fields is None:
+        return (), _finish_reading(reader, 0)
+    entries = _list_entries(function, result, field)
+    return tuple(_fit_entry(function, entry, field) for entry in entries), _finish_reading(reader, 0)
+
+
+def _list_entries(function: "FunctionReader", result: Value, field: Field) -> list[Value]:
+    """Return the entries of what an update returns, in row-major order; an error unless it has the state's shape."""
+    level = [result]
+    for size in field.shape:
+        found: list[Value] = []
+        for part in level:
+            if not isinstance(part, Vector) or len(part.items) != size:
+                raise _make_update_error(function, result, f"the state has the shape {field.shape}")
+            found += part.items
+        level = found
+    if any(isinstance(part, Vector) for part in level):
+        wanted = f"the state has the shape {field.shape}" if field.shape else "the state is a single value"
+        raise _make_update_error(function, result, wanted)
+    return level
+
+
+def _fit_entry(function: "FunctionReader", entry: Value, field: Field) -> Value:
+    """Return an entry of a state as a node: a flag of a flag, a number of a number; bools count 0 and 1 there."""
+    reader, source = function.reader, function.source
+    if field.kind == "flag":
+        if function.find_kind(entry) != FLAG:
+            raise _make_update_error(function, entry, "the state is declared with flag=True")
+        return Ref(reader.add_flag(entry, source.tree, source), FLAG)
+    return Ref(reader.add_number(entry, source.tree, source), NUMBER)
+
+
+def _make_update_error(function: "FunctionReader", result: Value, wanted: str) -> ReadError:
+    return function.source.error(
+        function.source.tree,
+        f"{wanted}, and this returns {describe(result)}.",
+        "Return what the state is after the step, in the shape and kind that it is declared with.",
+    )
 
 
 class FunctionReader(StatementReader):

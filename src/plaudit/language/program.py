@@ -36,6 +36,23 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A state: what is carried from each step of an episode to the next."""
+
+    field: Field
+    reset: tuple[float | bool, ...]
+    """What it is before the first step of an episode, entry by entry."""
+
+    def list_names(self, record: str) -> tuple[str, ...]:
+        """Return the names of its entries before or after a step, as inputs or as outputs.
+
+        >>> Carried(Field("air_time", length=2), (0.0, 0.0)).list_names("curr")
+        ('curr.air_time[0]', 'curr.air_time[1]')
+        """
+        return tuple(f"{record}.{self.field.name}{entry}" for entry in self.field.entries or ("",))
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """What a target compiles: nodes, what they read and what comes out."""
 
@@ -47,13 +64,15 @@ class Program:
     """Each input's name (`prev.tokens_used`, `torque[3]`) and the field it is a value of."""
     params: Mapping[str, float | bool]
     outputs: Mapping[str, int]
-    """`total`, and for each term `<term>.score`, `<term>.clamped` and `<term>.value`."""
+    """`total`, for each term `<term>.score`, `<term>.clamped` and `<term>.value`, and each state: `curr.<state>`."""
     terminal: frozenset[str]
     """Inputs that only terminal terms read: needed only where `terminal` is true."""
     value_guards: tuple[Guard, ...]
     """Partial operations that a row reaches are inside their domain, scores are finite, and facts hold if asked for."""
     ranges: tuple[Guard, ...]
     """Inputs lie in their declared sets."""
+    states: Mapping[str, Carried] = field(default_factory=dict)
+    """What is carried from step to step: an input before the step, `prev.<state>`, and an output after it."""
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What walks have found out and want to keep."""
 

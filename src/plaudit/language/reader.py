@@ -88,6 +88,14 @@ Value = Ref | Constant | Vector | Record | Undeclared | Unassigned | Nested
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """A state after the step: what its update computes, and the inputs that this is computed from."""
+
+    value: Value
+    inputs: Mapping[str, Field]
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """What a term or fact may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
 
@@ -96,6 +104,8 @@ class Scope:
     """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
     params: Mapping[str, Parameter] = field(default_factory=dict)
     """The values of parameters by dotted name; that of a shared one by its plain name."""
+    states: Mapping[str, Computed | None] = field(default_factory=dict)
+    """The states that the reward carries, as they are after the step; None where that must not be read: in updates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,8 @@ class Reader:
         if name in RECORDS:
             return Record(name)
         self.reads[name] = None
+        if name in self.scope.states:
+            return self._read_state(name, node, source)
         if name in self.scope.transition:
             return self.read_input(name, f"curr.{name}", node, source)
         return self.read_input(name, name, node, source)
@@ -145,9 +157,24 @@ class Reader:
     def read_record(self, record: str, name: str, node: ast.AST, source: Source) -> Value:
         """Return a field before or after the step; what no term reads as `prev.x` or `curr.x` is plain after it."""
         self.reads[f"{record}.{name}"] = None
+        if record == "curr" and name in self.scope.states:
+            return self._read_state(name, node, source)
         if record == "curr" and self.scope.fields is not None and name not in self.scope.transition:
             return self.read_input(name, name, node, source)
         return self.read_input(name, f"{record}.{name}", node, source)
+
+    def _read_state(self, name: str, node: ast.AST, source: Source) -> Value:
+        """Return a state after the step, which is what its update computes."""
+        computed = self.scope.states[name]
+        if computed is None:
+            raise source.error(
+                node,
+                f"{name!r} is a state, and {'an update' if self.what == 'state' else 'a fact'} does not read what a "
+                "state is after the step: that is what updates say.",
+                f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters.",
+            )
+        self.inputs |= computed.inputs
+        return computed.value
 
     def read_input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
         """Return an input by its whole name; a vector or matrix is written out in row-major order."""

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 from plaudit.language import nodes as n
 from plaudit.language.parameters import collect_parameters
-from plaudit.language.program import Program, find_reachable
+from plaudit.language.program import Carried, Program, find_reachable
+from plaudit.language.shapes import nest_entries
 
 LONGEST_PART = 200
 """Characters of an expression in a line; a longer part of it is left out."""
@@ -203,11 +204,12 @@ Names = Mapping[str, Mapping[int, str]]
 
 def render_python(program: Program, names: Names) -> str:
     """Return a Program as readable Python: one function a term, then the total."""
-    blocks = []
+    carried = _find_state_nodes(program)
+    blocks = [_render_update(program, state) for state in program.states.values()]
     for term in program.terms:
         score = program.outputs[f"{term}.score"]
-        rendered = _render_term(program, score, PYTHON, names.get(term, {}))
-        lines = [f"def {term}({_format_signature(program, term, score)}):"]
+        rendered = _render_term(program, score, PYTHON, names.get(term, {}), carried)
+        lines = [f"def {term}({_format_signature(program, [score], carried)}):"]
         lines += [f"    {name} = {text}" for name, text in rendered.parts]
         for condition, value in rendered.cases:
             lines += [f"    if {condition}:", f"        return {value}"]
@@ -217,9 +219,10 @@ def render_python(program: Program, names: Names) -> str:
 
 def render_formula(program: Program, names: Names) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
-    blocks = []
+    carried = _find_state_nodes(program)
+    blocks = [_render_update_formula(program, state) for state in program.states.values()]
     for term in program.terms:
-        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX, names.get(term, {}))
+        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX, names.get(term, {}), carried)
         lines = [f"{name} &= {text}" for name, text in rendered.parts]
         value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
         blocks.append(_format_display([*lines, f"{LATEX.name(term)} &= {value}"]))
@@ -250,12 +253,49 @@ def _format_display(lines: list[str]) -> str:
     return "$$\n\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n$$"
 
 
-def _format_signature(program: Program, term: str, score: int) -> str:
-    """Return the parameters of a term: the fields it reads, then its knobs with their values."""
+def _find_state_nodes(program: Program) -> dict[int, str]:
+    """Return what terms call the states after the step, by the nodes that compute them; not inputs and constants."""
+    names = [name for carried in program.states.values() for name in carried.list_names("curr")]
+    found = {program.outputs[name]: name for name in names}
+    return {at: name for at, name in found.items() if n.operands(program.nodes[at])}
+
+
+def _render_update(program: Program, carried: Carried) -> str:
+    """Return the update of a state as readable Python: a function that returns its entries."""
+    ats = [program.outputs[name] for name in carried.list_names("curr")]
+    entries = [_render_entry(program, at, PYTHON) for at in ats]
+    whole = entries[0]
+    if carried.field.shape:
+        whole = nest_entries(entries, carried.field.shape, lambda parts: f"[{', '.join(parts)}]")
+    reset = repr(nest_entries(carried.reset, carried.field.shape) if carried.field.shape else carried.reset[0])
+    head = f"def {carried.field.name}({_format_signature(program, ats, {})}):  # a state: before the first step {reset}"
+    return f"{head}\n    return {whole}"
+
+
+def _render_update_formula(program: Program, carried: Carried) -> str:
+    names = carried.list_names("curr")
+    return _format_display(
+        [f"{LATEX.name(name)} &= {_render_entry(program, program.outputs[name], LATEX)}" for name in names]
+    )
+
+
+def _render_entry(program: Program, at: int, style: Style) -> str:
+    """Return one entry of a state as a single expression."""
+    texts: dict[int, tuple[str, int]] = {}
+    for each in find_reachable(program.nodes, [at]):
+        texts[each] = _render_node(program, program.nodes[each], texts, style)
+    return texts[at][0]
+
+
+def _format_signature(program: Program, roots: Sequence[int], known: Mapping[int, str]) -> str:
+    """Return the parameters of a term or an update: the fields it reads, then its knobs with their values."""
     data: dict[str, None] = {}
     knobs: dict[str, str] = {}
     whole = collect_parameters(program.params)
-    for at in find_reachable(program.nodes, [score]):
+    needed = list(find_reachable(program.nodes, roots, known))
+    if any(operand in known for at in needed for operand in n.operands(program.nodes[at])) or set(roots) & set(known):
+        data["curr"] = None
+    for at in needed:
         match program.nodes[at]:
             case n.Input(name):
                 data[name.partition(".")[0].partition("[")[0]] = None
@@ -300,19 +340,22 @@ def _join_operands(kind: type[n.Node], operands: list[tuple[str, int]], style: S
     return template.format(*texts), tightness
 
 
-def _render_term(program: Program, root: int, style: Style, names: Mapping[int, str]) -> Rendered:
+def _render_term(
+    program: Program, root: int, style: Style, names: Mapping[int, str], known: Mapping[int, str]
+) -> Rendered:
     """Return the text of one node: locals, shared and deep parts by name, a chain of choices as cases.
 
-    A local that is used once gets its name only if it can be computed on every row: it stands above all cases.
+    A local that is used once gets its name only if it can be computed on every row: it stands above all cases. What is
+    `known`, states after the step, has names already.
     """
-    order = list(find_reachable(program.nodes, [root]))
+    order = list(find_reachable(program.nodes, [root], known))
     uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
     taken = _find_taken_names([program.nodes[at] for at in order])
-    texts: dict[int, tuple[str, int]] = {}
+    texts: dict[int, tuple[str, int]] = {at: (style.name(name), ATOM) for at, name in known.items()}
     depth: dict[int, int] = {}
     partial: set[int] = set()
     rendered = Rendered()
-    chain = _find_cases(program, root, uses)
+    chain = _find_cases(program, root, uses, known)
     cases = set(chain)
     for at in order:
         node = program.nodes[at]
@@ -355,11 +398,11 @@ def _choose_name(name: str | None, taken: set[str]) -> str:
     return chosen
 
 
-def _find_cases(program: Program, root: int, uses: Counter[int]) -> list[int]:
+def _find_cases(program: Program, root: int, uses: Counter[int], known: Mapping[int, str]) -> list[int]:
     """Return the choices that a term goes through one after another: its cases."""
     chain = []
     at = root
-    while isinstance(node := program.nodes[at], n.Select) and (at == root or uses[at] == 1):
+    while at not in known and isinstance(node := program.nodes[at], n.Select) and (at == root or uses[at] == 1):
         chain.append(at)
         at = node.otherwise
     return chain

@@ -21,6 +21,7 @@ from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
+from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
@@ -136,12 +137,31 @@ class Translation:
     def _compiled(self) -> NumpyReward:
         return NumpyReward(self.layout.scored.program, on_bad="mask")
 
-    def score(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row."""
+    def score(self, rows: Rows, carried: Mapping[str, Any] | None = None) -> tuple[Rows, Rows]:
+        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row.
+
+        `carried` holds states that were computed anew, by the names of inputs.
+        """
+        taken = self.take_columns(rows, carried or {})
+        scores = self._compiled(taken)
+        inputs = collect_inputs(self.layout, taken, len(rows))
+        return inputs, self.layout.stack_scores(scores, len(rows))
+
+    def take_measured(self, rows: Rows) -> dict[str, Any]:
+        """Return the columns that the other reward reads of recorded rows, without its states."""
+        states = self.layout.scored.program.states
+        taken = self.take_columns(rows, {})
+        return {name: column for name, column in taken.items() if _name_field(name) not in states}
+
+    def take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns that the other reward reads of recorded rows; what is `carried` instead of recorded."""
         given = self.source.split_columns(rows)
         old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
         taken: dict[str, Any] = {}
         for name, wanted in new.items():
+            if name in carried:
+                taken[name] = carried[name]
+                continue
             if name not in given:
                 continue
             column = given[name]
@@ -149,20 +169,35 @@ class Translation:
                 known = {label: at for at, label in enumerate(wanted.labels)}
                 column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
             taken[name] = column
-        scores = self._compiled(taken)
-        inputs = collect_inputs(self.layout, taken, len(rows))
-        return inputs, self.layout.stack_scores(scores, len(rows))
+        return taken
 
 
-def find_translation(cache: SpecCache, source: RecordLayout, layout: RecordLayout) -> "Translation | tuple[str, ...]":
-    """Return how recorded rows become rows of another reward, or the inputs that they lack."""
+def _name_field(name: str) -> str:
+    """Return the field that an input is a value of: `air_time` of `prev.air_time[0]`."""
+    return name.rpartition(".")[2].partition("[")[0]
+
+
+def find_translation(
+    cache: SpecCache, source: RecordLayout, layout: RecordLayout, *, replayed: bool = False
+) -> "Translation | tuple[str, ...]":
+    """Return how recorded rows become rows of another reward, or the inputs that they lack.
+
+    Where episodes are `replayed`, states need not be recorded.
+    """
     if source.part == "final":
+        if replayed:
+            return ("a step of its own: what is carried is computed step by step",)
         if not any(term.terminal for term in layout.reward.terms):
             return ("a terminal term",)
         layout = cache.get_layout(layout.reward, "final")
     old, program = source.scored.program.inputs, layout.scored.program
     lacking = []
+    anew = needs_replay(layout.reward, [source])
     for place in list_slots(program):
+        if place.key in program.states and (replayed or anew):
+            if not replayed:
+                lacking.append(f"{place.name} (carried in another way)")
+            continue
         if place.name in old:
             if old[place.name].kind != place.field.kind:
                 lacking.append(f"{place.name} (a {place.field.kind}, not a {old[place.name].kind})")
@@ -177,8 +212,10 @@ def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
     history = History(store, query)
     layout = store.specs.get_layout(reward)
     lacking, ready = [], 0
-    for source, count in history.counts():
-        found = find_translation(store.specs, source, layout)
+    counts = list(history.counts())
+    replayed = needs_replay(reward, [source for source, _ in counts])
+    for source, count in counts:
+        found = find_translation(store.specs, source, layout, replayed=replayed)
         if isinstance(found, Translation):
             ready += count
         else:
@@ -206,13 +243,20 @@ def rescore(
         why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
+    replayed = needs_replay(reward, [source for source, _ in History(store, query).counts()])
+    if replayed:  # before anything is written
+        LedgerReplay(reward).check(History(store, query).pages())
     job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, query))
     scored = 0
     merged = True
     while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
         done, merged = 0, False
+        replay = LedgerReplay(reward) if replayed else None
         for pages in History(store, query).read_batches(_BATCH):
-            count = store.writer.transact(lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages))  # type: ignore[misc]
+            carried = _carry(store, layout, replay, pages)
+            count = store.writer.transact(
+                lambda cursor, pages=pages, carried=carried: _score_pages(store, cursor, layout, job, pages, carried)  # type: ignore[misc]
+            )
             if count is None:
                 merged = True
                 break
@@ -312,8 +356,32 @@ def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tupl
     return row
 
 
+Carried = Mapping[int, Mapping[str, Any]]
+"""Of each page, by its first record, the states that were computed anew for its records."""
+
+
+def _carry(store: Store, layout: RecordLayout, replay: LedgerReplay | None, pages: Sequence[Page]) -> Carried | None:
+    """Return what the reward carries into the records of `pages`; None where what is recorded will do."""
+    if replay is None:
+        return None
+
+    def translate(source: RecordLayout, rows: Rows) -> dict[str, Any] | None:
+        found = find_translation(store.specs, source, layout, replayed=True)
+        if not isinstance(found, Translation):
+            return None
+        return found.take_measured(rows)
+
+    with pages[0].report_damage():
+        return replay.fill(pages, translate)
+
+
 def _score_pages(
-    store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]
+    store: Store,
+    cursor: Any,
+    layout: RecordLayout,
+    job: tuple[int, str],
+    pages: Sequence[Page],
+    carried: Carried | None,
 ) -> int | None:
     """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
     span = (job[0], pages[0].row.first, pages[-1].row.first)
@@ -327,19 +395,24 @@ def _score_pages(
             groups.setdefault(page.layout, []).append(page)
     made: list[Block] = []
     for source, group in groups.items():
-        found = find_translation(store.specs, source, layout)
+        found = find_translation(store.specs, source, layout, replayed=carried is not None)
         if isinstance(found, Translation):
             with group[0].report_damage():
-                made += _build_blocks(found, group, job)
+                made += _build_blocks(found, group, job, carried)
     made.sort(key=lambda block: block.origin or 0)
     store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
 
 
-def _build_blocks(found: Translation, pages: Sequence[Page], job: tuple[int, str]) -> Iterator[Block]:
+def _build_blocks(
+    found: Translation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
+) -> Iterator[Block]:
     """Yield the new block of each page; all of them are scored at once."""
     positions = [page.positions() for page in pages]
-    inputs, outputs = found.score(np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)]))
+    parts = [] if carried is None else [carried[page.row.first] for page in pages]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+    rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
+    inputs, outputs = found.score(rows, joined)
     start = 0
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)

@@ -76,13 +76,20 @@ def fact(function: Callable[..., Any], /) -> Fact:
     return Fact(source.name, doc, reading.reads, source, MappingProxyType(dict(constants)))
 
 
-def read_facts(name: str, facts: Sequence[Fact], fields: Mapping[str, Field], transition: frozenset[str]) -> Program:
+def read_facts(
+    name: str,
+    facts: Sequence[Fact],
+    fields: Mapping[str, Field],
+    transition: frozenset[str],
+    states: Iterable[str],
+) -> Program:
     """Return the facts of the reward called `name` as a Program: one flag each, under the fact's name.
 
-    `transition` holds the fields that terms read as `prev.x` or `curr.x`: inputs are named as they are for terms.
+    `transition` holds the fields that terms read as `prev.x` or `curr.x`: inputs are named as they are for terms. Of
+    `states` facts read what they were before the step.
     """
     builder = Builder()
-    scope = Scope(fields, transition)
+    scope = Scope(fields, transition, states=dict.fromkeys(states))
     inputs: dict[str, Field] = {}
     flags: dict[str, int] = {}
     guards: list[Guard] = []

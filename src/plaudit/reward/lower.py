@@ -1,6 +1,7 @@
 """From terms and fields to a Program: scores, clamps, weights, the sum, and the conditions that a row must meet."""
 
 import ast
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ from plaudit.language.field import TERMINAL, Field
 from plaudit.language.functions import Reading, read_term
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.reader import Scope, hold_within_range
+from plaudit.language.reader import Computed, Scope, hold_within_range
+from plaudit.reward.state import State, read_states, refuse_unread
 from plaudit.reward.term import Term
 
 
@@ -25,12 +27,17 @@ class Formula:
     inputs: Mapping[str, Field]
     terminal: frozenset[str]
     """Inputs that only terminal terms read."""
+    states: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
+    """What each state is after the step, entry by entry."""
 
     def only(self, terms: Sequence[str]) -> "Formula":
-        """Return the formula of some of the terms."""
-        guards = [guard for guard in self.guards if guard.where in terms]
+        """Return the formula of some of the terms, and of the states that they need."""
         scores = {term: self.scores[term] for term in terms}
-        nodes, moved = prune(self.nodes, [*scores.values(), *(guard.node for guard in guards)])
+        kept = self._find_states(terms)
+        guards = [guard for guard in self.guards if guard.where in terms or guard.where in kept]
+        states = {name: ats for name, ats in self.states.items() if name in kept}
+        roots = [*scores.values(), *(at for ats in states.values() for at in ats), *(guard.node for guard in guards)]
+        nodes, moved = prune(self.nodes, roots)
         read = [node.name for node in nodes if isinstance(node, n.Input)]
         return Formula(
             nodes,
@@ -38,20 +45,40 @@ class Formula:
             tuple(replace(guard, node=moved[guard.node]) for guard in guards),
             {name: self.inputs[name] for name in read},
             self.terminal & set(read),
+            {name: tuple(moved[at] for at in ats) for name, ats in states.items()},
         )
+
+    def _find_states(self, terms: Sequence[str]) -> set[str]:
+        """Return the states that some of the terms need before the step, and the updates of those in turn."""
+        kept: set[str] = set()
+        roots = [self.scores[term] for term in terms]
+        roots += [guard.node for guard in self.guards if guard.where in terms]
+        while self.states and roots:
+            read = (self.nodes[at] for at in find_reachable(self.nodes, roots))
+            names = {self.inputs[node.name].name for node in read if isinstance(node, n.Input)}
+            new = (names & self.states.keys()) - kept
+            kept |= new
+            roots = [at for name in new for at in self.states[name]]
+            roots += [guard.node for guard in self.guards if guard.where in new]
+        return kept
 
 
 def build_formula(
-    name: str, terms: Sequence[Term], fields: Mapping[str, Field], shared: Mapping[str, Parameter]
+    name: str,
+    terms: Sequence[Term],
+    fields: Mapping[str, Field],
+    shared: Mapping[str, Parameter],
+    states: Mapping[str, State],
 ) -> Formula:
-    """Return what `terms` compute, read into shared nodes; an input that nobody reads is an error."""
+    """Return what `terms` and `states` compute, read into shared nodes; an input that nobody reads is an error."""
     builder = Builder()
-    transition = find_transitions(terms)
-    inputs: dict[str, Field] = {}
+    transition = find_transitions(terms, states)
+    carried = read_states(builder, states, fields, transition, shared)
+    inputs: dict[str, Field] = dict(carried.inputs)
     scores: dict[str, int] = {}
-    guards: list[Guard] = []
+    guards: list[Guard] = list(carried.guards)
     for term in terms:
-        reading = read_term_into(builder, term, fields, transition, shared)
+        reading = read_term_into(builder, term, fields, transition, shared, carried.computed)
         score = reading.result
         if term.terminal:
             inputs["terminal"] = TERMINAL
@@ -60,7 +87,9 @@ def build_formula(
         guards += reading.guards
         inputs |= reading.inputs
     nodes = tuple(builder.nodes)
-    body = tidy(Formula(nodes, scores, tuple(guards), inputs, find_final_inputs(nodes, scores, guards, terms)))
+    final = find_final_inputs(nodes, scores, guards, terms, carried.entries)
+    body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries))
+    refuse_unread(name, states, body.inputs)
     read = {field.name for field in body.inputs.values()}
     for field in fields:
         if field not in read:
@@ -91,19 +120,22 @@ def read_term_into(
     fields: Mapping[str, Field],
     transition: frozenset[str],
     shared: Mapping[str, Parameter],
+    states: Mapping[str, Computed],
 ) -> Reading:
-    """Return what came of reading the function of `term` into `builder`."""
+    """Return what came of reading the function of `term` into `builder`, where `states` have been read before."""
     if term.source is None:
         raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
-    scope = Scope(fields, transition, {**shared, **{f"{term.name}.{knob}": v for knob, v in term.knobs.items()}})
+    own = {f"{term.name}.{knob}": v for knob, v in term.knobs.items()}
+    scope = Scope(fields, transition, {**shared, **own}, states)
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
     return read_term(term.source, term.name, knobs, builder, scope, within=within)
 
 
-def find_transitions(terms: Iterable[Term]) -> frozenset[str]:
-    """Return the fields that some term reads as `prev.x` or `curr.x`."""
-    return frozenset(read.partition(".")[2] for term in terms for read in term.reads if "." in read)
+def find_transitions(terms: Iterable[Term], states: Mapping[str, State]) -> frozenset[str]:
+    """Return the fields that some term, or the update of a state, reads as `prev.x` or `curr.x`."""
+    reads = [*(term.reads for term in terms), *(state.reads for state in states.values())]
+    return frozenset(read.partition(".")[2] for each in reads for read in each if "." in read)
 
 
 def tidy(body: Formula) -> Formula:
@@ -120,9 +152,9 @@ def clip_field(field: Field) -> Field:
 
 
 def clip_inputs(body: Formula) -> Formula:
-    """Return the formula that reads every number held within its range, as far as `clip_field` says."""
+    """Return the formula that reads every number held within its range, as far as `clip_field` says; not states."""
     builder, moved = Builder(), dict[int, int]()
-    inputs = {name: clip_field(field) for name, field in body.inputs.items()}
+    inputs = {name: field if field.name in body.states else clip_field(field) for name, field in body.inputs.items()}
     for at, node in enumerate(body.nodes):
         moved[at] = builder.add(renumber(node, moved))
         if isinstance(node, n.Input) and inputs[node.name] != body.inputs[node.name]:
@@ -134,16 +166,21 @@ def clip_inputs(body: Formula) -> Formula:
             scores={term: moved[at] for term, at in body.scores.items()},
             guards=tuple(replace(guard, node=moved[guard.node]) for guard in body.guards),
             inputs=inputs,
+            states={name: tuple(moved[at] for at in ats) for name, ats in body.states.items()},
         )
     )
 
 
 def find_final_inputs(
-    nodes: tuple[n.Node, ...], scores: Mapping[str, int], guards: Iterable[Guard], terms: Iterable[Term]
+    nodes: tuple[n.Node, ...],
+    scores: Mapping[str, int],
+    guards: Iterable[Guard],
+    terms: Iterable[Term],
+    states: Mapping[str, tuple[int, ...]],
 ) -> frozenset[str]:
-    """Return the inputs that only terminal terms read."""
-    terminal = {term.name: term.terminal for term in terms}
-    roots: dict[bool, list[int]] = {True: [], False: []}
+    """Return the inputs that only terminal terms read; states are carried at every step."""
+    terminal = {**dict.fromkeys(states, False), **{term.name: term.terminal for term in terms}}
+    roots: dict[bool, list[int]] = {True: [], False: [at for ats in states.values() for at in ats]}
     for term, at in scores.items():
         roots[terminal[term]].append(at)
     for guard in guards:
@@ -155,7 +192,13 @@ def find_final_inputs(
     return frozenset(read[True] - read[False] - {"terminal"})
 
 
-def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[str, float | bool]) -> Program:
+def assemble(
+    name: str,
+    body: Formula,
+    terms: Sequence[Term],
+    params: Mapping[str, float | bool],
+    states: Mapping[str, State],
+) -> Program:
     """Return the whole Program: each score clamped, weighted and summed in declared order, and the guards of `ok`."""
     builder = Builder(body.nodes)
     outputs: dict[str, int] = {}
@@ -173,10 +216,24 @@ def assemble(name: str, body: Formula, terms: Sequence[Term], params: Mapping[st
     assert total is not None
     guards.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
     outputs["total"] = _clamp(builder, total, "total", params)
+    carried = {name: states[name].carried for name in body.states}
+    for state, ats in body.states.items():
+        for output, at in zip(carried[state].list_names("curr"), ats, strict=True):
+            outputs[output] = at
+            if (condition := _build_range(builder, at, carried[state].field)) is not None:
+                guards.append(Guard(condition, output, "is outside its declared range"))
     ranges = _build_range_guards(builder, body)
-    names = tuple(term.name for term in terms)
     whole = Program(
-        name, names, tuple(builder.nodes), body.inputs, dict(params), outputs, body.terminal, tuple(guards), ranges
+        name,
+        tuple(term.name for term in terms),
+        tuple(builder.nodes),
+        body.inputs,
+        dict(params),
+        outputs,
+        body.terminal,
+        tuple(guards),
+        ranges,
+        carried,
     )
     return whole.prune()
 

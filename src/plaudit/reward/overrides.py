@@ -3,10 +3,11 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, FileError, UnknownParameter, did_you_mean
 from plaudit.language.parameters import Parameter, collect_parameters, expand_parameters, fit_parameter
+from plaudit.reward.state import State
 from plaudit.reward.term import Term
 
 
@@ -62,12 +63,15 @@ def _suggest(reward: Parametrised, name: str) -> str:
     return did_you_mean(name, reward.params) + f"\nIts parameters: {', '.join(collect_parameters(reward.params))}."
 
 
-def apply_overrides(terms: Iterable[Term], changed: Mapping[str, Parameter]) -> tuple[Term, ...]:
-    """Return the terms with the validated overrides in place."""
+Owner = TypeVar("Owner", Term, State)
+
+
+def apply_overrides(owners: Iterable[Owner], changed: Mapping[str, Parameter]) -> tuple[Owner, ...]:
+    """Return the terms or states with the validated overrides in place."""
     found = []
-    for term in terms:
-        own = {name.partition(".")[2]: v for name, v in changed.items() if name.partition(".")[0] == term.name}
-        found.append(term.with_values(own) if own else term)
+    for owner in owners:
+        own = {name.partition(".")[2]: v for name, v in changed.items() if name.partition(".")[0] == owner.name}
+        found.append(owner.with_values(own) if own else owner)
     return tuple(found)
 
 

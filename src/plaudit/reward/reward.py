@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field, validate_number
+from plaudit.language.functions import Reading
 from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_formula, render_python
@@ -25,6 +26,7 @@ from plaudit.reward.declared import (
     validate_facts,
     validate_preferences,
 )
+from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.lower import (
     Formula,
     assemble,
@@ -37,10 +39,12 @@ from plaudit.reward.lower import (
 )
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
 from plaudit.reward.signal import Frame, Signal
+from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
 from plaudit.targets.python import PythonReward
+from plaudit.targets.states import build_initial_state
 
 if TYPE_CHECKING:
     from plaudit.targets.jax import JaxReward
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
 Guarding = bool | Literal["facts"]
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_PARTS = (*_DECLARED, "facts", "discount", "prefer", "allow", "facts_program", "_formula")
+_PARTS = (*_DECLARED, "states", "facts", "discount", "prefer", "allow", "facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -78,6 +82,9 @@ class Reward:
     doc: str
     terms: tuple[Term, ...]
     fields: Mapping[str, Field]
+    """What terms read, by name; a state is there as the field that it is."""
+    states: Mapping[str, State]
+    """What is carried from step to step."""
     action: str | None
     shared: Mapping[str, Parameter]
     low: float | None
@@ -96,7 +103,7 @@ class Reward:
         *,
         version: str,
         terms: Iterable[Term],
-        fields: Iterable[Field],
+        fields: Iterable[Field | State],
         action: str | None = None,
         shared: Mapping[str, Parameter] | None = None,
         low: float | None = None,
@@ -114,7 +121,7 @@ class Reward:
             name: What the reward is called in errors, records and reports.
             version: A label that people change when they change the reward.
             terms: What `@term` made; their values add up to the total, in this order.
-            fields: What the terms read; each must be read by one.
+            fields: What the terms read, `Field`s and `State`s; each must be read by one.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -137,12 +144,14 @@ class Reward:
         if not isinstance(doc, str):
             raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
         numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
+        declared, states = _index_fields(name, fields)
         vars(self).update(
             name=validate_title("name", name),
             version=validate_title("version", version),
             doc=doc,
             terms=tuple(terms),
-            fields=MappingProxyType(_index_fields(name, fields)),
+            fields=MappingProxyType(declared),
+            states=MappingProxyType(states),
             action=action,
             shared=MappingProxyType(numbers),
             low=None if low is None else validate_number("total.low", low),
@@ -153,8 +162,9 @@ class Reward:
             allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
         )
         self._validate(numbers)
-        vars(self)["_formula"] = body = build_formula(name, self.terms, self.fields, numbers)
-        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, find_transitions(self.terms))
+        vars(self)["_formula"] = body = build_formula(name, self.terms, self.fields, numbers, states)
+        transition = find_transitions(self.terms, states)
+        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transition, states)
         vars(self)["prefer"] = tuple(fit_preference(each, name, body.inputs) for each in self.prefer)
 
     @classmethod
@@ -182,7 +192,7 @@ class Reward:
         if self.action is not None and self.action not in self.fields:
             near = did_you_mean(self.action, self.fields)
             raise UnknownField(f"reward {self.name!r}: action={self.action!r} is not a declared field.{near}")
-        needed = {name for term in self.terms for name in term.shared}
+        needed = _list_shared(self.terms, self.states.values())
         for name in needed - shared.keys():
             raise UnknownParameter(
                 f"reward {self.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}"
@@ -192,7 +202,8 @@ class Reward:
             raise UnknownParameter(
                 f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
             )
-        validate_facts(self.name, self.facts, names)
+        validate_states(self.name, self.states, self.terms, needed)
+        validate_facts(self.name, self.facts, [*names, *self.states])
         validate_preferences(self.name, self.prefer)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
@@ -201,6 +212,7 @@ class Reward:
     def params(self) -> Mapping[str, float | bool]:
         """Every parameter by its dotted name: `comfort.harsh`, `far`, `pose.default[2]`, `total.low`."""
         own = {name: value for term in self.terms for name, value in term.params.items()}
+        own |= {name: value for state in self.states.values() for name, value in state.params.items()}
         clamps = {"total.low": self.low, "total.high": self.high}
         ends = {name: value for name, value in clamps.items() if value is not None}
         return MappingProxyType({**own, **expand_parameters(self.shared), **ends})
@@ -208,7 +220,7 @@ class Reward:
     @cached_property
     def program(self) -> Program:
         """The whole reward as one flat value, which every target compiles and every check walks."""
-        return assemble(self.name, self._formula, self.terms, self.params)
+        return assemble(self.name, self._formula, self.terms, self.params, self.states)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -229,6 +241,13 @@ class Reward:
 
         return serial.compute_domain_fingerprint(self)
 
+    @cached_property
+    def states_fingerprint(self) -> str:
+        """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
+        from plaudit.reward import serial
+
+        return serial.compute_states_fingerprint(self)
+
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
         return find_gradients(self.program)
@@ -246,12 +265,14 @@ class Reward:
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         """Return what the functions of terms call the nodes of the program."""
-        own = (term for term in self.terms if term.source is not None)
-        transition = find_transitions(self.terms)
-        return {
-            term.name: read_term_into(Builder(self.program.nodes), term, self.fields, transition, self.shared).names
-            for term in own
-        }
+        own = [term for term in self.terms if term.source is not None]
+        return {term.name: self._read_term(Builder(self.program.nodes), term).names for term in own}
+
+    def _read_term(self, builder: Builder, term: Term) -> Reading:
+        """Return what came of reading a term of this reward into `builder`."""
+        transition = find_transitions(self.terms, self.states)
+        carried = read_states(builder, self.states, self.fields, transition, self.shared)
+        return read_term_into(builder, term, self.fields, transition, self.shared, carried.computed)
 
     def __repr__(self) -> str:
         """Return name, version, terms and the start of the fingerprint."""
@@ -305,7 +326,9 @@ class Reward:
         changed = validate_overrides(self, {**(values or {}), **by_term})
         shared = MappingProxyType({name: changed.get(name, value) for name, value in self.shared.items()})
         low, high = changed.get("total.low", self.low), changed.get("total.high", self.high)
-        return Reward._build(self, terms=apply_overrides(self.terms, changed), shared=shared, low=low, high=high)
+        states = MappingProxyType({state.name: state for state in apply_overrides(self.states.values(), changed)})
+        terms = apply_overrides(self.terms, changed)
+        return Reward._build(self, terms=terms, states=states, shared=shared, low=low, high=high)
 
     def with_weights(self, **weights: float) -> "Reward":
         """Return this reward with other weights: `with_weights(comfort=2.0)`."""
@@ -329,9 +352,10 @@ class Reward:
         """Return this reward with numbers held within their declared ranges where it refused them.
 
         It is as if those fields had been declared with `outside="clip"`: another formula. A field in whose range there
-        is a gap below infinity stays as it is.
+        is a gap below infinity stays as it is, and so does a state: what its update computes is held there or nowhere.
         """
-        fields = MappingProxyType({name: clip_field(field) for name, field in self.fields.items()})
+        clipped = {name: clip_field(field) for name, field in self.fields.items() if name not in self.states}
+        fields = MappingProxyType({**self.fields, **clipped})
         return Reward._build(self, fields=fields, _formula=clip_inputs(self._formula))
 
     def only(self, *terms: str) -> "Reward":
@@ -350,7 +374,8 @@ class Reward:
         body = self._formula.only([term.name for term in kept])
         used = {field.name for field in body.inputs.values()}
         fields = MappingProxyType({name: field for name, field in self.fields.items() if name in used})
-        needed = {name for term in kept for name in term.shared}
+        states = MappingProxyType({name: state for name, state in self.states.items() if name in body.states})
+        needed = _list_shared(kept, states.values())
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
         facts_program = select_facts(self.facts_program, fields)
@@ -358,6 +383,7 @@ class Reward:
             self,
             terms=kept,
             fields=fields,
+            states=states,
             shared=shared,
             action=action,
             _formula=body,
@@ -377,6 +403,41 @@ class Reward:
         made.__name__ = made.__qualname__ = "score"
         made.__doc__ = f"Return the signal of one step of {self.name!r}."
         return made
+
+    def initial_state(self, batch: int | tuple[int, ...] | None = None) -> dict[str, Any]:
+        """Return what each state is before the first step of an episode.
+
+        Args:
+            batch: How many episodes at once, or the shape of the batch: arrays of NumPy, `()` for a single one. Unless
+                given, numbers, bools and lists, as `score` takes them in `prev` and `signal.state` gives them.
+        """
+        return build_initial_state(self.program, batch)
+
+    def score_episodes(
+        self, columns: Any, *, episode: Any, step: Any, first: float | None = None, on_bad: str = "raise"
+    ) -> EpisodeScores:
+        """Return what the rows of a log are scored, with the states computed from the first step of each episode.
+
+        Args:
+            columns: What a batch takes, without the states: a mapping from names to columns, or a table.
+            episode: The episode of each row.
+            step: Which step of its episode each row is. Rows of an episode are in order, and none is left out; those of
+                different episodes may be mixed.
+            first: The number of the first step; unless given, it is 0 or 1.
+            on_bad: `"raise"` makes a row that cannot be scored an error that names it; `"mask"` gives NaN, and leaves
+                the state as it was.
+
+        Returns:
+            `scores`, in the order of the rows, and `states`: what each state was before the row.
+
+        Raises:
+            BrokenEpisode: A step is missing, twice or out of order; the message names the row.
+            InputError: A column is missing or unknown, or a row cannot be scored.
+            DefinitionError: The reward carries no state.
+        """
+        return score_episodes(
+            self.program, self.encode, columns, episode=episode, step=step, first=first, on_bad=on_bad
+        )
 
     def final(self, /, **inputs: Any) -> Signal:
         """Return the signal of the terminal terms alone, for systems that record the end of an episode by itself.
@@ -571,14 +632,25 @@ def validate_title(what: str, value: object) -> str:
     return value
 
 
-def _index_fields(reward: str, fields: Iterable[Field]) -> dict[str, Field]:
+def _list_shared(terms: Iterable[Term], states: Iterable[State]) -> set[str]:
+    """Return the parameters that terms and the updates of states share."""
+    return {name for term in terms for name in term.shared} | {name for state in states for name in state.shared}
+
+
+def _index_fields(reward: str, fields: Iterable[Field | State]) -> tuple[dict[str, Field], dict[str, State]]:
+    """Return the fields by name, those that states are among them, and the states."""
     found: dict[str, Field] = {}
+    states: dict[str, State] = {}
     for field in fields:
+        if isinstance(field, State):
+            states.setdefault(field.name, field)
+            field = field.field
         if not isinstance(field, Field):
             raise DefinitionError(f"reward {reward!r}: {field!r} is not a Field")
         if field.name == "terminal":
             raise DefinitionError(f"reward {reward!r}: 'terminal' needs no declaration: any term may read it")
         if field.name in found:
-            raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice")
+            also = ": a state is a field too" if field.name in states else ""
+            raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice{also}")
         found[field.name] = field
-    return found
+    return found, states

@@ -22,8 +22,8 @@ from plaudit.language.codec import (
 from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
 from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
-from plaudit.language.program import Guard, Program, find_reachable
-from plaudit.language.shapes import index_entries
+from plaudit.language.program import Guard, Program, find_reachable, prune
+from plaudit.language.shapes import index_entries, nest_entries
 from plaudit.reward.declared import (
     Fact,
     Preference,
@@ -35,6 +35,7 @@ from plaudit.reward.declared import (
 )
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
 from plaudit.reward.reward import Reward, validate_title
+from plaudit.reward.state import State, refuse_unread
 from plaudit.reward.term import Term
 
 FORMAT = 1
@@ -65,13 +66,15 @@ _TERM_KINDS = {"name": str, "terminal": bool, "doc": str, "shared": list, "reads
 def to_dict(reward: Reward) -> dict[str, Any]:
     """Return the reward as plain data."""
     body = reward._formula
+    states = {"states": [_write_state(state, body) for state in reward.states.values()]} if reward.states else {}
     return {
         "plaudit": FORMAT,
         "name": reward.name,
         "version": reward.version,
         "doc": reward.doc,
         "action": reward.action,
-        "fields": [field_to_dict(field) for field in reward.fields.values()],
+        "fields": [field_to_dict(field) for name, field in reward.fields.items() if name not in reward.states],
+        **states,
         "terms": [_write_term(term) for term in reward.terms],
         "params": _write_values(reward.shared),
         "low": reward.low,
@@ -102,7 +105,7 @@ def from_dict(data: object) -> Reward:
         raise SpecError("this is not a reward: the key 'plaudit' is missing")
     if data["plaudit"] != FORMAT:
         raise SpecError(f"this reward has format {data['plaudit']!r}; this version of plaudit reads format {FORMAT}")
-    if data.keys() != _KEYS:
+    if data.keys() - {"states"} != _KEYS:
         unknown = sorted(map(str, data.keys() - _KEYS))[:5]
         raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
     try:
@@ -116,12 +119,36 @@ def from_dict(data: object) -> Reward:
 def compute_fingerprint(reward: Reward) -> str:
     """Return the SHA-256 of inputs, kinds, categories, nodes, parameters, term names and order."""
     body = reward._formula
-    content = {
+    content: dict[str, Any] = {
         "inputs": [[name, field.kind, list(field.labels)] for name, field in body.inputs.items()],
         "nodes": encode_nodes(body.nodes),
         "params": {name: encode_number(value) for name, value in reward.params.items()},
         "terms": [[term.name, term.terminal, body.scores[term.name]] for term in reward.terms],
         "guards": [[guard.node, guard.where] for guard in body.guards],
+    }
+    if reward.states:
+        content["states"] = [
+            [name, state.field.kind, list(state.field.shape), list(state.reset), list(body.states[name])]
+            for name, state in reward.states.items()
+        ]
+    return _hash_content(content)
+
+
+def compute_states_fingerprint(reward: Reward) -> str:
+    """Return the SHA-256 of what a reward carries and how: two that agree in it carry the same through an episode."""
+    body = reward._formula
+    guards = [guard for guard in body.guards if guard.where in reward.states]
+    roots = [at for ats in body.states.values() for at in ats]
+    nodes, moved = prune(body.nodes, [*roots, *(guard.node for guard in guards)])
+    names = [node.name for node in nodes if isinstance(node, n.Param)]
+    content = {
+        "nodes": encode_nodes(nodes),
+        "params": {name: encode_number(reward.params[name]) for name in names},
+        "states": [
+            [name, field.kind, list(field.shape), field.low, field.high, list(state.reset), [moved[at] for at in ats]]
+            for (name, state), ats in zip(reward.states.items(), body.states.values(), strict=True)
+            for field in [state.field]
+        ],
     }
     return _hash_content(content)
 
@@ -171,6 +198,17 @@ def _write_term(term: Term) -> dict[str, Any]:
     return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
 
 
+def _write_state(state: State, body: Formula) -> dict[str, Any]:
+    return {
+        "field": field_to_dict(state.field),
+        "reset": list(state.reset),
+        "knobs": _write_values(state.knobs),
+        "shared": list(state.shared),
+        "reads": list(state.reads),
+        "entries": list(body.states[state.name]),
+    }
+
+
 def _write_values(values: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return parameters for JSON, vectors as lists."""
 
@@ -198,7 +236,11 @@ def _write_guards(guards: Iterable[Guard]) -> list[list[Any]]:
 
 def _build_reward(data: Mapping[str, Any]) -> Reward:
     listed = [_read_field(entry) for entry in _read_list(data, "fields")]
+    states = {state.name: state for state in map(_read_state, _read_list(data, "states"))} if "states" in data else {}
+    listed += [state.field for state in states.values()]
     fields = {field.name: field for field in listed}
+    if "states" in data and len(data["states"]) != len(states):
+        raise SpecError("a state is declared twice")
     if len(fields) != len(listed) or "terminal" in fields:
         raise SpecError("a field is declared twice, or called 'terminal'")
     terms = tuple(_read_term(entry) for entry in _read_list(data, "terms"))
@@ -208,7 +250,7 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     for key in ("name", "version"):
         validate_title(key, data[key])
     low, high = (None if data[key] is None else validate_number(key, data[key]) for key in ("low", "high"))
-    body = _read_formula(data, fields, terms, shared)
+    body = _read_formula(data, fields, terms, shared, states)
     facts, program = _read_facts(data, fields, body)
     preferences = [_read_preference(entry, body.inputs) for entry in _read_list(data, "prefer")]
     parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
@@ -216,6 +258,7 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
         **parts,
         terms=terms,
         fields=MappingProxyType(fields),
+        states=MappingProxyType(states),
         shared=MappingProxyType(shared),
         low=low,
         high=high,
@@ -229,11 +272,19 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
 
 
 def _read_formula(
-    data: Mapping[str, Any], fields: Mapping[str, Field], terms: tuple[Term, ...], shared: Mapping[str, Parameter]
+    data: Mapping[str, Any],
+    fields: Mapping[str, Field],
+    terms: tuple[Term, ...],
+    shared: Mapping[str, Parameter],
+    states: Mapping[str, State],
 ) -> Formula:
     nodes = decode_nodes(data["nodes"])
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
+    for name, field in inputs.items():
+        if field.name in states and not name.startswith("prev."):
+            raise SpecError(f"a node reads {name!r}: what a state is after a step is computed")
     params = {name: value for term in terms for name, value in term.params.items()}
+    params |= {name: value for state in states.values() for name, value in state.params.items()}
     params |= expand_parameters(shared)
     found = infer_kinds(nodes, inputs, params)
     scores = {term.name: _read_position(data["scores"][term.name], found, NUMBER) for term in terms}
@@ -244,9 +295,13 @@ def _read_formula(
             raise SpecError(f"the terminal term {term.name!r} does not ask whether the episode ends")
     if len(data["scores"]) != len(terms):
         raise SpecError("there is a score without a term")
-    guards = _read_guards(data, scores, found)
-    body = tidy(Formula(nodes, scores, tuple(guards), inputs, find_final_inputs(nodes, scores, guards, terms)))
-    _validate_nodes(body.nodes, body.scores.values(), body.guards, body.inputs)
+    guards = _read_guards(data, (*scores, *states), found)
+    entries = {state.name: _read_entries(entry, state, found) for entry, state in _pair_states(data, states)}
+    final = find_final_inputs(nodes, scores, guards, terms, entries)
+    body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, entries))
+    roots = [*body.scores.values(), *(at for ats in body.states.values() for at in ats)]
+    _validate_nodes(body.nodes, roots, body.guards, body.inputs)
+    refuse_unread(data["name"], states, body.inputs)
     unread = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
     if unread:
         raise SpecError(f"no term reads the field {unread[0]!r}")
@@ -269,6 +324,8 @@ def _read_facts(
     _validate_nodes(program.nodes, program.outputs.values(), program.value_guards, program.inputs)
     ends = {field.name for name, field in body.inputs.items() if "." in name}
     for name, field in program.inputs.items():
+        if field.name in body.states and not name.startswith("prev."):
+            raise SpecError(f"a fact reads {name!r}: what a state is after a step is computed")
         either = name == "terminal" or name.startswith("prev.")
         if not either and (field.name in ends) != name.startswith("curr."):
             raise SpecError(f"a fact reads {name!r}, which terms call by another name")
@@ -318,6 +375,34 @@ def _read_field(entry: object) -> Field:
             key: decode_number(parts[key], key) for key in ("missing", "rest") if parts.get(key) in ("inf", "-inf")
         }
     return Field(**parts)
+
+
+def _read_state(entry: object) -> State:
+    """Return a state without its function."""
+    parts = {"field", "reset", "knobs", "shared", "reads", "entries"}
+    if not isinstance(entry, Mapping) or entry.keys() != parts:
+        raise SpecError(f"a state must have these parts and no others: {', '.join(sorted(parts))}")
+    lists = (entry["reset"], entry["shared"], entry["reads"], entry["entries"])
+    if not isinstance(entry["knobs"], Mapping) or not all(isinstance(part, list) for part in lists):
+        raise SpecError("a state's knobs must be an object, and its reset, shared, reads and entries lists")
+    field = _read_field(entry["field"])
+    if len(entry["reset"]) != (len(field.entries) or 1):
+        raise SpecError(f"the state {field.name!r} has another number of entries than its reset")
+    reset = nest_entries(entry["reset"], field.shape) if field.shape else entry["reset"][0]
+    knobs = {str(knob): validate_vector_parameter(str(knob), value) for knob, value in entry["knobs"].items()}
+    return State.load(field, reset, knobs, tuple(map(str, entry["shared"])), tuple(map(str, entry["reads"])))
+
+
+def _pair_states(data: Mapping[str, Any], states: Mapping[str, State]) -> Iterable[tuple[Mapping[str, Any], State]]:
+    return zip(data.get("states", ()), states.values(), strict=True)
+
+
+def _read_entries(entry: Mapping[str, Any], state: State, found: tuple[str, ...]) -> tuple[int, ...]:
+    """Return where the entries of a state after a step are computed."""
+    if len(entry["entries"]) != len(state.reset):
+        raise SpecError(f"the state {state.name!r} has another number of entries than its update")
+    kind = FLAG if state.field.flag else NUMBER
+    return tuple(_read_position(at, found, kind) for at in entry["entries"])
 
 
 def _read_term(entry: object) -> Term:

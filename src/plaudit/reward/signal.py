@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from plaudit.errors import SpecError, did_you_mean
+from plaudit.errors import DefinitionError, SpecError, did_you_mean
 from plaudit.language.field import to_integer
 from plaudit.targets.columns import name_columns
 from plaudit.terminal import escape_controls, format_table
@@ -115,6 +115,21 @@ class Signal:
             for name, labels, integer, value, final in kinds
             if ended or not final
         }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the reward carries into the next step, by name: the `prev` of its states there.
+
+        Raises:
+            DefinitionError: The signal was read from data, or is of the end of an episode alone; score the step.
+        """
+        source = self._frame.source
+        if source is None or self._frame.part != "whole":
+            raise DefinitionError(
+                f"this signal of reward {self.reward!r} does not know its formula; score its inputs with the reward"
+            )
+        carried: dict[str, Any] = source._compiled.carry(self._inputs)
+        return carried
 
     @property
     def terms(self) -> tuple[TermScore, ...]:

@@ -106,6 +106,31 @@ def _to_array(value: tuple[Any, ...]) -> Any:
     return np.array(value)
 
 
+def read_knobs(source: Source, what: str, name: str) -> tuple[dict[str, Parameter], dict[str, object], tuple[str, ...]]:
+    """Return the keyword-only parameters of a function: knobs, constants, and those that the reward supplies.
+
+    Args:
+        source: The function.
+        what: What it is the function of, for errors: a "term" or a "state".
+        name: What that is called.
+
+    Raises:
+        DefinitionError: A knob is None, or no number that a float holds.
+    """
+    defaults = source.function.__kwdefaults__ or {}
+    names = [argument.arg for argument in source.tree.args.kwonlyargs]
+    for knob in names:
+        if knob in defaults and defaults[knob] is None:
+            raise DefinitionError(f"{what} {name!r}: the knob {knob!r} is None; give it a number, or no default")
+    knobs = {
+        knob: validate_vector_parameter(f"{name}.{knob}", defaults[knob])
+        for knob in names
+        if knob in defaults and (to_number(defaults[knob]) is not None or is_array(defaults[knob]))
+    }
+    constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
+    return knobs, constants, tuple(knob for knob in names if knob not in defaults)
+
+
 @overload
 def term(function: Callable[..., Any], /) -> Term: ...
 
@@ -165,22 +190,13 @@ def term(
         source = read_source(plain)
         validate_signature(source)
         title = name or source.name
-        defaults = source.function.__kwdefaults__ or {}
-        names = [argument.arg for argument in source.tree.args.kwonlyargs]
-        for knob in names:
-            if knob in defaults and defaults[knob] is None:
-                raise DefinitionError(f"term {title!r}: the knob {knob!r} is None; give it a number, or no default")
-            if knob in PARAMETERS:
+        for argument in source.tree.args.kwonlyargs:
+            if argument.arg in PARAMETERS:
                 raise DefinitionError(
-                    f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter"
+                    f"term {title!r}: a knob cannot be called {argument.arg!r}; that is the term's own parameter"
                 )
-        knobs = {
-            knob: validate_vector_parameter(f"{title}.{knob}", defaults[knob])
-            for knob in names
-            if knob in defaults and (to_number(defaults[knob]) is not None or is_array(defaults[knob]))
-        }
-        constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
-        everything = {knob: defaults.get(knob) for knob in names}
+        knobs, constants, shared = read_knobs(source, "term", title)
+        everything = {**dict.fromkeys(shared), **knobs, **constants}
         scope = Scope(params={f"{title}.{knob}": value for knob, value in knobs.items()})
         reading = read_term(source, title, everything, Builder(), scope)
         return Term(
@@ -192,7 +208,7 @@ def term(
             kind=kind,
             doc=(plain.__doc__ or "").strip(),
             knobs=MappingProxyType(knobs),
-            shared=tuple(knob for knob in names if knob not in defaults),
+            shared=shared,
             reads=reading.reads,
             source=source,
             constants=MappingProxyType(constants),

@@ -15,7 +15,7 @@ import numpy as np
 from plaudit.errors import ShapeMismatch, WrongType
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.program import Program
+from plaudit.language.program import Carried, Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
@@ -34,6 +34,7 @@ from plaudit.targets.roll import (
     SumOnto,
     roll,
 )
+from plaudit.targets.states import list_state_outputs
 
 CATEGORY_HINT = "Turn strings into positions once, with reward.encode(columns)."
 
@@ -167,19 +168,28 @@ class Generated:
     """
 
     function: Callable[..., tuple[Any, ...]]
+    """Last come the states: for each the parts it is made of, with the number of their entries, which come first."""
     layout: Layout
     constants: tuple[float | bool, ...]
     vectors: tuple[Constants | Params, ...]
     tables: tuple[tuple[float | bool, ...], ...]
+    states: tuple[Carried, ...] = ()
+    """The states that it computes."""
 
 
 def generate(
-    program: Program, *, guard: bool, names: dict[str, Any], inline: bool = False, smooth: bool = True
+    program: Program,
+    *,
+    guard: bool,
+    names: dict[str, Any],
+    inline: bool = False,
+    smooth: bool = True,
+    states: bool = False,
 ) -> Generated:
     """Return `program` written with the operations in `names`.
 
     With `inline`, numbers stand in the text; else each becomes an argument, so that it can take the dtype of a call.
-    What is `smooth` gives gradients without NaN.
+    What is `smooth` gives gradients without NaN. With `states`, they are computed too.
     """
     layout = Layout.of(program, clamped=False)
     constants: dict[str, float | bool] = {}
@@ -192,22 +202,40 @@ def generate(
 
     constant = format_literal if inline else name_constant
     spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
-    rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline))
+    carried = list_state_outputs(program) if states else ()
+    rolled = roll(program, layout.roots, list_open_guards(program, ranges=guard, exact=inline), carried)
     defined = rolled.find_safe_divisions()
     rolled = replace(rolled, conditions=tuple(test for test in rolled.conditions if not _holds(test, rolled, defined)))
     shaped = replace(program, nodes=rolled.nodes)
     code, vectors = _name_inputs(program, rolled)
     if smooth:
         _write_safe_inputs(shaped, rolled, spelling, code)
-    emit(shaped, [*rolled.roots, *(test.node for test in rolled.conditions)], spelling, code, defined=defined)
+    ends = [*rolled.conditions, *(part for each in rolled.states for part in each)]
+    emit(shaped, [*rolled.roots, *(end.node for end in ends)], spelling, code, defined=defined)
     arguments = [name for column in list_columns(program) for name in _name_column(program, column)]
     arguments += [f"p{i}" for i in range(len(program.params))]
     arguments += [*constants, *vectors.values(), *code.tables, "zero", "one", "largest_exponent"]
     texts = (code.texts[node] + (".all(0)" if len(sources) > 1 else "") for node, sources in rolled.conditions)
     lines = ["ok = True", *(f"ok = ok & {text}" for text in texts)]
     outputs = "".join(f"{code.texts[root]}, " for root in rolled.roots)
-    made = build_function("score", arguments, [*code.lines, *lines, f"return ({outputs}ok)"], names)
-    return Generated(made, layout, tuple(constants.values()), tuple(vectors), tuple(code.tables.values()))
+    parts = "".join(f"({''.join(_format_part(part, code) for part in each)}), " for each in rolled.states)
+    result = f"return ({outputs}ok, ({parts}))"
+    made = build_function("score", arguments, [*code.lines, *lines, result], names)
+    taken = tuple(constants.values()), tuple(vectors), tuple(code.tables.values())
+    return Generated(made, layout, *taken, tuple(program.states.values()) if states else ())
+
+
+def _format_part(part: Condition, code: Code) -> str:
+    """Return some entries of a state in a tuple: how many there are, and their values."""
+    return f"({len(part.sources)}, {code.texts[part.node]}), "
+
+
+def join_parts(
+    parts: Sequence[tuple[int, Any]], shape: tuple[int, ...], library: Any, convert: Callable[..., Any]
+) -> Any:
+    """Return a state as one array with its entries first, for a batch of `shape`."""
+    found = [library.broadcast_to(convert(part), (size, *shape)) for size, part in parts]
+    return found[0] if len(found) == 1 else library.concatenate(found)
 
 
 def _holds(test: Condition, rolled: Rolled, defined: frozenset[int]) -> bool:

@@ -20,6 +20,26 @@ class Compiled:
         self.inputs = tuple(program.inputs)
         self._options: Mapping[str, Any] = {"guard": guard, "on_bad": on_bad, **options}
 
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple["Scores", dict[str, Any]]:
+        """Return the scores of a step, and the state after it: of one row or of a batch, as for a call.
+
+        Args:
+            inputs: What a call takes, without the states before the step.
+            state: What each state is before the step, by name; `reward.initial_state(batch)` to begin with.
+            reset: True where this step is the first of an episode: there the state is what it is initially.
+            params: Other values of parameters.
+
+        Returns:
+            The scores, and the state after the step. A row that cannot be scored and is masked leaves it as it was.
+
+        Raises:
+            InputError: A name or a value cannot be scored, or a state is not given.
+            DefinitionError: The reward carries no state.
+        """
+        raise NotImplementedError
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the Program, not the generated code."""
         return rebuild, (type(self), self.program, dict(self._options))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from plaudit.errors import InputError, OutOfRange, OutsideDomain
+from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain
 from plaudit.language.program import Guard, Program
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
 from plaudit.targets.inputs import list_slots, make_range_error
@@ -31,17 +31,35 @@ class RowDiagnosis:
             return make_range_error(program.name, failed.where, program.inputs[failed.where], value, where=where)
         if failed.where == "total":
             failed = self._find_culprit(row) or failed
+        if failed.where in program.outputs:
+            return self._explain_state(failed.where, row, where)
         line = f"\n  {failed.line}" if failed.line else ""
         shown = ", ".join(f"{name}={value!r}" for name, value in zip(program.inputs, row, strict=True))
-        if failed.where not in (*program.terms, "total"):
+        if failed.where not in (*program.terms, *program.states, "total"):
             return OutOfRange(
                 f"reward {program.name!r}{where}: the row {failed.why}.{line}\n  inputs: {shown}\n"
                 "Fix the row, or correct the fact."
             )
-        term = "" if failed.where == "total" else f"term {failed.where!r} of "
+        what = "the update of state" if failed.where in program.states else "term"
+        term = "" if failed.where == "total" else f"{what} {failed.where!r} of "
         return OutsideDomain(
             f"{term}reward {program.name!r} {failed.why}{where}.{line}\n  inputs: {shown}\n"
             "Guard the operation with an `if`, or narrow the field's declared range."
+        )
+
+    def _explain_state(self, output: str, row: Sequence[Any], where: str) -> InputError:
+        """Return the error for a state that the step takes out of its range."""
+        program = self.program
+        name = output.removeprefix("curr.")
+        (value,) = _build_evaluator(program, [program.outputs[output]])(*row)
+        field = program.states[name.partition("[")[0]].field
+        bounds = ("-inf" if field.low is None else f"{field.low:g}", "inf" if field.high is None else f"{field.high:g}")
+        shown = ", ".join(f"{each}={given!r}" for each, given in zip(program.inputs, row, strict=True))
+        kind = OutOfRange if math.isfinite(value) else NotFinite
+        return kind(
+            f"reward {program.name!r}, state {name!r}{where}: after this step it is {value!r}, outside its declared "
+            f"range [{', '.join(bounds)}].\n  inputs: {shown}\n"
+            "Widen the range, hold the value within it in the update (`min`, `max`), or fix what it is computed from."
         )
 
     def _find_culprit(self, row: Sequence[Any]) -> Guard | None:

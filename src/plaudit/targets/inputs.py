@@ -129,6 +129,10 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
     for name in list(flat):
         if name not in known and name not in whole:
             record, _, key = name.rpartition(".")
+            if key.partition("[")[0] in program.states and record != "prev":
+                raise UnknownInput(
+                    f"reward {program.name!r} does not read {name!r}: what a state is after a step, it computes itself."
+                )
             if record not in RECORDS or key not in declared:
                 raise make_unknown_error(program.name, name, known)
             value = flat.pop(name)  # of a whole state: read at the other end of the step only, unless …
@@ -144,7 +148,10 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
             apart = any(f"{slot.column}{entry}" in flat for entry in slot.field.entries)
-            raise make_missing_error(program.name, slot.name if apart else slot.column, flat)
+            missing = make_missing_error(program.name, slot.name if apart else slot.column, flat)
+            if slot.key in program.states:
+                raise MissingField(f"{missing}\n{advise_state(slot.key)}")
+            raise missing
         flat[slot.name] = default
     return flat
 
@@ -284,6 +291,14 @@ def make_missing_error(reward: str, name: str, given: Mapping[str, Any]) -> Miss
     near = did_you_mean(name, map(str, given))
     names = ", ".join(map(str, given)) or "nothing"
     return MissingField(f"reward {reward!r} needs {name!r}, which was not given.{near}\nGiven: {names}.")
+
+
+def advise_state(name: str) -> str:
+    """Return what to do where a state is not given."""
+    return (
+        f"{name!r} is a state that the reward carries. Before the first step of an episode it is what "
+        "reward.initial_state() says; after each step, what signal.state says, or the second result of step()."
+    )
 
 
 def encode_category(reward: str, name: str, field: Field, labels: Any) -> Any:

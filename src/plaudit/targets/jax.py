@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import jax
@@ -11,11 +11,20 @@ import numpy as np
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
+from plaudit.targets.array import (
+    Generated,
+    collect_names,
+    gather_columns,
+    generate,
+    join_parts,
+    make_dtype_error,
+    to_array,
+)
 from plaudit.targets.compiled import FLOATS, Compiled, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
+from plaudit.targets.states import carry, join_state, start_episodes
 
 
 def take(table: Any, index: Any) -> Any:
@@ -62,12 +71,24 @@ class JaxReward(Compiled):
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
+        return self._score(self._default if params is None else self._general, inputs, params)[0]
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says: what `lax.scan` carries."""
+        before = start_episodes(self.program, state, reset, jnp, _convert_state)
+        made = self._stepping if params is None else self._general_stepping
+        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
+        return scores, carry(self.program, computed, before, scores.ok, jnp)
+
+    def _score(self, made: Generated, inputs: Any, params: Mapping[str, Any] | None) -> tuple[Scores, list[jax.Array]]:
+        """Return the scores, and the states after the step where `made` computes them, their entries first."""
         given = collect_columns(self.program, inputs)
         leaves = jax.tree_util.tree_leaves(list(given.values()))
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _find_dtype(leaves))
         found = gather_columns(self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), jnp, pick)
         exact, shape = found.exact, found.shape
-        made = self._default if params is None else self._general
         values = {} if params is None else self.program.fill_params(params)
         numbers = {
             k: jnp.asarray(v, bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
@@ -90,7 +111,7 @@ class JaxReward(Compiled):
         vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
         fixed = [*constants, *vectors, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
-        *results, fine = made.function(*found.arguments, *numbers.values(), *fixed)
+        *results, fine, parts = made.function(*found.arguments, *numbers.values(), *fixed)
         conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers.values())]
         ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
@@ -100,12 +121,25 @@ class JaxReward(Compiled):
             raise diagnose_first_bad(
                 bound, [np.asarray(array) for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )
-        return made.layout.to_scores(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
+        states = [
+            join_parts(each, shape, jnp, partial(jnp.asarray, dtype=bool if carried.field.flag else dtype))
+            for each, carried in zip(parts, made.states, strict=True)
+        ]
+        return made.layout.to_scores(outputs, ok, kind=OrderedDict), states  # a pytree that keeps the order of terms
 
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
         return generate(self.program, guard=self.guard, names=NAMES)
+
+    @cached_property
+    def _stepping(self) -> Generated:
+        """The function that computes states too, made when first needed."""
+        return generate(self.program.bind(), guard=self.guard, names=NAMES, states=True)
+
+    @cached_property
+    def _general_stepping(self) -> Generated:
+        return generate(self.program, guard=self.guard, names=NAMES, states=True)
 
 
 def _find_dtype(leaves: list[Any]) -> Any:
@@ -117,6 +151,12 @@ def _find_dtype(leaves: list[Any]) -> Any:
 def _is_traced(tree: Any) -> bool:
     """Return whether something in a tree has no value yet, as inside `jit`, `vmap` and `grad`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
+
+
+def _convert_state(value: Any, flag: bool) -> jax.Array:
+    """Return a state, or a mask, as an array; integers as floats, which is what a state is after a step."""
+    array = jnp.asarray(value)
+    return array.astype(float) if not flag and jnp.issubdtype(array.dtype, jnp.integer) else array
 
 
 def _narrow(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

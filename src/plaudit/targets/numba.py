@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -23,14 +23,14 @@ from plaudit.atomic import AtomicFile
 from plaudit.caching import make_private_folder
 from plaudit.errors import FileError
 from plaudit.language import nodes as n
-from plaudit.language.program import PYTHON_OPERATIONS, Program, find_reachable
+from plaudit.language.program import PYTHON_OPERATIONS, Carried, Program, find_reachable
 from plaudit.language.static import list_open_guards
 from plaudit.targets.array import gather_columns
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit, format_function
 from plaudit.targets.inputs import collect_columns, find_places, list_columns
-from plaudit.targets.numpy import allocate_buffers, convert_column, pick
+from plaudit.targets.numpy import allocate_buffers, convert_column, convert_state, pick
 from plaudit.targets.roll import (
     REDUCTIONS,
     AllTrue,
@@ -45,6 +45,7 @@ from plaudit.targets.roll import (
     SumOnto,
     roll,
 )
+from plaudit.targets.states import carry, join_state, list_state_outputs, start_episodes
 
 _OWN = [kind for kind in n.FUNCTIONS if n.split_function(kind)[0] == "plaudit"]
 _NAMES = {
@@ -72,6 +73,14 @@ ROWS_A_THREAD = 8_192
 """Rows that are worth a thread of their own."""
 
 
+class Loop(NamedTuple):
+    """A compiled loop over rows, and what it writes."""
+
+    layout: Layout
+    run: Any
+    states: tuple[Carried, ...]
+
+
 class NumbaReward(Compiled):
     """A reward compiled to machine code: columns in, `Scores` of columns out, bit for bit what Python gives."""
 
@@ -94,19 +103,34 @@ class NumbaReward(Compiled):
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
+        return self._score(self._default if params is None else self._general, inputs, params, out)[0]
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        before = start_episodes(self.program, state, reset, np, convert_state)
+        made = self._stepping if params is None else self._general_stepping
+        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
+        return scores, carry(self.program, computed, before, scores.ok, np)
+
+    def _score(
+        self, made: Loop, inputs: Any, params: Mapping[str, float | bool] | None, out: Scores | None = None
+    ) -> tuple[Scores, list[Any]]:
+        """Return the scores of a batch, and the states after it where `made` computes them, their entries first."""
         name = self.program.name
         given = collect_columns(self.program, inputs)
         found = gather_columns(self.program, given, lambda *c: convert_column(name, *c), np, pick)
         shape, exact = found.shape, found.exact
         size = int(np.prod(shape, dtype=np.int64))
-        layout, loop = self._default if params is None else self._general
+        layout, loop, carried = made
         numbers = [] if params is None else list(self.program.fill_params(params).values())
         outputs, ok = allocate_buffers(layout, size, shape, out)
+        states = [np.empty((len(each.reset), size), type(each.reset[0])) for each in carried]
         columns = [_spread(array, shape, size) for array in found.arguments]
+        arrays = (*columns, *numbers, *outputs, *states, ok)
         threads = min(numba.get_num_threads(), size // ROWS_A_THREAD) if self.parallel else 1
-        _run_on_threads(
-            threads, size, lambda start, end: loop(np.uint64(start), np.uint64(end), *columns, *numbers, *outputs, ok)
-        )
+        _run_on_threads(threads, size, lambda start, end: loop(np.uint64(start), np.uint64(end), *arrays))
         for condition in exact.values():
             fine = np.broadcast_to(condition, shape).reshape(-1)
             ok &= fine
@@ -115,33 +139,50 @@ class NumbaReward(Compiled):
         if self.on_bad == "raise" and not ok.all():
             bound, bad = self.program.bind(params), int(np.flatnonzero(~ok)[0])
             raise diagnose_first_bad(bound, found.list_entries(), bad, guard=self.guard, exact=exact)
-        return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape))
+        whole = [state.reshape((len(state), *shape)) for state in states]
+        return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape)), whole
 
     @cached_property
-    def _default(self) -> tuple[Layout, Any]:
+    def _default(self) -> Loop:
         return self._build_loop(self.program.bind())
 
     @cached_property
-    def _general(self) -> tuple[Layout, Any]:
+    def _general(self) -> Loop:
         """The loop that takes parameters as further arguments, made when first needed."""
         return self._build_loop(self.program)
 
-    def _build_loop(self, program: Program) -> tuple[Layout, Any]:
-        """Return a compiled loop over rows from a start to an end: inputs, parameters, outputs and `ok` as arrays."""
+    @cached_property
+    def _stepping(self) -> Loop:
+        """The loop that computes states too, made when first needed."""
+        return self._build_loop(self.program.bind(), states=True)
+
+    @cached_property
+    def _general_stepping(self) -> Loop:
+        return self._build_loop(self.program, states=True)
+
+    def _build_loop(self, program: Program, *, states: bool = False) -> Loop:
+        """Return a compiled loop over rows from a start to an end: inputs, parameters, outputs, states and `ok`."""
         layout = Layout.of(program, clamped=False)
-        rolled = roll(program, layout.roots, list_open_guards(program, ranges=self.guard))
+        carried = list_state_outputs(program) if states else ()
+        entries = [at for each in carried for at in each]
+        rolled = roll(program, [*layout.roots, *entries], list_open_guards(program, ranges=self.guard))
         written = _LoopWriter(program, rolled)
         code = written.code
         outputs = [f"o{i}" for i in range(len(layout.roots))]
         fine = " and ".join(written.tests) or "True"
-        writes = [f"{o}[i] = {code.texts[root]}" for o, root in zip(outputs, rolled.roots, strict=True)]
+        texts = [code.texts[root] for root in rolled.roots]
+        writes = [f"{o}[i] = {text}" for o, text in zip(outputs, texts[: len(outputs)], strict=True)]
+        targets = [f"s{k}[{j}, i]" for k, each in enumerate(carried) for j in range(len(each))]
+        writes += [f"{target} = {text}" for target, text in zip(targets, texts[len(outputs) :], strict=True)]
         masks = [f"{o}[i] = nan" for o in outputs]
         body = [*written.reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
         body += ["else:", *_indent([*masks, "ok[i] = False"])] if written.tests else []
         arguments = ["start", "end", *written.columns, *(f"p{i}" for i in range(len(program.params)))]
         lines = ["for i in range(start, end):", *_indent(body)]  # unsigned: no index from the end is thought of
         tables = {name: np.asarray(table) for name, table in (code.tables | written.vectors).items()}
-        return layout, _compile_loop([*arguments, *outputs, "ok"], lines, tables, keep=self.cache)
+        results = [*outputs, *(f"s{k}" for k in range(len(carried))), "ok"]
+        compiled = _compile_loop([*arguments, *results], lines, tables, keep=self.cache)
+        return Loop(layout, compiled, tuple(program.states.values()) if states else ())
 
 
 def _compile_loop(arguments: list[str], lines: list[str], tables: Mapping[str, Any], *, keep: bool) -> Any:

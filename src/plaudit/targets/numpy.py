@@ -27,6 +27,7 @@ from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import Spelling, build_function, emit, format_literal
 from plaudit.targets.inputs import collect_columns, list_columns
+from plaudit.targets.states import carry, join_state, start_episodes
 
 CHUNK = 16_384
 """Numbers at a time: 128 KiB a column, so that intermediate results stay in the cache."""
@@ -97,10 +98,24 @@ class NumpyReward(Compiled):
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
+        return self._score(self._default if params is None else self._general, inputs, params, out)[0]
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        before = start_episodes(self.program, state, reset, np, convert_state)
+        made = self._stepping if params is None else self._general_stepping
+        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
+        return scores, carry(self.program, computed, before, scores.ok, np)
+
+    def _score(
+        self, made: Generated, inputs: Any, params: Mapping[str, float | bool] | None, out: Scores | None = None
+    ) -> tuple[Scores, list[Array]]:
+        """Return the scores of a batch, and the states after it where `made` computes them, their entries first."""
         given = collect_columns(self.program, inputs)
         found = gather_columns(self.program, given, self._convert, np, pick)
         shape, exact = found.shape, found.exact
-        made = self._default if params is None else self._general
         numbers = {} if params is None else self.program.fill_params(params)
         vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
         tables = [np.asarray(table) for table in made.tables]
@@ -109,19 +124,23 @@ class NumpyReward(Compiled):
         columns = [_flatten_batch(array, len(shape)) for array in found.arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
         outputs, ok = allocate_buffers(made.layout, size, shape, out)
+        states = [np.empty((len(carried.reset), size), type(carried.reset[0])) for carried in made.states]
         for start in range(0, size, self.chunk):
             rows = slice(start, min(start + self.chunk, size))
             with np.errstate(all="ignore"):
-                *results, fine = made.function(*(_take_rows(column, rows) for column in columns), *fixed)
+                *results, fine, parts = made.function(*(_take_rows(column, rows) for column in columns), *fixed)
             for condition in checks:
                 fine = fine & (condition[rows] if condition.shape else condition)
             for output, result in zip(outputs, results, strict=True):
                 output[rows] = result
+            for state, part in zip(states, parts, strict=True):
+                _write_parts(state[:, rows], part)
             ok[rows] = fine
             if not np.all(fine):
                 self._handle_bad(found, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
-        return made.layout.to_scores(shaped, ok.reshape(shape))
+        whole = [state.reshape((len(state), *shape)) for state in states]
+        return made.layout.to_scores(shaped, ok.reshape(shape)), whole
 
     def _handle_bad(
         self,
@@ -147,8 +166,30 @@ class NumpyReward(Compiled):
         """The function that takes parameters as further arguments, made when first needed."""
         return generate(self.program, guard=self.guard, names=NAMES, inline=True, smooth=False)
 
+    @cached_property
+    def _stepping(self) -> Generated:
+        """The function that computes states too, made when first needed."""
+        return generate(self._bound, guard=self.guard, names=NAMES, inline=True, smooth=False, states=True)
+
+    @cached_property
+    def _general_stepping(self) -> Generated:
+        return generate(self.program, guard=self.guard, names=NAMES, inline=True, smooth=False, states=True)
+
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
         return convert_column(self.program.name, name, field, value)
+
+
+def convert_state(value: Any, flag: bool) -> Array:
+    """Return a state, or a mask, as an array; what cannot be one is refused when it is scored."""
+    return np.asarray(value)
+
+
+def _write_parts(state: Array, parts: Sequence[tuple[int, Any]]) -> None:
+    """Write what generated code computed of a state, entries first."""
+    start = 0
+    for size, part in parts:
+        state[start : start + size] = part
+        start += size
 
 
 def _flatten_batch(array: Array, rank: int) -> Array:

@@ -20,6 +20,7 @@ from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import RowDiagnosis
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
 from plaudit.targets.inputs import InputSlot, collect_columns, find_default, list_slots, make_converter, read_record
+from plaudit.targets.states import build_initial_state, check_state, join_state, list_state_outputs, nest_state
 
 Row = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -56,6 +57,36 @@ class PythonReward(Compiled):
             if self.on_bad == "raise" or isinstance(error, UnknownInput):  # a wrong name is no bad row
                 raise
             return self.layout.to_scores((math.nan,) * len(self.layout.roots), False)
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        before = build_initial_state(self.program, None) if reset else dict(check_state(self.program, state))
+        joined = join_state(self.program, inputs, before)
+        scores = self(joined, params)
+        return scores, self.carry(self.convert_row(joined), params) if scores.ok else before
+
+    def carry(self, row: Row, params: Mapping[str, float | bool] | None = None) -> dict[str, Any]:
+        """Return what each state is after the step `row`, converted inputs that can be scored."""
+        bound = self._carry if params is None else self._generate_carry(self.program.bind(params))
+        entries = iter(bound(*row))
+        return {
+            name: nest_state(carried, [next(entries) for _ in carried.reset])
+            for name, carried in self.program.states.items()
+        }
+
+    def compute(self, row: Row, output: str) -> Any:
+        """Return one output of the Program for a converted row."""
+        return self._generate(self._bound, [self._bound.outputs[output]])(*row)[0]
+
+    @cached_property
+    def _carry(self) -> Callable[..., Row]:
+        return self._generate_carry(self._bound)
+
+    def _generate_carry(self, bound: Program) -> Callable[..., Row]:
+        """Return the function from a converted row to the entries of all states after it."""
+        return self._generate(bound, [at for each in list_state_outputs(bound) for at in each])
 
     @property
     def source(self) -> str:
@@ -239,7 +270,7 @@ def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]]
         path = FastPath(["inputs"], [], names, "inputs")
     for name in RECORDS:
         if name in top:
-            _read_record(path, name, top, found)
+            _read_record(path, program, name, top, found)
     for i, slot in enumerate(found):
         _read_slot(path, program, i, slot, top)
     path.lines.append(f"if {_format_unexpected(path, program, found, top)}: raise KeyError")
@@ -268,14 +299,16 @@ def flatten_list(vector: Any, shape: Shape) -> list[Any]:
         raise TypeError from None  # convert_row says what it is
 
 
-def _read_record(path: FastPath, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
+def _read_record(path: FastPath, program: Program, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
     """Read `prev` or `curr`; a whole state may hold declared fields that are read at the other end only."""
     keys = {slot.key for slot in found if slot.record == name}
-    path.names |= {f"keys_{name}": keys, "declared": frozenset(slot.key for slot in found if slot.record)}
+    declared = {slot.key for slot in found if slot.record}
+    computed = program.states.keys() if name == "curr" else set()
+    path.names |= {f"keys_{name}": keys, f"declared_{name}": frozenset(declared - computed)}
     path.lines += [
         f"{name} = {_format_argument(path, name, top)}",
         f"if type({name}) is not dict: {name} = read_record({name}, keys_{name})",
-        f"if len({name}) != {len(keys)} and not ({name}.keys() <= declared): raise KeyError",
+        f"if len({name}) != {len(keys)} and not ({name}.keys() <= declared_{name}): raise KeyError",
     ]
 
 

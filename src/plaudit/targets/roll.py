@@ -104,12 +104,12 @@ _REDUCTIONS: Mapping[type[n.Binary], type[n.Unary]] = {
 
 
 class Condition(NamedTuple):
-    """A flag that has to be true, or a vector of flags that all have to be."""
+    """A flag that has to be true, or a vector of flags that all have to be; of a state, some of its entries."""
 
     node: int
     """Its position among the rolled nodes."""
     sources: tuple[int, ...]
-    """The conditions of the Program that it stands for, in order: an entry for each where there are several."""
+    """The nodes of the Program that it stands for, in order: an entry for each where there are several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,8 @@ class Rolled:
     nodes: tuple[n.Node, ...]
     roots: tuple[int, ...]
     conditions: tuple[Condition, ...]
+    states: tuple[tuple[Condition, ...], ...] = ()
+    """The parts that each state after the step is made of, in order."""
 
     def find_vectors(self) -> frozenset[int]:
         """Return which nodes are vectors: those that are given, and whatever is computed from one entry by entry."""
@@ -152,17 +154,30 @@ class Rolled:
         raise AssertionError("this is no vector")
 
 
-def roll(program: Program, roots: Sequence[int], conditions: Sequence[int] = ()) -> Rolled:
-    """Return what computes `roots` and `conditions` of a Program, on whole vectors where it can."""
-    needed = sorted(find_reachable(program.nodes, [*roots, *conditions]))
+def roll(
+    program: Program,
+    roots: Sequence[int],
+    conditions: Sequence[int] = (),
+    states: Sequence[Sequence[int]] = (),
+) -> Rolled:
+    """Return what computes `roots`, `conditions` and `states` of a Program, on whole vectors where it can.
+
+    A state is a sequence of nodes, its entries.
+    """
+    needed = sorted(find_reachable(program.nodes, [*roots, *conditions, *(at for each in states for at in each)]))
     roller = _Roller(program, needed, [*roots, *conditions])
     for at in needed:
         roller.add_scalar(at)
     tests = list(roller.join_conditions(conditions))
+    parts = [list(roller.join_runs(each)) for each in states]
     scalars = [roller.scalars[at] for at in roots]
-    nodes, moved = prune(tuple(roller.builder.nodes), [*scalars, *(test.node for test in tests)])
-    moved_tests = tuple(test._replace(node=moved[test.node]) for test in tests)
-    return Rolled(nodes, tuple(moved[at] for at in scalars), moved_tests)
+    ends = [*scalars, *(test.node for test in [*tests, *(part for each in parts for part in each)])]
+    nodes, moved = prune(tuple(roller.builder.nodes), ends)
+
+    def move(found: Iterable[Condition]) -> tuple[Condition, ...]:
+        return tuple(each._replace(node=moved[each.node]) for each in found)
+
+    return Rolled(nodes, tuple(moved[at] for at in scalars), move(tests), tuple(map(move, parts)))
 
 
 class _Roller:
@@ -229,6 +244,15 @@ class _Roller:
         return next(
             (self.places[node.name][1] for node in read if isinstance(node, n.Input) and node.name in self.places), 0
         )
+
+    def join_runs(self, entries: Sequence[int]) -> Iterator[Condition]:
+        """Yield the entries of a state in order; those side by side that are alike become one vector."""
+        for _, run in groupby(entries, key=lambda at: self.forms[at]):
+            alike = tuple(run)
+            if self._is_worthwhile(alike):
+                yield Condition(self._join(alike), alike)
+            else:
+                yield from (Condition(self.scalars[at], (at,)) for at in alike)
 
     def _reduce(self, kind: type[n.Binary], leaves: Sequence[int]) -> int:
         """Return what a chain of operations comes to; runs of leaves that are alike are reduced together."""

@@ -1,6 +1,7 @@
 """The `torch` target: tensors in, tensors out on their device, differentiable, ready for `torch.compile`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,20 @@ import torch
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
+from plaudit.targets.array import (
+    Generated,
+    collect_names,
+    gather_columns,
+    generate,
+    join_parts,
+    make_dtype_error,
+    to_array,
+)
 from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
+from plaudit.targets.states import carry, check_state, join_state, start_episodes
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -75,6 +85,29 @@ class TorchReward(Compiled):
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
+        return self._score(self._default if params is None else self._general, inputs, params)[0]
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        given = collect_columns(self.program, join_state(self.program, inputs, check_state(self.program, state)))
+        columns = {f"prev.{name}" for name in state}
+        telling = {k: v for k, v in given.items() if k not in columns or isinstance(v, torch.Tensor)}
+        dtype, device = self.dtype or _find_dtype(telling), _find_device(telling)
+
+        def convert(value: Any, flag: bool) -> torch.Tensor:
+            return torch.as_tensor(value, device=device) if flag else torch.as_tensor(value, dtype=dtype, device=device)
+
+        before = start_episodes(self.program, state, reset, torch, convert)
+        made = self._stepping if params is None else self._general_stepping
+        scores, computed = self._score(made, given | {f"prev.{k}": v for k, v in before.items()}, params)
+        return scores, carry(self.program, computed, before, scores.ok, torch)
+
+    def _score(
+        self, made: Generated, inputs: Any, params: Mapping[str, Any] | None
+    ) -> tuple[Scores, list[torch.Tensor]]:
+        """Return the scores, and the states after the step where `made` computes them, their entries first."""
         given = collect_columns(self.program, inputs)
         dtype = self.dtype or _find_dtype(given)
         device = _find_device(given)
@@ -91,10 +124,8 @@ class TorchReward(Compiled):
 
         found = gather_columns(self.program, given, column, torch, pick)
         exact, shape = found.exact, found.shape
-        made = self._general
-        if params is None:
-            moving = torch.is_grad_enabled() and any(argument.requires_grad for argument in found.arguments)
-            made = self._default if moving else self._default_values
+        if made is self._default and not _needs_gradients(found.arguments):
+            made = self._default_values
         values = {} if params is None else self.program.fill_params(params)
         numbers = {
             k: tensor(v, torch.bool if isinstance(self.program.params[k], bool) else dtype) for k, v in values.items()
@@ -112,7 +143,7 @@ class TorchReward(Compiled):
         shaped = [join(vector).reshape(-1, *axes) for vector in made.vectors]
         zero, one, nothing = fixed.units
         more = [*fixed.constants, *shaped, *fixed.tables, zero, one, limits.exponent]
-        *results, fine = made.function(*found.arguments, *numbers.values(), *more)
+        *results, fine, parts = made.function(*found.arguments, *numbers.values(), *more)
         ok = torch.as_tensor(fine, device=device)
         for condition in [*exact.values(), *(torch.isfinite(number) for number in numbers.values())]:
             ok = ok & condition
@@ -126,13 +157,26 @@ class TorchReward(Compiled):
             raise diagnose_first_bad(
                 bound, [array.detach().cpu() for array in found.list_entries()], bad, guard=self.guard, exact=exact
             )
-        return made.layout.to_scores(outputs, ok)
+        states = [
+            join_parts(each, shape, torch, partial(tensor, kind=torch.bool if carried.field.flag else dtype))
+            for each, carried in zip(parts, made.states, strict=True)
+        ]
+        return made.layout.to_scores(outputs, ok), states
+
+    @cached_property
+    def _stepping(self) -> Generated:
+        """The function that computes states too, made when first needed."""
+        return generate(self.program.bind(), guard=self.guard, names=NAMES, states=True)
+
+    @cached_property
+    def _general_stepping(self) -> Generated:
+        return generate(self.program, guard=self.guard, names=NAMES, states=True)
 
     def _get_fixed(self, made: Generated, dtype: torch.dtype, device: torch.device) -> "_Fixed":
         """Return the constants of generated code as tensors, which are made once for each dtype and device."""
         if torch.compiler.is_compiling():
             return _Fixed(made, dtype, device)
-        key = id(made), dtype, device
+        key = id(made), dtype, device  # what is made is kept as long as this reward
         if key not in self._fixed:
             with torch.inference_mode(mode=False):  # or they could not be used outside it
                 self._fixed[key] = _Fixed(made, dtype, device)
@@ -156,6 +200,11 @@ class _Fixed:
         }
         self.tables = [make(table, table[0]) for table in made.tables]
         self.units = make(0.0, 0.0), make(1.0, 1.0), make(float("nan"), 0.0)
+
+
+def _needs_gradients(arguments: Sequence[torch.Tensor]) -> bool:
+    """Return whether a gradient may be taken of what is computed from these."""
+    return torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)
 
 
 def _spread(result: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.language.field import LARGEST_INTEGER, Field
+from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
+from plaudit.targets.inputs import InputColumn, list_columns
 from plaudit.targets.numba import NumbaReward
 
 Dtypes = frozenset[np.dtype[Any]]
@@ -27,8 +28,11 @@ class NumbaBatch(NumbaReward):
         super().__init__(program, on_bad="mask", parallel=False)
         self._shape = (count,)
         self._rows = np.uint64(0), np.uint64(count)
-        self._plain = not any("." in name or "[" in name for name in program.inputs)
-        self._dtypes = [(name, _find_dtypes(field)) for name, field in program.inputs.items()]
+        self._columns = [
+            _Column(column, _find_dtypes(column.slots[0].field), count, _find_state(program, column))
+            for column in list_columns(program)
+        ]
+        self._given = sum(column.state is None for column in self._columns)
         first: dict[int, int] = {}
         for term, root in enumerate(self.layout.values):
             first.setdefault(root, term)
@@ -38,22 +42,36 @@ class NumbaBatch(NumbaReward):
         """The term that each output is the value of; scores, which nobody asks for, go to an array of their own."""
         self._ok = np.empty(count, np.bool_)
 
-    def take_columns(self, fields: Mapping[str, Any]) -> list[NDArray[Any]] | None:
-        """Return the columns of `fields` in order, or None where they have to be converted."""
-        if not self._plain or len(fields) != len(self._dtypes):
+    def take_columns(self, fields: Mapping[str, Any], states: Sequence[NDArray[Any]] = ()) -> list[NDArray[Any]] | None:
+        """Return the columns of `fields` and of `states` before a step, in order; None where they need converting."""
+        if not fields.keys().isdisjoint(RECORDS):
+            fields = _flatten_records(fields)
+        if len(fields) != self._given:
             return None
-        found = []
-        for name, dtypes in self._dtypes:
-            column = fields.get(name)
-            if type(column) is not np.ndarray or column.shape != self._shape or column.dtype not in dtypes:
+        found: list[NDArray[Any]] = []
+        for column in self._columns:
+            if column.state is not None:
+                found += column.split(states[column.state])
+                continue
+            array = fields.get(column.name)
+            if type(array) is not np.ndarray or array.shape != column.shape or array.dtype not in column.dtypes:
                 return None
-            found.append(column.astype(np.float64) if column.dtype == _NARROW else column)  # Numba would stay narrow
+            if array.dtype == _NARROW or column.of_numbers:  # Numba would stay narrow
+                array = array.astype(np.float64, copy=False)
+            found += [array] if column.single else column.split(array.reshape(len(array), -1).T)
         return found
 
-    def write(self, columns: Sequence[NDArray[Any]], total: NDArray[Any], block: NDArray[Any]) -> NDArray[np.bool_]:
-        """Write the totals, and a row of `block` for each term; return which rows count."""
+    def write(
+        self,
+        columns: Sequence[NDArray[Any]],
+        total: NDArray[Any],
+        block: NDArray[Any],
+        states: Sequence[NDArray[Any]] = (),
+    ) -> NDArray[np.bool_]:
+        """Write the totals, a row of `block` for each term, and the `states` after it; return which rows count."""
         outputs = [unread if term is None else block[term] for term, unread in self._outputs]
-        self._default[1](*self._rows, *columns, total, *outputs, self._ok)
+        loop = self._stepping if states else self._default
+        loop.run(*self._rows, *columns, total, *outputs, *states, self._ok)
         for term, first in self._again:
             block[term] = block[first]
         return self._ok
@@ -61,6 +79,43 @@ class NumbaBatch(NumbaReward):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the Program, not the generated code."""
         return NumbaBatch, (self.program, *self._shape)
+
+
+class _Column:
+    """What one column of a step must be to be taken as it is."""
+
+    def __init__(self, column: InputColumn, dtypes: Dtypes, count: int, state: int | None) -> None:
+        slot = column.slots[0]
+        self.name, self.dtypes, self.state = column.name, dtypes, state
+        self.shape = (count, *slot.field.shape)
+        self.single = slot.entry is None
+        self.of_numbers = not self.single and slot.field.kind == "number"
+        self._whole = column.whole
+        self._entries = [slot.entry for slot in column.slots if slot.entry is not None]
+        self._picked = column.picked
+
+    def split(self, entries: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return an array with entries first as generated code takes it: whole, or a few entries one by one."""
+        if self.single or not self._whole:
+            return [np.ascontiguousarray(entries[entry]) for entry in self._entries or [0]]
+        return [np.ascontiguousarray(entries[self._picked] if self._picked else entries)]
+
+
+def _find_state(program: Program, column: InputColumn) -> int | None:
+    """Return which of the states a column is, if it is one."""
+    key = column.slots[0].key
+    return list(program.states).index(key) if key in program.states else None
+
+
+def _flatten_records(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns with those of `prev` and `curr` under their whole names, where these are mappings."""
+    flat = {name: value for name, value in fields.items() if name not in RECORDS}
+    for record in RECORDS:
+        part = fields.get(record, {})
+        if not isinstance(part, Mapping):
+            return {}
+        flat |= {f"{record}.{name}": value for name, value in part.items()}
+    return flat
 
 
 def _find_dtypes(field: Field) -> Dtypes:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.adapters.components import COMPONENTS, has_clamp, list_components
+from plaudit.adapters.gymnasium.states import BatchStates
 from plaudit.errors import DefinitionError, ShapeMismatch, WrongType, did_you_mean
 from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
@@ -103,15 +104,25 @@ class BatchScorer:
         self._categories = any(field.kind == "category" for field in reward.program.inputs.values())
         self._numba = _build_numba_batch(reward, count) if count >= MANY else None
         self._score = self._numba or reward.compile("numpy", on_bad="mask")
+        self._states = BatchStates(reward.program, count)
 
     def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the totals and a block; all of it is 0 for environments that have `begun` anew."""
-        total, block, ok = self._score_fields(self._reward.encode(fields) if self._categories else fields)
-        if not ok.all():
-            self._refuse(fields, ok, begun)
+        """Return the totals and a block; all of it is 0 for environments that have `begun` anew.
+
+        States go on by a step, but for those environments; where a row cannot be scored all of them stay.
+        """
+        self._states.start_step()
+        try:
+            total, block, ok = self._score_fields(fields)
+            if not ok.all():
+                self._refuse(fields, ok, begun)
+        except BaseException:
+            self._states.take_back()
+            raise
         if len(begun):
             total[begun] = 0.0
             block[:, begun] = 0.0
+            self._states.hold(begun)
         if self._clamp:
             np.subtract(total, np.add.reduce(block[: self._terms]), out=block[self._terms])
         return total, block
@@ -120,12 +131,22 @@ class BatchScorer:
         """Return the totals and a block for environments that have all begun anew."""
         return np.zeros(self._shape), np.zeros(self._size)
 
+    def begin(self, which: NDArray[np.intp]) -> None:
+        """Begin an episode in some environments: their states are what they are initially."""
+        self._states.begin(which)
+
     def _score_fields(self, fields: Mapping[str, Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         total, block = np.empty(self._shape), np.empty(self._size)
-        columns = self._numba and self._numba.take_columns(fields)
+        fields = self._encode(fields) if self._categories else fields
+        columns = self._numba and self._numba.take_columns(fields, self._states.before)
         if self._numba and columns:
-            return total, block, self._numba.write(columns, total, block)
-        scores = self._score(fields)
+            return total, block, self._numba.write(columns, total, block, self._states.after)
+        if not self._reward.states:
+            scores = self._score(fields)
+        else:
+            scores, after = self._score.step(fields, self._states.list_before())
+            if scores.total.shape == self._shape:
+                self._states.write_after(after)
         if scores.total.shape not in ((), self._shape):
             raise self._wrong_shape(fields)
         total[:] = scores.total
@@ -147,8 +168,14 @@ class BatchScorer:
         def convert_field(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return convert_column(reward.name, name, field, value)
 
-        arguments, exact, _ = gather(reward.program, flatten(reward.program, reward.encode(fields)), convert_field)
+        given = reward.encode(self._states.join(fields))
+        arguments, exact, _ = gather(reward.program, flatten(reward.program, given), convert_field)
         return arguments, exact
+
+    def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns with categories as positions, without the states."""
+        encoded = self._reward.encode(self._states.join(fields))
+        return {name: value for name, value in encoded.items() if name.removeprefix("prev.") not in self._reward.states}
 
     def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
         shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in fields.items())

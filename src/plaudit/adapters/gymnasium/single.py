@@ -18,6 +18,7 @@ from plaudit.errors import NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.targets.states import join_state
 
 
 class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
@@ -49,6 +50,8 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
         self._autoreset = _has_autoreset(env)
         self._begun = self._over = False
+        self._state = reward.initial_state()
+        """What the reward carries into the next step."""
         self._obs: Any = None
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -67,7 +70,12 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
             return obs, original, terminated, truncated, info
         before, self._obs = self._obs, copy_observation(obs)
         fields = self._scoring.read_fields(before, action, obs, info, terminated)
-        self.signal = signal = self._scoring.reward.score(**fields)
+        paying = self._scoring.reward
+        if self._state:
+            fields = join_state(paying.program, fields, self._state)
+        self.signal = signal = paying.score(**fields)
+        if self._state:
+            self._state = signal.state
         components, reward = split_total(signal), signal.total
         if self._scoring.adds:
             components[ORIGINAL] = own = _require_finite(original)
@@ -86,6 +94,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._obs = copy_observation(obs)
         self._begun, self._over = True, False
         self._sums = dict.fromkeys(self._sums, 0.0)
+        self._state = self._scoring.reward.initial_state()
         if self._record is not None:
             self._record.begin_episode()
 
@@ -102,7 +111,8 @@ class RewardWrapper(_SingleEnvWrapper):
     """An environment whose steps are paid by a reward; around many environments it is a `VectorRewardWrapper`.
 
     `info` tells `reward_components`, which add up to the reward, the `original_reward` and, at the end of an episode,
-    `episode_reward_components`.
+    `episode_reward_components`. States that the reward carries are kept from step to step, and begin anew with each
+    episode; `features` does not give them.
 
     Args:
         env: One environment, or many at once (a `VectorEnv`).

@@ -43,7 +43,8 @@ class VectorRewardWrapper(Base):
 
     In `info`, `reward_components`, `original_reward` and `episode_reward_components` are arrays, and
     `_reward_components` and so on say which environments they are about. The step in which an environment only begins
-    anew is not paid for, and `features` is not asked where all of them do.
+    anew is not paid for, and `features` is not asked where all of them do. States that the reward carries are kept for
+    each environment, and `features` does not give them.
     """
 
     def __init__(
@@ -144,8 +145,9 @@ class VectorRewardWrapper(Base):
         return sums
 
     def _begin(self, which: NDArray[np.intp]) -> None:
-        """Begin the sums of some environments at 0."""
+        """Begin the sums of some environments at 0, and their states where they begin."""
         self._sums[:, which] = 0.0
+        self._scorer.begin(which)
         if self._record is not None:
             self._record.begin_episodes(which)
 

@@ -1,7 +1,7 @@
 """Two rewards side by side on the same inputs: what is asked about them, and what the answers come to."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,7 +35,7 @@ from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
-from plaudit.targets.compiled import Scores
+from plaudit.targets.python import PythonReward
 
 SEARCH = 20
 """How many boxes the search for the largest difference may cut."""
@@ -68,6 +68,15 @@ class Pair:
                     f"the two cannot be compared: {name!r} is a {mine.kind} {_list_labels(mine)}in {left.name!r} and a "
                     f"{field.kind} {_list_labels(field)}in {right.name!r}"
                 )
+        for name in left.states.keys() ^ right.states.keys():
+            only = left if name in left.states else right
+            raise DefinitionError(
+                f"the two cannot be compared: only {only.name!r} carries the state {name!r}, and what follows from a "
+                "step depends on it"
+            )
+        for name, state in left.states.items():
+            if state.field.shape != right.states[name].field.shape:
+                raise DefinitionError(f"the two cannot be compared: the state {name!r} has another shape in each")
         return cls((RewardModel(left), RewardModel(right)), renamed, facts)
 
     @property
@@ -87,6 +96,22 @@ class Pair:
     def terms(self) -> list[str]:
         """Terms that both have."""
         return [name for name in self.sides[0].terms if name in self.sides[1].terms]
+
+    @property
+    def carried(self) -> list[str]:
+        """The states after a step, which both carry."""
+        return list(self.sides[0].carried)
+
+    @property
+    def resets(self) -> list[Difference]:
+        """States that begin an episode differently."""
+        one, other = (side.reward.states for side in self.sides)
+        return [
+            Difference(f"{name} before the first step", {}, float(left), float(right))
+            for name in one
+            for left, right in zip(one[name].reset, other[name].reset, strict=True)
+            if left != right
+        ]
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -166,14 +191,17 @@ class Pair:
         return left, right
 
     def _score_side(self, at: int, row: NumericRow, name: str) -> float | None:
+        compiled, values = self._compiled[at], decode_row(self._row_of(at, row), self.sides[at].program.inputs)
         try:
-            scores = self._compiled[at](decode_row(self._row_of(at, row), self.sides[at].program.inputs))
+            if name in self.carried:
+                return float(compiled.compute(compiled.convert_row(values), name))
+            scores = compiled(values)
         except InputError:
             return None
         return float(scores.total if name == "total" else scores.values[name])
 
     @cached_property
-    def _compiled(self) -> list[Callable[[Any], Scores]]:
+    def _compiled(self) -> list[PythonReward]:
         return [side.reward.compile("python", guard=False) for side in self.sides]
 
     def sample(self, examples: int) -> tuple[int, Difference | None]:
@@ -209,8 +237,11 @@ class Comparison:
         answers = [self.find_difference(name) for name in self.pair.terms]
         found = [self.enlarge(each) for each in answers if isinstance(each, Difference)]
         total = refused if isinstance(refused, Difference) else self.find_total_difference(found)
+        carried = [self.find_difference(name) for name in self.pair.carried]
+        answers += carried
         if isinstance(total, Difference):
             found = [total, *found]
+        found += [*self.pair.resets, *(each for each in carried if isinstance(each, Difference))]
         if found:
             return self.build_proof("different", differences=tuple(found))
         unknown = next((each for each in (total, *answers, refused) if isinstance(each, Unknown)), None)
@@ -255,12 +286,15 @@ class Comparison:
     def ask(self, output: str, limit: float) -> tuple[Question, int, int]:
         """Return the question whether an output differs by more than `limit`: itself, the difference, the flag."""
         question, copies = self.both
-        size = question.distance(*(copy[output] for copy in copies))
+        ends = [copy[output] for copy in copies]
+        if output in self.pair.carried and self.pair.sides[0].carried[output].kind == "flag":
+            ends = [question.builder.simplify(n.Number(end)) for end in ends]
+        size = question.distance(*ends)
         return question, size, question.compare(size, n.Gt, question.number(limit))
 
     def find_difference(self, name: str) -> Difference | Impossible | Unknown:
         """Return where an output differs by more than rounding."""
-        output = name if name == "total" else f"{name}.value"
+        output = name if name == "total" or name in self.pair.carried else f"{name}.value"
         question, size, flag = self.ask(output, self.tolerance(output))
         if isinstance(known := question.builder.nodes[size], n.Const):  # the same expression, or two constants
             return self.score_difference(name, {}) if known.value > self.tolerance(output) else Impossible()

@@ -93,7 +93,7 @@ def _format_difference(difference: Difference) -> list[str]:
     left, right = ("cannot be scored" if side is None else f"{side:.12g}" for side in sides)
     row = ", ".join(f"{name} = {_format_input(value)}" for name, value in difference.inputs.items())
     most = " (nowhere more)" if difference.largest else ""
-    return [f"  {difference.term}: {left} against {right}{most}", f"    at {row}"]
+    return [f"  {difference.term}: {left} against {right}{most}", *([f"    at {row}"] if row else [])]
 
 
 def _format_input(value: float | bool | str) -> str:

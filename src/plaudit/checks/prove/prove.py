@@ -11,8 +11,9 @@ from plaudit.checks.model import Contradiction, find_contradiction
 from plaudit.checks.prove.proof import Proof
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
-from plaudit.language.field import RESERVED
+from plaudit.language.field import RESERVED, Field
 from plaudit.reward.reward import Reward
+from plaudit.reward.state import State
 from plaudit.reward.term import Term, term
 
 
@@ -49,10 +50,28 @@ def _to_reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:
     if not callable(right):
         raise DefinitionError(f"prove compares a reward with a reward or a function, not with a {type(right).__name__}")
     only = right if isinstance(right, Term) else term(name=_name_function(left, right))(right)
-    read = {name.rpartition(".")[2] for name in only.reads}
-    fields = [field for name, field in left.fields.items() if name in read]
-    shared = {name: value for name, value in left.shared.items() if name in only.shared}
-    return Reward(getattr(right, "__name__", only.name), version="function", terms=[only], fields=fields, shared=shared)
+    fields, states = _list_readable(left, only)
+    wanted = {*only.shared, *(name for state in states for name in state.shared)}
+    shared = {name: value for name, value in left.shared.items() if name in wanted}
+    return Reward(
+        getattr(right, "__name__", only.name),
+        version="function",
+        terms=[only],
+        fields=[*fields, *states],
+        shared=shared,
+    )
+
+
+def _list_readable(left: Reward, only: Term) -> tuple[list[Field], list[State]]:
+    """Return the fields and the states of `left` that a function reads, and what the updates of those read in turn."""
+    read: set[str] = set()
+    more = set(only.reads)
+    while more:
+        read |= {name.rpartition(".")[2] for name in more}
+        updates = [state.reads for name, state in left.states.items() if name in read]
+        more = {name for reads in updates for name in reads if name.rpartition(".")[2] not in read}
+    fields = [field for name, field in left.fields.items() if name in read and name not in left.states]
+    return fields, [state for name, state in left.states.items() if name in read]
 
 
 def _name_function(left: Reward, function: Callable[..., Any]) -> str:

@@ -19,7 +19,6 @@ from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder, Program
 from plaudit.language.reader import Mark
 from plaudit.language.source import SourceLine
-from plaudit.reward.lower import find_transitions, read_term_into
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import Term
 
@@ -246,8 +245,9 @@ def mark_branches(reward: Reward, term: Term) -> MarkedTerm | None:
     if term.source is None:
         return None
     builder = Builder()
-    reading = read_term_into(builder, term, reward.fields, find_transitions(reward.terms), reward.shared)
-    params = {**term.params, **expand_parameters(reward.shared)}
+    reading = reward._read_term(builder, term)
+    carried = {name: value for state in reward.states.values() for name, value in state.params.items()}
+    params = {**term.params, **carried, **expand_parameters(reward.shared)}
     switches = {name: Field("switch", flag=True) for name, value in params.items() if isinstance(value, bool)}
     nodes = _open_switches(builder.nodes, set(switches))
     outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}

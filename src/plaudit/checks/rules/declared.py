@@ -135,11 +135,11 @@ def find_unused_allowances(context: CheckContext) -> Found:
 )
 def find_changed_constants(context: CheckContext) -> Found:
     """Find functions whose constants or helpers were given another value after the reward was made."""
-    for term in context.reward.terms:
-        for source, name, before, after in _find_changes(term.source) if term.source is not None else ():
+    for owner in (*context.reward.terms, *context.reward.states.values()):
+        for source, name, before, after in _find_changes(owner.source) if owner.source is not None else ():
             yield context.finding(
-                term.name,
-                f"{name} was {before} when {term.name!r} was read and is {after} now: the function computes something "
+                owner.name,
+                f"{name} was {before} when {owner.name!r} was read and is {after} now: the function computes something "
                 "else than the reward.",
                 "Make the reward after its constants have their values, or make the constant a knob.",
                 place=locate_source(source),

@@ -3,6 +3,7 @@
 import math
 
 from plaudit.checks.finding import Step
+from plaudit.checks.model import locate_source
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.question import Question, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
@@ -77,7 +78,7 @@ def find_unscorable_rows(context: CheckContext) -> Found:
     program = model.program
     reported: set[tuple[str, str]] = set()
     for guard in program.value_guards:
-        if (guard.where, guard.line) in reported:
+        if (guard.where, guard.line) in reported or guard.where in model.carried:
             continue
         read = list_inputs(program.nodes, guard.node)
         question = Question()
@@ -100,4 +101,30 @@ def find_unscorable_rows(context: CheckContext) -> Found:
                     place=guard.place,
                     facts=model.facts_about(*read),
                     code=code,
+                )
+
+
+@rule("state-leaves-range", severity="warning", why="A step that takes a state out of its range cannot be scored.")
+def find_leaving_states(context: CheckContext) -> Found:
+    """Find states whose update takes them out of their declared range."""
+    model = context.model
+    reported: set[str] = set()
+    for guard in model.program.value_guards:
+        if guard.where not in model.carried or (name := model.carried[guard.where].name) in reported:
+            continue
+        read = list_inputs(model.program.nodes, guard.node)
+        question = Question()
+        copy = model.add_row(question, scored=False)
+        match context.solver.find_example(question, question.negate(copy.at(guard.node))):
+            case Unknown(reason):
+                yield context.undecided(name, "whether it stays within its range", reason=reason)
+            case Witness(row):
+                reported.add(name)
+                yield context.finding(
+                    name,
+                    f"the state {name!r} leaves its declared range after a step that the declared ranges allow.",
+                    "Hold it there in its update, with min or max, or declare the range that it really has.",
+                    witness=[model.build_step(row, "cannot be scored", only=read, plain=True)],
+                    place=locate_source(context.reward.states[name].source),
+                    facts=model.facts_about(*read),
                 )

@@ -35,6 +35,7 @@ from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
+from plaudit.targets.compiled import Scores
 
 if TYPE_CHECKING:
     import numpy as np  # whoever lists the rules loads no NumPy
@@ -181,10 +182,35 @@ class StateGraph:
 
         size = len(self.states)
         columns = {name: self._build_column(name, field) for name, field in self.model.program.inputs.items()}
-        scores = self._compiled(columns)
-        earned = np.where(scores.ok, scores.total, -np.inf) + np.where(self._allowed(columns), 0.0, -np.inf)
+        scores, carried = self._score(columns)
+        allowed = self._allowed(columns) & carried
+        earned = np.where(scores.ok, scores.total, -np.inf) + np.where(allowed, 0.0, -np.inf)
         table = earned.reshape(size, size, len(self.options))
         return table.max(axis=2), table.argmax(axis=2)
+
+    def _score(self, columns: dict[str, np.ndarray]) -> tuple[Scores, np.ndarray]:
+        """Return what each step earns, and whether it takes the states that are carried to where it leads."""
+        import numpy as np
+
+        led = np.ones(len(next(iter(columns.values()))), dtype=bool)
+        if not self.model.carried:
+            return self._compiled(columns), led
+        states = self.model.program.states
+        before = {
+            name: np.stack([self._build_column(each, state.field) for each in state.list_names("prev")], -1).reshape(
+                -1, *state.field.shape
+            )
+            for name, state in states.items()
+        }
+        measured = {
+            name: column for name, column in columns.items() if name.partition(".")[2].partition("[")[0] not in states
+        }
+        scores, after = self._compiled.step(measured, before)
+        for name, state in states.items():
+            entries = after[name].reshape(len(led), -1).T
+            for entry, computed in zip(state.list_names("curr"), entries, strict=True):
+                led &= np.abs(computed * 1.0 - self._build_column(entry, state.field)) <= LEAST
+        return scores, led
 
     def _build_column(self, name: str, field: Field) -> np.ndarray:
         """Return one input of every step: from each state to each other, with each option."""
@@ -305,7 +331,7 @@ def _find_lap(context: CheckContext, model: RewardModel, length: int) -> Lap | I
     paid = []
     for at, (before, after) in enumerate(steps):
         ends = _hold_monotone(model, name_step_inputs(model, before, after, chosen=f"step {at}"))
-        paid.append(model.add_row(question, names=ends, fixed=model.resting_events)["total"])
+        paid.append(model.add_row(question, names=ends, fixed=model.resting_events, carried=True)["total"])
     gain = question.plus(*paid)
     for at, name in enumerate(names):
         ends = _hold_monotone(model, name_step_inputs(model, name, name, chosen=f"step {at}"))

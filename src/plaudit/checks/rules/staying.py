@@ -256,7 +256,7 @@ def add_standing_step(model: RewardModel, question: Question, *, happening: froz
     free = frozenset(find_tied_inputs(model, action)) if action is not None else frozenset[str]()
     names = name_step_inputs(model, "s", "s")
     still = {name: value for name, value in model.resting_events.items() if name not in free | happening}
-    return model.add_row(question, names=names, fixed=still)["total"]
+    return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 
 
 def read_standing_row(model: RewardModel, row: NumericRow) -> NumericRow:

@@ -156,6 +156,17 @@ class Question:
         """Return the position of a comparison: `compare(gain, nodes.Gt, zero)`."""
         return self.builder.simplify(how(left, right))
 
+    def same(self, left: int, right: int) -> int:
+        """Return the position of the condition that two numbers, or two flags, are equal."""
+        if not self.builder.nodes[right].flag and not self._is_flag(right):
+            return self.compare(left, n.Eq, right)
+        both, neither = n.And(left, right), n.And(self.negate(left), self.negate(right))
+        return self.builder.simplify(n.Or(self.builder.simplify(both), self.builder.simplify(neither)))
+
+    def _is_flag(self, at: int) -> bool:
+        node = self.builder.nodes[at]
+        return isinstance(node, n.Input) and self.inputs[node.name].kind == "flag"
+
     def negate(self, flag: int) -> int:
         """Return the position of a negation."""
         return self.builder.simplify(n.Not(flag))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from plaudit.errors import TargetError, UnsupportedNode
 from plaudit.language import nodes as n
@@ -55,7 +55,8 @@ class SqlReward(Compiled):
 
         `prev.x` is a column of that name, or with `struct` a part of the column `prev`. With `keys`, columns that say
         which episode a row belongs to and, last, which step of it, it is `x` of the row before; a row whose step does
-        not follow that one by `order_step` has no predecessor and does not count.
+        not follow that one by `order_step` has no predecessor and does not count. A state before the step is a column
+        of its own either way, `prev.air_time`: it depends on every row since the episode began, which no window sees.
         """
         if isinstance(keys, str):
             raise TargetError(f"keys={keys!r} must be a sequence of column names: (partition…, order)")
@@ -66,7 +67,7 @@ class SqlReward(Compiled):
         self.dialect = dialect
         self.keys = names
         self._dialect = find_dialect(dialect)
-        self._columns = Columns(self._dialect, names, order_step, struct)
+        self._columns = Columns(self._dialect, names, order_step, struct, frozenset(program.states))
         if struct and names:
             raise TargetError("with keys= `prev` is the row before; struct=True is for tables that hold it in a column")
         self.columns = self._columns.list_names(program)
@@ -162,13 +163,20 @@ class SqlReward(Compiled):
 
     def _write_follows(self, query: QueryBuilder, values: Mapping[str, Expression]) -> list[Expression]:
         """Return the condition that a row has a predecessor, if it needs one."""
-        before = [slot.name for slot in list_slots(self.program) if slot.record == "prev"]
-        if not self.keys or not before:
+        before = [slot.name for slot in list_slots(self.program) if self._columns.is_row_before(slot)]
+        if not before:
             return []
         follows = query.add_name("follows", Expression(self._columns.format_follows()))
         if all(name in self.program.terminal for name in before):
             return [query.build("(NOT {0} OR {1})", [values["terminal"], follows])]
         return [follows]
+
+    def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
+        """Refuse: a statement carries nothing from row to row."""
+        raise TargetError(
+            "SQL carries nothing from row to row: give states as columns, such as 'prev.air_time'. "
+            "reward.score_episodes(columns, ...) computes them."
+        )
 
     def __repr__(self) -> str:
         """Return the reward's name and the dialect."""
@@ -190,6 +198,8 @@ class Columns:
     """Partition columns and then the order column, where `prev` is the row before."""
     order_step: float = 1
     struct: bool = False
+    states: frozenset[str] = frozenset()
+    """What the table holds under its whole name, also where `prev` is the row before."""
 
     def __post_init__(self) -> None:
         """Refuse keys that cannot tell which row is the one before."""
@@ -210,7 +220,11 @@ class Columns:
     def _find_name(self, slot: InputSlot) -> str:
         if self.struct and slot.record:
             return slot.record
-        return slot.plain if self.keys else slot.name
+        return slot.plain if self.keys and slot.key not in self.states else slot.name
+
+    def is_row_before(self, slot: InputSlot) -> bool:
+        """Return whether an input is found in the row before."""
+        return bool(self.keys) and slot.record == "prev" and slot.key not in self.states
 
     def format_input(self, slot: InputSlot) -> str:
         """Return the expression of an input as the table holds it."""
@@ -219,7 +233,7 @@ class Columns:
             key = slot.plain
             return self.dialect.record.format(quoted(slot.record), quoted(key), self.dialect.quote_string(key))
         column = quoted(self._find_name(slot))
-        return self._format_window(f"LAG({column})") if self.keys and slot.record == "prev" else column
+        return self._format_window(f"LAG({column})") if self.is_row_before(slot) else column
 
     def _format_window(self, function: str) -> str:
         *partition, order = map(self.dialect.quote_name, self.keys)

@@ -1,0 +1,61 @@
+"""The states of many environments at once, from step to step."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.language.program import Program
+from plaudit.targets.states import join_state
+
+
+class BatchStates:
+    """What a reward carries in each of `count` environments: an array a state, its entries along the first axis.
+
+    There are two of each: what was before a step stays as it is until the next one is scored.
+    """
+
+    def __init__(self, program: Program, count: int) -> None:
+        """Begin an episode in every environment."""
+        self._program = program
+        self._count = count
+        self._resets = [np.array(carried.reset)[:, None] for carried in program.states.values()]
+        self.before = [np.repeat(reset, count, axis=1) for reset in self._resets]
+        self.after = [array.copy() for array in self.before]
+        """What the next step begins with."""
+
+    def begin(self, which: NDArray[np.intp]) -> None:
+        """Begin an episode in some environments."""
+        for array, reset in zip(self.after, self._resets, strict=True):
+            array[:, which] = reset
+
+    def start_step(self) -> None:
+        """Let what came of the last step be what the next one begins with, and make room for what comes of it."""
+        self.before, self.after = self.after, self.before
+
+    def hold(self, which: NDArray[np.intp] | NDArray[np.bool_]) -> None:
+        """Leave the states of some environments as they were before the step."""
+        for before, after in zip(self.before, self.after, strict=True):
+            after[:, which] = before[:, which]
+
+    def take_back(self) -> None:
+        """Leave all states as they were: the step could not be scored."""
+        self.before, self.after = self.after, self.before
+
+    def list_before(self) -> dict[str, NDArray[Any]]:
+        """Return each state before the step as a column, by its name."""
+        states = self._program.states.items()
+        return {
+            name: array.T.reshape(self._count, *carried.field.shape)
+            for (name, carried), array in zip(states, self.before, strict=True)
+        }
+
+    def write_after(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Keep what each state is after the step, given as columns."""
+        for name, array in zip(self._program.states, self.after, strict=True):
+            array[:] = state[name].reshape(self._count, -1).T
+
+    def join(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the inputs of a step with the states before it among them."""
+        return join_state(self._program, fields, self.list_before()) if self._program.states else fields

@@ -1,0 +1,240 @@
+"""A state: what a reward carries from step to step, and the plain function that says how."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from dataclasses import field as part
+from types import MappingProxyType
+from typing import Any
+
+from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnusedField
+from plaudit.language.field import NAME, Field, to_number
+from plaudit.language.functions import read_update
+from plaudit.language.parameters import Parameter, expand_parameters, is_array
+from plaudit.language.program import Builder, Carried, Guard
+from plaudit.language.reader import Computed, Ref, Scope, Value, build_vector
+from plaudit.language.shapes import Shape, flatten_entries
+from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
+from plaudit.reward.term import Term, read_knobs
+
+
+@dataclass(frozen=True, init=False)
+class State(ReadFunction):
+    """A number or a flag, or a vector of them, that nobody measures: a reward carries it from step to step.
+
+    It is declared among the fields of a reward. In a step, `prev.<name>` is what it was before, and `curr.<name>`, or
+    just its name, is what `update` makes of that and of the fields of the step. At the start of an episode `prev` is
+    `reset`. Terms read it as they read any field; calling it calls the plain function.
+
+    >>> def fade(prev, speed, *, keep=0.9):
+    ...     return keep * prev.average + (1 - keep) * speed
+    >>> average = State("average", reset=0.0, low=0, high=30, update=fade)
+    >>> average.reads, dict(average.knobs)
+    (('prev.average', 'speed'), {'keep': 0.9})
+    """
+
+    name: str
+    field: Field
+    """What it is as a field: its kind, shape and range."""
+    reset: tuple[float | bool, ...]
+    """What it is before the first step of an episode, entry by entry."""
+    knobs: Mapping[str, Parameter] = part(hash=False)
+    """Keyword-only parameters of the update with a default: `air_time.dt`."""
+    shared: tuple[str, ...]
+    """Keyword-only parameters without one: the reward supplies them."""
+    reads: tuple[str, ...]
+    """What the update reads: `contact`, `prev.air_time`."""
+    source: Source | None = part(repr=False, compare=False)
+    constants: Mapping[str, object] = part(repr=False, compare=False)
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        update: Callable[..., Any],
+        reset: Any,
+        shape: Shape | int = (),
+        low: float | None = None,
+        high: float | None = None,
+        flag: bool = False,
+        unit: str = "",
+        doc: str = "",
+    ) -> None:
+        """Declare a state.
+
+        Args:
+            name: What terms call it.
+            update: A plain function in the language of terms that returns what the state is after a step. Positional
+                parameters are fields of the step, and `prev` and `curr`, of which it reads states as `prev.<state>`
+                only; keyword-only ones are knobs.
+            reset: What it is before the first step of an episode: one value, or an array of its shape.
+            shape: The sizes of one to three axes, where it is a vector, a matrix or a stack of matrices.
+            low: The smallest number that it can be. A step after which it would be smaller cannot be scored.
+            high: The largest number that it can be.
+            flag: Whether it holds a bool.
+            unit: The unit of a number, such as `"s"`.
+            doc: A sentence on what it is; unless given, the docstring of `update`.
+
+        Raises:
+            ReadError: The update uses something that is not part of the language.
+            DefinitionError: The declaration contradicts itself, or `reset` is not a value that it allows.
+        """
+        source = read_source(update)
+        validate_signature(source)
+        text = doc or (update.__doc__ or "").strip()
+        declared = _declare(name, low=low, high=high, flag=flag, shape=shape, unit=unit, doc=text)
+        knobs, constants, shared = read_knobs(source, "state", name)
+        everything = {**dict.fromkeys(shared), **knobs, **constants}
+        scope = Scope(params={f"{name}.{knob}": value for knob, value in knobs.items()})
+        _, reading = read_update(source, declared, everything, Builder(), scope)
+        self._fill(declared, _fit_reset(declared, reset), knobs, shared, reading.reads, source, constants)
+
+    @classmethod
+    def load(
+        cls,
+        field: Field,
+        reset: Any,
+        knobs: Mapping[str, Parameter],
+        shared: tuple[str, ...],
+        reads: tuple[str, ...],
+    ) -> "State":
+        """Return a state of a reward that was loaded: it has no function."""
+        if field.kind == "category" or field.values is not None or field.infinite or field.role != "state":
+            raise DefinitionError(f"state {field.name!r} must be a finite number or a bool with the role 'state'")
+        loaded = cls.__new__(cls)
+        loaded._fill(field, _fit_reset(field, reset), knobs, shared, reads, None, {})
+        return loaded
+
+    def _fill(
+        self,
+        field: Field,
+        reset: tuple[float | bool, ...],
+        knobs: Mapping[str, Parameter],
+        shared: tuple[str, ...],
+        reads: tuple[str, ...],
+        source: Source | None,
+        constants: Mapping[str, object],
+    ) -> None:
+        for knob in (*knobs, *shared):
+            if not NAME.fullmatch(knob):
+                raise DefinitionError(f"state {field.name!r}: a knob cannot be called {knob!r}")
+        vars(self).update(
+            name=field.name,
+            field=field,
+            reset=reset,
+            knobs=MappingProxyType(dict(knobs)),
+            shared=shared,
+            reads=reads,
+            source=source,
+            constants=MappingProxyType(dict(constants)),
+        )
+
+    def __call__(self, *inputs: Any, **knobs: Any) -> Any:
+        """Return what the plain function returns, unchecked."""
+        if self.source is None:
+            raise DefinitionError(f"state {self.name!r} was loaded from a specification and has no function")
+        return self.source.function(*inputs, **{**self.knobs, **knobs})
+
+    @property
+    def params(self) -> dict[str, float | bool]:
+        """Its knobs by dotted name, entry by entry."""
+        return expand_parameters({f"{self.name}.{knob}": value for knob, value in self.knobs.items()})
+
+    @property
+    def carried(self) -> Carried:
+        """What a Program knows of it."""
+        return Carried(self.field, self.reset)
+
+    def with_values(self, values: Mapping[str, Parameter]) -> "State":
+        """Return this state with other knobs, by their plain names."""
+        own = {name: value for name, value in vars(self).items() if name != "name"}
+        other = State.__new__(State)
+        other._fill(**{**own, "knobs": {name: values.get(name, value) for name, value in self.knobs.items()}})
+        return other
+
+
+def _declare(name: str, **parts: Any) -> Field:
+    """Return the field that a state is; errors say that it is one."""
+    try:
+        return Field(name, role="state", **parts)
+    except DefinitionError as error:
+        raise DefinitionError(str(error).replace("field", "state", 1)) from None
+
+
+def _fit_reset(declared: Field, reset: Any) -> tuple[float | bool, ...]:
+    """Return the entries of a state at the start of an episode; DefinitionError unless it can be that."""
+    size = len(declared.entries) or 1
+    if is_array(reset):
+        reset = reset.tolist()
+    try:
+        given = flatten_entries(reset, declared.shape) if isinstance(reset, list | tuple) else [reset] * size
+    except ShapeMismatch as error:
+        raise DefinitionError(f"state {declared.name!r}: reset={reset!r:.60}: {error}") from None
+    numbers = [to_number(value) for value in given]
+    for value, number in zip(given, numbers, strict=True):
+        if number is None or isinstance(number, bool) != declared.flag or not declared.holds(number):
+            raise DefinitionError(
+                f"state {declared.name!r}: reset={value!r:.60} is not a value that the state can have; before the "
+                f"first step of an episode it is {'True or False' if declared.flag else 'a number within low and high'}"
+            )
+    return tuple(number if isinstance(number, bool) else float(number) for number in numbers if number is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStates:
+    """What came of reading the updates of a reward: what its states are after a step, and the guards they need."""
+
+    computed: Mapping[str, Computed]
+    entries: Mapping[str, tuple[int, ...]]
+    guards: tuple[Guard, ...]
+    inputs: Mapping[str, Field]
+
+
+def read_states(
+    builder: Builder,
+    states: Mapping[str, State],
+    fields: Mapping[str, Field],
+    transition: frozenset[str],
+    shared: Mapping[str, Parameter],
+) -> ReadStates:
+    """Return what the updates of `states` compute, read into `builder`."""
+    computed: dict[str, Computed] = {}
+    entries: dict[str, tuple[int, ...]] = {}
+    guards: list[Guard] = []
+    inputs: dict[str, Field] = {}
+    for name, state in states.items():
+        if state.source is None:
+            raise DefinitionError(f"state {name!r} was loaded from a specification; it belongs to its reward alone")
+        params = {**shared, **{f"{name}.{knob}": value for knob, value in state.knobs.items()}}
+        knobs = {**dict.fromkeys(state.shared), **state.knobs, **state.constants}
+        scope = Scope(fields, transition, params, dict.fromkeys(states))
+        values, reading = read_update(state.source, state.field, knobs, builder, scope)
+        whole: Value = build_vector(values, state.field.shape) if state.field.shape else values[0]
+        computed[name] = Computed(whole, reading.inputs)
+        entries[name] = tuple(value.at for value in values if isinstance(value, Ref))
+        guards += reading.guards
+        inputs |= reading.inputs
+    return ReadStates(computed, entries, tuple(guards), inputs)
+
+
+def validate_states(reward: str, states: Mapping[str, State], terms: Iterable[Term], shared: Iterable[str]) -> None:
+    """Refuse states that have the name of a term or of a shared parameter: their knobs would share it too."""
+    names = {term.name for term in terms}
+    for name in states:
+        if name in names:
+            raise DuplicateName(
+                f"reward {reward!r}: {name!r} is both a term and a state; give the term another name with "
+                "@term(name=...)"
+            )
+        if name in shared:
+            raise DuplicateName(f"reward {reward!r}: {name!r} is both a state and a shared parameter")
+
+
+def refuse_unread(reward: str, states: Iterable[str], inputs: Mapping[str, Field]) -> None:
+    """Refuse a state that is computed and never carried: nobody reads what it was before the step."""
+    read = {field.name for name, field in inputs.items() if name.startswith("prev.")}
+    for name in states:
+        if name not in read:
+            raise UnusedField(
+                f"reward {reward!r}: nothing that is scored reads 'prev.{name}', so the state {name!r} is carried for "
+                "nothing. Read it in a term or in the update of a state that is read, or write a helper function."
+            )
