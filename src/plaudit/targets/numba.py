@@ -334,8 +334,8 @@ class _LoopWriter:
         emit(self.program, sorted(outside), SCALAR, self.code, defined=self._defined)
         for at in outside:
             if not self.code.texts[at].isidentifier() and not isinstance(nodes[at], n.Const):
-                self.code.lines.append(f"s{at} = {self.code.texts[at]}")
-                self.code.texts[at] = f"s{at}"
+                self.code.lines.append(f"u{at} = {self.code.texts[at]}")
+                self.code.texts[at] = f"u{at}"
         body = Code(texts=dict(self.code.texts), tables=self.code.tables, table_names=self.code.table_names)
         emit(self.program, [vector], SCALAR, body, defined=self._defined)
         entry = body.texts[vector]
