@@ -93,6 +93,19 @@ def test_what_a_reward_carries_is_part_of_its_fingerprint():
     assert wider.states_fingerprint != racing().states_fingerprint
 
 
+PRINTS = {
+    "walking": "5d097f875931fe529a2d5ca156667c225387eb683e4708f7355b4158d1b2e735",
+    "touching": "5bc737baa8685b2fb7ffa93d2dfcc4350d7313a02410a58b0d2459eaeafe37a2",
+    "driving": "d95ff207d85ab0cb1df4e4a78bb89b92fb4d0e2239421a2f073b9ee18dc28817",
+}
+"""Fingerprints that records hold: they stay what they are."""
+
+
+@pytest.mark.parametrize("name", carrying.REWARDS)
+def test_the_fingerprint_of_a_reward_that_carries_stays_what_it_is(name):
+    assert carrying.REWARDS[name].fingerprint == PRINTS[name]
+
+
 @pytest.mark.parametrize("name", carrying.REWARDS)
 def test_a_reward_that_carries_comes_back_from_json_whole(name):
     reward = carrying.REWARDS[name]
