@@ -33,7 +33,9 @@ class RowDiagnosis:
             if field.name not in program.states:
                 return error
             said = str(error).partition("\n")[0]
-            return type(error)(f"{said}\nA state is what the reward's own updates make of it; widen its range if it is.")
+            return type(error)(
+                f"{said}\nA state is what the reward's own updates make of it; widen its range if it is."
+            )
         if failed.where == "total":
             failed = self._find_culprit(row) or failed
         if failed.where in program.outputs:
