@@ -194,6 +194,26 @@ def test_a_state_that_leaves_its_range_is_named_with_its_value(target):
         reward.compile(target, guard=False).step(row, state)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("state", "reset", "error", "words"),
+    [
+        (
+            {"air_time": np.zeros((3, 5))},
+            np.zeros(3, bool),
+            ShapeMismatch,
+            r"4 values are needed, and the shape is \(3, 5",
+        ),
+        ({"air_time": np.zeros((3, 4))}, np.zeros(2, bool), ShapeMismatch, r"reset has the shape \(2,\)"),
+        ({"air_time": ["a", "b", "c", "d"]}, None, WrongType, "air_time"),
+    ],
+)
+def test_a_batch_whose_state_does_not_fit_says_so(target, state, reset, error, words):
+    compiled = build("walking", target)
+    with pytest.raises(error, match=words):
+        compiled.step({"contact": np.ones((3, 4), bool)}, state, reset=reset)
+
+
 def test_a_missing_state_says_where_it_comes_from():
     with pytest.raises(MissingField, match=r"needs 'prev.air_time'(.|\n)*reward.initial_state\(\)"):
         carrying.walking().score(contact=[True] * 4)
