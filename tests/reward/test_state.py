@@ -93,6 +93,19 @@ def test_what_a_reward_carries_is_part_of_its_fingerprint():
     assert wider.states_fingerprint != racing().states_fingerprint
 
 
+PRINTS = {
+    "walking": "5d097f875931fe529a2d5ca156667c225387eb683e4708f7355b4158d1b2e735",
+    "touching": "5bc737baa8685b2fb7ffa93d2dfcc4350d7313a02410a58b0d2459eaeafe37a2",
+    "driving": "d95ff207d85ab0cb1df4e4a78bb89b92fb4d0e2239421a2f073b9ee18dc28817",
+}
+"""Fingerprints that records hold: they stay what they are."""
+
+
+@pytest.mark.parametrize("name", carrying.REWARDS)
+def test_the_fingerprint_of_a_reward_that_carries_stays_what_it_is(name):
+    assert carrying.REWARDS[name].fingerprint == PRINTS[name]
+
+
 @pytest.mark.parametrize("name", carrying.REWARDS)
 def test_a_reward_that_carries_comes_back_from_json_whole(name):
     reward = carrying.REWARDS[name]
@@ -127,6 +140,8 @@ BROKEN = [
     lambda s: s["states"][0]["field"].update(name="contact"),
     lambda s: s["states"][0]["field"].update(values=["a", "b"]),
     lambda s: s["states"][0]["field"].pop("role"),
+    lambda s: s["states"][0]["field"].update(missing=0.0),
+    lambda s: s["states"][0]["field"].update(outside="clip"),
     lambda s: s["states"].clear(),
     lambda s: s.update(states={}),
     lambda s: s.update(states=None),
@@ -188,6 +203,18 @@ def test_the_text_of_a_reward_shows_its_updates():
     assert "def best(prev, speed):  # a state: before the first step 0.0\n    return max(prev.best, speed)" in text
     assert "return curr.best - prev.best" in text
     assert "\\text{best}_\\text{curr} &= \\max" in racing().formula()
+
+
+def test_the_text_of_an_update_does_not_grow_with_its_paths():
+    def double(prev, speed):
+        x = min(prev.best + speed, 1.0)
+        for _ in range(40):
+            x = min(x + x, 1.0)
+        return x
+
+    reward = racing(SPEED, State("best", reset=0.0, low=-100, high=1, update=double))
+    assert len(reward.source()) < 5_000
+    assert len(reward.formula()) < 10_000
 
 
 def test_a_signal_that_was_read_from_data_does_not_know_what_comes_next():

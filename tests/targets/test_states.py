@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from plaudit import DefinitionError, OutOfRange, TargetError
+from plaudit import DefinitionError, Field, OutOfRange, Reward, State, TargetError, term
 from plaudit.errors import MissingField, NotFinite, ShapeMismatch, UnknownInput, WrongType
 from support import carrying, walks
 
@@ -194,6 +194,26 @@ def test_a_state_that_leaves_its_range_is_named_with_its_value(target):
         reward.compile(target, guard=False).step(row, state)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("state", "reset", "error", "words"),
+    [
+        (
+            {"air_time": np.zeros((3, 5))},
+            np.zeros(3, bool),
+            ShapeMismatch,
+            r"4 values are needed, and the shape is \(3, 5",
+        ),
+        ({"air_time": np.zeros((3, 4))}, np.zeros(2, bool), ShapeMismatch, r"reset has the shape \(2,\)"),
+        ({"air_time": ["a", "b", "c", "d"]}, None, WrongType, "air_time"),
+    ],
+)
+def test_a_batch_whose_state_does_not_fit_says_so(target, state, reset, error, words):
+    compiled = build("walking", target)
+    with pytest.raises(error, match=words):
+        compiled.step({"contact": np.ones((3, 4), bool)}, state, reset=reset)
+
+
 def test_a_missing_state_says_where_it_comes_from():
     with pytest.raises(MissingField, match=r"needs 'prev.air_time'(.|\n)*reward.initial_state\(\)"):
         carrying.walking().score(contact=[True] * 4)
@@ -225,3 +245,49 @@ def test_sql_reads_states_from_columns_of_their_own(keys):
     assert (totals[0] is None) == bool(keys)  # the first row has no row before it, where `prev.action` is
     with pytest.raises(TargetError, match="give states as columns"):
         compiled.step({}, {})
+
+
+def touch(force, last_contacts):
+    return (force > 1.0) | last_contacts
+
+
+def feel(force):
+    return force > 1.0
+
+
+def fly(force, prev, *, dt):
+    return np.where(touch(force, prev.last_contacts), 0.0, np.minimum(prev.feet_air_time + dt, 100.0))
+
+
+@term(name="air_time")
+def pay_air_time(force, command, prev, *, dt, least=0.5):
+    first_contact = (prev.feet_air_time > 0) & touch(force, prev.last_contacts)
+    paid = np.sum((prev.feet_air_time + dt - least) * first_contact)
+    return paid if np.linalg.norm(command) > 0.1 else 0.0
+
+
+def test_feet_air_time_is_that_of_legged_gym():
+    """The loop below is `_reward_feet_air_time` of legged_gym's `LeggedRobot`, line by line, in NumPy."""
+    fields = [
+        Field("force", shape=(4,), low=0, high=1e4),
+        Field("command", shape=(2,), low=-2, high=2),
+        State("last_contacts", shape=(4,), flag=True, reset=False, update=feel),
+        State("feet_air_time", shape=(4,), reset=0.0, low=0, high=100, update=fly),
+    ]
+    reward = Reward("legged", version="1", terms=[pay_air_time], fields=fields, shared={"dt": 0.02})
+    rng = np.random.default_rng(0)
+    last_contacts, air_time = np.zeros((ENVS, 4), bool), np.zeros((ENVS, 4))
+    compiled, state = reward.compile("numpy"), reward.initial_state(batch=ENVS)
+    for _ in range(100):
+        force, commands = rng.exponential(1.0, (ENVS, 4)), rng.uniform(-0.2, 0.2, (ENVS, 2))
+        scores, state = compiled.step({"force": force, "command": commands}, state)
+        contact = force > 1.0
+        contact_filt = np.logical_or(contact, last_contacts)
+        last_contacts = contact
+        first_contact = (air_time > 0.0) * contact_filt
+        air_time = air_time + 0.02
+        paid = np.sum((air_time - 0.5) * first_contact, axis=1)
+        paid = paid * (np.linalg.norm(commands, axis=1) > 0.1)
+        air_time = air_time * ~contact_filt
+        np.testing.assert_allclose(scores.total, paid, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(state["last_contacts"], last_contacts)

@@ -87,6 +87,8 @@ def _check_header(layout: RowLayout, names: Sequence[str]) -> None:
     for name, place in layout.inputs.items():
         if name not in given and find_default(layout.reward.program, place, False) is None:
             near = did_you_mean(name, names)
+            if place.key in layout.reward.states:
+                near = " It is a state that the reward carries; reward.score_episodes computes it from whole episodes."
             raise UnusableFile(f"the header has no column {name!r}, which reward {layout.reward.name!r} needs.{near}")
 
 

@@ -262,29 +262,41 @@ def _find_state_nodes(program: Program) -> dict[int, str]:
 
 def _render_update(program: Program, carried: Carried) -> str:
     """Return the update of a state as readable Python: a function that returns its entries."""
-    ats = [program.outputs[name] for name in carried.list_names("curr")]
-    entries = [_render_entry(program, at, PYTHON) for at in ats]
-    whole = entries[0]
+    roots = [program.outputs[name] for name in carried.list_names("curr")]
+    parts, entries = _render_entries(program, roots, PYTHON)
+    whole, reset = entries[0], repr(carried.reset[0])
     if carried.field.shape:
-        whole = nest_entries(entries, carried.field.shape, lambda parts: f"[{', '.join(parts)}]")
-    reset = repr(nest_entries(carried.reset, carried.field.shape) if carried.field.shape else carried.reset[0])
-    head = f"def {carried.field.name}({_format_signature(program, ats, {})}):  # a state: before the first step {reset}"
-    return f"{head}\n    return {whole}"
+        whole = nest_entries(entries, carried.field.shape, lambda items: f"[{', '.join(items)}]")
+        reset = repr(nest_entries(carried.reset, carried.field.shape))
+    head = f"def {carried.field.name}({_format_signature(program, roots, {})}):"
+    lines = [f"{head}  # a state: before the first step {reset}", *(f"    {name} = {text}" for name, text in parts)]
+    return "\n".join([*lines, f"    return {whole}"])
 
 
 def _render_update_formula(program: Program, carried: Carried) -> str:
     names = carried.list_names("curr")
-    return _format_display(
-        [f"{LATEX.name(name)} &= {_render_entry(program, program.outputs[name], LATEX)}" for name in names]
-    )
+    parts, entries = _render_entries(program, [program.outputs[name] for name in names], LATEX)
+    lines = [*parts, *((LATEX.name(name), text) for name, text in zip(names, entries, strict=True))]
+    return _format_display([f"{name} &= {text}" for name, text in lines])
 
 
-def _render_entry(program: Program, at: int, style: Style) -> str:
-    """Return one entry of a state as a single expression."""
+def _render_entries(program: Program, roots: Sequence[int], style: Style) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the parts that got names, shared ones and deep ones, and the text of each of `roots`."""
+    order = list(find_reachable(program.nodes, roots))
+    uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
+    taken = _find_taken_names([program.nodes[at] for at in order])
     texts: dict[int, tuple[str, int]] = {}
-    for each in find_reachable(program.nodes, [at]):
-        texts[each] = _render_node(program, program.nodes[each], texts, style)
-    return texts[at][0]
+    depth: dict[int, int] = {}
+    parts: list[tuple[str, str]] = []
+    for at in order:
+        node = program.nodes[at]
+        depth[at] = 1 + max((depth[operand] for operand in n.operands(node)), default=-1)
+        texts[at] = _render_node(program, node, texts, style)
+        if depth[at] and (uses[at] > 1 or depth[at] > DEEPEST):
+            name = style.name(_choose_name(None, taken))
+            parts.append((name, texts[at][0]))
+            texts[at], depth[at] = (name, ATOM), 0
+    return parts, [texts[at][0] for at in roots]
 
 
 def _format_signature(program: Program, roots: Sequence[int], known: Mapping[int, str]) -> str:

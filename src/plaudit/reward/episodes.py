@@ -38,9 +38,9 @@ class EpisodeReplay:
 
         `what` is what errors call a row.
         """
-        self._what = what
         from plaudit.targets.numpy import NumpyReward  # it needs NumPy, and `import plaudit` does not
 
+        self._what = what
         self._program = program
         self._compiled = NumpyReward(program, on_bad="mask")
         self._first = first

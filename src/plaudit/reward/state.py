@@ -98,8 +98,9 @@ class State(ReadFunction):
         reads: tuple[str, ...],
     ) -> "State":
         """Return a state of a reward that was loaded: it has no function."""
-        if field.kind == "category" or field.values is not None or field.infinite or field.role != "state":
-            raise DefinitionError(f"state {field.name!r} must be a finite number or a bool with the role 'state'")
+        parts = {part: getattr(field, part) for part in ("low", "high", "flag", "shape", "unit", "doc")}
+        if field != _declare(field.name, **parts):
+            raise DefinitionError(f"state {field.name!r} declares what no state can: it is a finite number or a bool")
         loaded = cls.__new__(cls)
         loaded._fill(field, _fit_reset(field, reset), knobs, shared, reads, None, {})
         return loaded

@@ -28,7 +28,14 @@ class RowDiagnosis:
             return InputError(f"reward {program.name!r}{where}: a number overflows the dtype of the batch")
         if failed in program.ranges:
             value = row[list(program.inputs).index(failed.where)]
-            return make_range_error(program.name, failed.where, program.inputs[failed.where], value, where=where)
+            field = program.inputs[failed.where]
+            error = make_range_error(program.name, failed.where, field, value, where=where)
+            if field.name not in program.states:
+                return error
+            said = str(error).partition("\n")[0]
+            return type(error)(
+                f"{said}\nA state is what the reward's own updates make of it; widen its range if it is."
+            )
         if failed.where == "total":
             failed = self._find_culprit(row) or failed
         if failed.where in program.outputs:

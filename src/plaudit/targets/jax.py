@@ -155,6 +155,10 @@ def _is_traced(tree: Any) -> bool:
 
 def _convert_state(value: Any, flag: bool) -> jax.Array:
     """Return a state, or a mask, as an array; integers as floats, which is what a state is after a step."""
+    if not hasattr(value, "dtype") and not _is_traced(value):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+        raise TypeError(f"they are {value.dtype}")
     array = jnp.asarray(value)
     return array.astype(float) if not flag and jnp.issubdtype(array.dtype, jnp.integer) else array
 

@@ -6,7 +6,7 @@ A compiled reward computes what a state is after a step; here it is taken apart 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from plaudit.errors import DefinitionError, MissingField, UnknownInput, WrongType, did_you_mean
+from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, UnknownInput, WrongType, did_you_mean
 from plaudit.language.program import Carried, Program
 from plaudit.language.shapes import nest_entries
 from plaudit.targets.inputs import advise_state, list_slots, read_record
@@ -73,15 +73,42 @@ def start_episodes(
     `convert` makes an array of the library's own of a value, and of whether it holds bools.
     """
     check_state(program, state)
-    mask = None if reset is None else convert(reset, True) != 0
+    mask = None if reset is None else _convert(program, "reset", reset, True, convert) != 0
     started = {}
     for name, carried in program.states.items():
         flag, shape = carried.field.kind == "flag", carried.field.shape
-        value = convert(state[name], flag)
+        value = _convert(program, f"state {name!r}", state[name], flag, convert)
+        batch = _split_batch(program, carried, tuple(value.shape))
         if mask is not None:
+            if tuple(mask.shape) != batch and batch and tuple(mask.shape):
+                raise ShapeMismatch(
+                    f"reward {program.name!r}: reset has the shape {tuple(mask.shape)}, and the state {name!r} is of a "
+                    f"batch of {batch}."
+                )
             value = library.where(_widen(mask, shape), convert(carried.reset, flag).reshape(shape), value)
         started[name] = value
     return started
+
+
+def _convert(program: Program, what: str, value: Any, flag: bool, convert: Callable[..., Any]) -> Any:
+    """Return a value as an array of a library's own; WrongType where it cannot be one."""
+    try:
+        return convert(value, flag)
+    except (TypeError, ValueError, RuntimeError) as error:
+        shown = f"{value!r:.60}"
+        raise WrongType(f"reward {program.name!r}, {what}: {shown} does not hold numbers or bools ({error}).") from None
+
+
+def _split_batch(program: Program, carried: Carried, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the batch that a state is of."""
+    wanted = carried.field.shape
+    batch = len(shape) - len(wanted)
+    if batch < 0 or shape[batch:] != wanted:
+        needed = f"its last axes must be {wanted}" if len(wanted) != 1 else f"{wanted[0]} values are needed"
+        raise ShapeMismatch(
+            f"reward {program.name!r}, state {carried.field.name!r}: {needed}, and the shape is {shape}."
+        )
+    return shape[:batch]
 
 
 def carry(program: Program, computed: Sequence[Any], before: Mapping[str, Any], ok: Any, library: Any) -> State:

@@ -33,6 +33,8 @@ class NumbaBatch(NumbaReward):
             for column in list_columns(program)
         ]
         self._given = sum(column.state is None for column in self._columns)
+        plain = not program.states and not any("." in name or "[" in name for name in program.inputs)
+        self._plain = [(column.name, column.dtypes) for column in self._columns] if plain else []
         first: dict[int, int] = {}
         for term, root in enumerate(self.layout.values):
             first.setdefault(root, term)
@@ -44,6 +46,8 @@ class NumbaBatch(NumbaReward):
 
     def take_columns(self, fields: Mapping[str, Any], states: Sequence[NDArray[Any]] = ()) -> list[NDArray[Any]] | None:
         """Return the columns of `fields` and of `states` before a step, in order; None where they need converting."""
+        if self._plain:
+            return self._take_plain(fields)
         if not fields.keys().isdisjoint(RECORDS):
             fields = _flatten_records(fields)
         if len(fields) != self._given:
@@ -59,6 +63,18 @@ class NumbaBatch(NumbaReward):
             if array.dtype == _NARROW or column.of_numbers:  # Numba would stay narrow
                 array = array.astype(np.float64, copy=False)
             found += [array] if column.single else column.split(array.reshape(len(array), -1).T)
+        return found
+
+    def _take_plain(self, fields: Mapping[str, Any]) -> list[NDArray[Any]] | None:
+        """Return the columns of a reward that reads single values, and none before or after a step."""
+        if len(fields) != len(self._plain):
+            return None
+        found = []
+        for name, dtypes in self._plain:
+            column = fields.get(name)
+            if type(column) is not np.ndarray or column.shape != self._shape or column.dtype not in dtypes:
+                return None
+            found.append(column.astype(np.float64) if column.dtype == _NARROW else column)  # Numba would stay narrow
         return found
 
     def write(

@@ -104,25 +104,21 @@ class BatchScorer:
         self._categories = any(field.kind == "category" for field in reward.program.inputs.values())
         self._numba = _build_numba_batch(reward, count) if count >= MANY else None
         self._score = self._numba or reward.compile("numpy", on_bad="mask")
-        self._states = BatchStates(reward.program, count)
+        self._states = BatchStates(reward.program, count) if reward.states else None
 
     def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return the totals and a block; all of it is 0 for environments that have `begun` anew.
 
         States go on by a step, but for those environments; where a row cannot be scored all of them stay.
         """
-        self._states.start_step()
-        try:
-            total, block, ok = self._score_fields(fields)
-            if not ok.all():
-                self._refuse(fields, ok, begun)
-        except BaseException:
-            self._states.take_back()
-            raise
+        if self._states is None:
+            total, block = self._score_fields(fields, begun)
+        else:
+            with self._states.stepping(begun):
+                total, block = self._score_fields(fields, begun)
         if len(begun):
             total[begun] = 0.0
             block[:, begun] = 0.0
-            self._states.hold(begun)
         if self._clamp:
             np.subtract(total, np.add.reduce(block[: self._terms]), out=block[self._terms])
         return total, block
@@ -133,26 +129,36 @@ class BatchScorer:
 
     def begin(self, which: NDArray[np.intp]) -> None:
         """Begin an episode in some environments: their states are what they are initially."""
-        self._states.begin(which)
+        if self._states:
+            self._states.begin(which)
 
-    def _score_fields(self, fields: Mapping[str, Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def _score_fields(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
         total, block = np.empty(self._shape), np.empty(self._size)
-        fields = self._encode(fields) if self._categories else fields
-        columns = self._numba and self._numba.take_columns(fields, self._states.before)
+        given = self._encode(fields) if self._categories else fields
+        before, after = ((), ()) if self._states is None else (self._states.before, self._states.after)
+        columns = self._numba and self._numba.take_columns(given, before)
         if self._numba and columns:
-            return total, block, self._numba.write(columns, total, block, self._states.after)
-        if not self._reward.states:
+            ok = self._numba.write(columns, total, block, after)
+        else:
+            ok = self._write_scores(given, total, block)
+        if not ok.all():
+            self._refuse(fields, ok, begun)
+        return total, block
+
+    def _write_scores(self, fields: Mapping[str, Any], total: Floats, block: Floats) -> NDArray[np.bool_]:
+        """Write the totals and a row of `block` for each term, of any columns; return which rows count."""
+        if self._states is None:
             scores = self._score(fields)
         else:
-            scores, after = self._score.step(fields, self._states.list_before())
-            if scores.total.shape == self._shape:
-                self._states.write_after(after)
+            scores, state = self._score.step(fields, self._states.list_before())
         if scores.total.shape not in ((), self._shape):
             raise self._wrong_shape(fields)
+        if self._states is not None:
+            self._states.write_after(state)
         total[:] = scores.total
         for at, values in enumerate(scores.values.values()):
             block[at] = values
-        return total, block, np.broadcast_to(scores.ok, self._shape)
+        return np.broadcast_to(scores.ok, self._shape)
 
     def build_inputs(self, fields: Mapping[str, Any]) -> Floats:
         """Return the rows themselves: a column for each input of the reward, in order."""
@@ -168,12 +174,14 @@ class BatchScorer:
         def convert_field(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return convert_column(reward.name, name, field, value)
 
-        given = reward.encode(self._states.join(fields))
+        given = reward.encode(self._states.join(fields) if self._states else fields)
         arguments, exact, _ = gather(reward.program, flatten(reward.program, given), convert_field)
         return arguments, exact
 
     def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns with categories as positions, without the states."""
+        if self._states is None:
+            return self._reward.encode(fields)
         encoded = self._reward.encode(self._states.join(fields))
         return {name: value for name, value in encoded.items() if name.removeprefix("prev.") not in self._reward.states}
 

@@ -1,6 +1,7 @@
 """The states of many environments at once, from step to step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,21 @@ class BatchStates:
         for array, reset in zip(self.after, self._resets, strict=True):
             array[:, which] = reset
 
-    def start_step(self) -> None:
-        """Let what came of the last step be what the next one begins with, and make room for what comes of it."""
-        self.before, self.after = self.after, self.before
+    @contextmanager
+    def stepping(self, begun: NDArray[np.intp]) -> Iterator[None]:
+        """Score a step: what came of the last one is `before` it, and `after` it is written meanwhile.
 
-    def hold(self, which: NDArray[np.intp] | NDArray[np.bool_]) -> None:
-        """Leave the states of some environments as they were before the step."""
-        for before, after in zip(self.before, self.after, strict=True):
-            after[:, which] = before[:, which]
-
-    def take_back(self) -> None:
-        """Leave all states as they were: the step could not be scored."""
+        The states of environments that have `begun` anew stay as they were, and all do where the step is refused.
+        """
         self.before, self.after = self.after, self.before
+        try:
+            yield
+        except BaseException:
+            self.before, self.after = self.after, self.before
+            raise
+        if len(begun):
+            for before, after in zip(self.before, self.after, strict=True):
+                after[:, begun] = before[:, begun]
 
     def list_before(self) -> dict[str, NDArray[Any]]:
         """Return each state before the step as a column, by its name."""
@@ -58,4 +62,4 @@ class BatchStates:
 
     def join(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the inputs of a step with the states before it among them."""
-        return join_state(self._program, fields, self.list_before()) if self._program.states else fields
+        return join_state(self._program, fields, self.list_before())
