@@ -14,6 +14,7 @@ from plaudit.language.program import Program
 from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
 from plaudit.targets.compiled import FLOATS, Compiled, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
 
@@ -148,7 +149,11 @@ def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any
             return column, None
         return column != 0, (column == 0) | (column == 1)
     if floating:
-        return column.astype(dtype), None
+        wide = column.astype(dtype)
+        if column.dtype != dtype:
+            for near, number in find_rounded(field, column.dtype.name).items():
+                wide = jnp.where(column == column.dtype.type(near), np.asarray(number, dtype), wide)
+        return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)
     largest = FLOATS[str(dtype)].integer

@@ -25,6 +25,7 @@ from plaudit.targets.array import (
 )
 from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import widen_array
 from plaudit.targets.emit import Spelling, build_function, emit, format_literal
 from plaudit.targets.inputs import collect_columns, list_columns
 
@@ -184,7 +185,7 @@ def convert_column(reward: str, name: str, field: Field, value: Any) -> tuple[Ar
             raise make_dtype_error(reward, name, field, column.dtype)
         return column != 0, (column == 0) | (column == 1)
     if kind == "f":
-        return column.astype(np.float64, copy=False), None
+        return widen_array(column, field), None
     if kind not in "iu":
         raise make_dtype_error(reward, name, field, column.dtype)
     exact = None if column.dtype.itemsize < 8 else (column <= LARGEST_INTEGER) & (column >= -LARGEST_INTEGER)

@@ -19,7 +19,15 @@ from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import RowDiagnosis
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
-from plaudit.targets.inputs import InputSlot, collect_columns, find_default, list_slots, make_converter, read_record
+from plaudit.targets.inputs import (
+    DtypeMap,
+    InputSlot,
+    collect_columns,
+    find_default,
+    list_slots,
+    make_converter,
+    read_record,
+)
 
 Row = tuple[Any, ...]
 Result = TypeVar("Result")
@@ -251,19 +259,27 @@ def collect_keywords(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any])
     return {name: value for name, value in pairs if value is not ABSENT} | dict(extra)
 
 
-def to_list(vector: Any) -> Any:
-    """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one."""
+def to_list(vector: Any, rounded: DtypeMap) -> Any:
+    """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one.
+
+    Numbers of its dtype that count as a bound are that bound.
+    """
     if type(vector) is list or type(vector) is tuple:
         return vector
     if not hasattr(vector, "dtype"):
         raise TypeError  # convert_row says what it is
-    return vector.tolist()
+    listed, counts_as = vector.tolist(), rounded[vector.dtype]
+    if counts_as and getattr(vector, "ndim", 0) == 1:
+        return [counts_as.get(number, number) for number in listed]
+    return listed
 
 
-def flatten_list(vector: Any, shape: Shape) -> list[Any]:
+def flatten_list(vector: Any, shape: Shape, rounded: DtypeMap) -> list[Any]:
     """Return the entries of nested lists or of an array as one list."""
     try:
-        return flatten_entries(to_list(vector), shape)
+        if hasattr(vector, "dtype") and tuple(vector.shape) == shape:
+            return to_list(vector.reshape(-1), rounded)  # type: ignore[no-any-return]  # of an array
+        return flatten_entries(to_list(vector, rounded), shape)
     except ShapeMismatch:
         raise TypeError from None  # convert_row says what it is
 
@@ -306,12 +322,12 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
         new = slot.column not in path.vectors
         vector = path.vectors.setdefault(slot.column, f"w{len(path.vectors)}")
         if new:
-            path.names |= {"to_list": to_list, "flatten_list": flatten_list}
+            path.names |= {"to_list": to_list, "flatten_list": flatten_list, f"r{i}": DtypeMap(slot.field)}
             if slot.field.length is None:
-                path.lines.append(f"{vector} = flatten_list({value}, {slot.field.shape})")
+                path.lines.append(f"{vector} = flatten_list({value}, {slot.field.shape}, r{i})")
             else:
                 wrong = f"len({vector}) != {slot.field.length}"
-                path.lines += [f"{vector} = to_list({value})", f"if {wrong}: raise KeyError"]
+                path.lines += [f"{vector} = to_list({value}, r{i})", f"if {wrong}: raise KeyError"]
         value = f"{vector}[{slot.entry}]"
     default = _find_default(program, slot)
     if default is not None:

@@ -11,6 +11,7 @@ from plaudit.language.program import Program
 from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
 from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
 
@@ -199,7 +200,11 @@ def _convert_column(reward: str, dtype: Any, device: Any, name: str, field: Fiel
             return column, None
         return column != 0, (column == 0) | (column == 1)
     if column.is_floating_point():
-        return column.to(dtype), None
+        wide = column.to(dtype)
+        if column.dtype != dtype:
+            for near, number in find_rounded(field, name_dtype(column.dtype)).items():
+                wide = torch.where(column == near, torch.full((), number, dtype=dtype, device=device), wide)
+        return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)
     largest = _find_limits(dtype).integer

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from plaudit.language.field import LARGEST_INTEGER, Field
 from plaudit.language.program import Program
+from plaudit.targets.dtypes import widen_array
 from plaudit.targets.numba import NumbaReward
 
 Dtypes = frozenset[np.dtype[Any]]
@@ -27,7 +28,7 @@ class NumbaBatch(NumbaReward):
         super().__init__(program, on_bad="mask", parallel=False)
         self._shape = (count,)
         self._plain = not any("." in name or "[" in name for name in program.inputs)
-        self._dtypes = [(name, _find_dtypes(field)) for name, field in program.inputs.items()]
+        self._dtypes = [(name, field, _find_dtypes(field)) for name, field in program.inputs.items()]
         first: dict[int, int] = {}
         for term, root in enumerate(self.layout.values):
             first.setdefault(root, term)
@@ -42,11 +43,11 @@ class NumbaBatch(NumbaReward):
         if not self._plain or len(fields) != len(self._dtypes):
             return None
         found = []
-        for name, dtypes in self._dtypes:
+        for name, field, dtypes in self._dtypes:
             column = fields.get(name)
             if type(column) is not np.ndarray or column.shape != self._shape or column.dtype not in dtypes:
                 return None
-            found.append(column.astype(np.float64) if column.dtype == _NARROW else column)  # Numba would stay narrow
+            found.append(widen_array(column, field) if column.dtype == _NARROW else column)  # Numba would stay narrow
         return found
 
     def write(self, columns: Sequence[NDArray[Any]], total: NDArray[Any], block: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,0 +1,74 @@
+"""The dtype of a column: a number that equals a declared bound, as its dtype rounds it, counts as that bound.
+
+float32 holds 0.4 as 0.4000000059604645. An action space from -0.4 to 0.4 gives that number, and no float64 range has
+it. So a range is compared with its bounds rounded to the dtype of each column. Where the reward computes in a wider
+dtype than the column has, such a number becomes the bound itself: what runs stays inside what was proved.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.language.field import Field
+
+NARROW = ("float32", "bfloat16", "float16")
+"""The dtypes of floats that hold fewer numbers than float64."""
+
+Dtypes = tuple[tuple[str, str], ...]
+"""The columns of numbers that are narrower than float64, in the order of the reward's inputs, each with its dtype."""
+
+Rounded = Mapping[float, float]
+"""Declared numbers that a dtype does not hold, by the number that it rounds each to."""
+
+
+def name_dtype(dtype: Any) -> str:
+    """Return the name of a dtype of NumPy, JAX or PyTorch.
+
+    >>> name_dtype(np.dtype("<f4")), name_dtype(np.dtype(bool))
+    ('float32', 'bool')
+    """
+    return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
+
+
+def round_to(number: float, dtype: str) -> float:
+    """Return the number that a dtype has for `number`: the nearest, of two the even one; infinite beyond the largest.
+
+    >>> round_to(0.4, "float32"), round_to(0.4, "float16"), round_to(0.4, "bfloat16"), round_to(1e5, "float16")
+    (0.4000000059604645, 0.39990234375, 0.400390625, inf)
+    """
+    with np.errstate(over="ignore"):
+        if dtype != "bfloat16":
+            return float(np.dtype(dtype).type(number))
+        bits = int(np.float32(number).view(np.uint32))  # its upper half, as libraries round it
+    upper = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return float(np.uint32(upper).view(np.float32))
+
+
+@lru_cache(4096)
+def find_rounded(field: Field, dtype: str) -> Rounded:
+    """Return which numbers of a column of this dtype count as a bound, or listed number, of `field`, and as which.
+
+    >>> find_rounded(Field("torque", low=-0.4, high=0.4), "float32")
+    {-0.4000000059604645: -0.4, 0.4000000059604645: 0.4}
+    >>> find_rounded(Field("torque", low=-1, high=1), "float32")
+    {}
+    """
+    if field.kind != "number" or field.outside == "allow" or dtype not in NARROW:
+        return {}
+    declared = [number for number in (*field.numbers, field.low, field.high) if number is not None]
+    pairs = ((round_to(number, dtype), number) for number in reversed(declared))
+    return dict(sorted((near, number) for near, number in pairs if near != number and np.isfinite(near)))
+
+
+def widen_array(column: NDArray[Any], field: Field) -> NDArray[np.float64]:
+    """Return a column of floats as float64, numbers that count as a bound as that bound."""
+    wide = column.astype(np.float64, copy=False)
+    if column.dtype.itemsize < 8:  # a copy, therefore
+        for near, number in find_rounded(field, column.dtype.name).items():
+            at = column == column.dtype.type(near)
+            if at.any():
+                wide[at] = number
+    return wide
