@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,18 @@ from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
-from plaudit.ledger.storage.batch import collect_inputs
+from plaudit.ledger.rounding import Rounding, compare_rounding
 from plaudit.ledger.storage.chain import CHAINED, seal_row
-from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
+from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
-from plaudit.ledger.storage.specs import SpecCache
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.translation import Translation, find_translation
 from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import find_default, list_slots
-from plaudit.targets.numpy import NumpyReward
 from plaudit.terminal import escape_controls
 
+AS_RECORDED = "as_recorded"
+"""What the choice of a re-scoring says besides, where it is done as recorded."""
 _BATCH = 32_768
 """Records to score and commit together."""
 _FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
@@ -82,6 +82,8 @@ class Rescoring:
     """Records that it scored this time; those of an earlier, interrupted run are in `changes` only."""
     lacking: tuple[Lacking, ...]
     changes: Changes = field(default_factory=Changes)
+    rounding: Rounding = field(default_factory=Rounding)
+    """Which totals changed only because they were recorded in a narrower dtype, and are computed in float64 now."""
 
     @property
     def records(self) -> int:
@@ -97,7 +99,8 @@ class Rescoring:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
         if self.refused:
             lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
-        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
+        told = [str(part) for part in (self.changes, self.rounding) if str(part)]
+        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", *told]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
@@ -107,7 +110,8 @@ class Rescoring:
         ]
         about = {"job": self.job, "reward": self.reward, "version": self.version, "scored": self.scored}
         counts = {"records": self.records, "refused": self.refused}
-        return {**about, **counts, "lacking": lacking, "changes": self.changes.to_dict()}
+        changed = {"changes": self.changes.to_dict(), "rounding": self.rounding.to_dict()}
+        return {**about, **counts, "lacking": lacking, **changed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,53 +129,7 @@ class Job:
     """None where it was interrupted; calling `rescore` again goes on with it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Translation:
-    """A way from stored rows of `source` to rows and scores of `layout`."""
-
-    source: RecordLayout
-    layout: RecordLayout
-
-    @cached_property
-    def _compiled(self) -> NumpyReward:
-        return NumpyReward(self.layout.scored.program, on_bad="mask")
-
-    def score(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row."""
-        given = self.source.split_columns(rows)
-        old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
-        taken: dict[str, Any] = {}
-        for name, wanted in new.items():
-            if name not in given:
-                continue
-            column = given[name]
-            if wanted.kind == "category" and old[name].labels != wanted.labels:
-                known = {label: at for at, label in enumerate(wanted.labels)}
-                column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
-            taken[name] = column
-        scores = self._compiled(taken)
-        inputs = collect_inputs(self.layout, taken, len(rows))
-        return inputs, self.layout.stack_scores(scores, len(rows))
-
-
-def find_translation(cache: SpecCache, source: RecordLayout, layout: RecordLayout) -> "Translation | tuple[str, ...]":
-    """Return how recorded rows become rows of another reward, or the inputs that they lack."""
-    if source.part == "final":
-        if not any(term.terminal for term in layout.reward.terms):
-            return ("a terminal term",)
-        layout = cache.get_layout(layout.reward, "final")
-    old, program = source.scored.program.inputs, layout.scored.program
-    lacking = []
-    for place in list_slots(program):
-        if place.name in old:
-            if old[place.name].kind != place.field.kind:
-                lacking.append(f"{place.name} (a {place.field.kind}, not a {old[place.name].kind})")
-        elif find_default(program, place, False) is None:
-            lacking.append(place.name)
-    return tuple(lacking) or Translation(source, layout)
-
-
-def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
+def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: bool = False) -> Plan:
     """Return how many records could be scored with a reward, and which lack an input it needs."""
     _check_query(query)
     history = History(store, query)
@@ -183,36 +141,47 @@ def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
             ready += count
         else:
             lacking.append(Lacking(source.reward.name, source.reward.version, count, found))
-    return Plan(ready, tuple(lacking), _count_scored(store, layout, query))
+    return Plan(ready, tuple(lacking), _count_scored(store, layout, _encode_query(query, as_recorded)))
 
 
-def _count_scored(store: Store, layout: RecordLayout, query: Query) -> int:
-    """Return how many records the re-scoring with this reward and query has come to so far."""
-    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, _encode_query(query))).scalar_subquery()
+def _count_scored(store: Store, layout: RecordLayout, chosen: str) -> int:
+    """Return how many records the re-scoring with this reward and choice has come to so far."""
+    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, chosen)).scalar_subquery()
     with store.backend.snapshot() as connection:
         return int(connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job == job)).scalar() or 0)
 
 
-def _encode_query(query: Query) -> str:
-    return json.dumps(query.to_dict(), sort_keys=True)
+def _encode_query(query: Query, as_recorded: bool) -> str:
+    return json.dumps({**query.to_dict(), **({AS_RECORDED: True} if as_recorded else {})}, sort_keys=True)
 
 
 def rescore(
-    store: Store, reward: Reward, query: Query, progress: Callable[[int, int], None] | None = None
+    store: Store,
+    reward: Reward,
+    query: Query,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    as_recorded: bool = False,
 ) -> Rescoring:
-    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped."""
-    planned = plan_rescore(store, reward, query)
+    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped.
+
+    `as_recorded`, what JAX or PyTorch scored is scored by them again, in their dtype; otherwise all of it in float64.
+    """
+    planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
     if not planned.records:
         why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
-    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, query))
+    chosen = _encode_query(query, as_recorded)
+    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
     scored = 0
     merged = True
     while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
         done, merged = 0, False
         for pages in History(store, query).read_batches(_BATCH):
-            count = store.writer.transact(lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages))  # type: ignore[misc]
+            count = store.writer.transact(
+                lambda cursor, pages=pages: _score_pages(store, cursor, layout, job, pages, as_recorded)  # type: ignore[misc]
+            )
             if count is None:
                 merged = True
                 break
@@ -224,6 +193,8 @@ def rescore(
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
     with report_damage(store.backend.name, f"a row of job {job[0]}"):
         compare_totals(store, job[0], result.changes)
+        if not as_recorded:
+            compare_rounding(store, layout, job[0], result.rounding)
     return result
 
 
@@ -292,9 +263,8 @@ def _check_query(query: Query) -> None:
             raise LedgerError(f"what to re-score cannot be chosen by {name!r}.")
 
 
-def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> tuple[int, str]:
+def _find_job(store: Store, cursor: Any, layout: RecordLayout, chosen: str) -> tuple[int, str]:
     """Return the number and the digest of the re-scoring, entering it where it is new."""
-    chosen = _encode_query(query)
     digest = digest_job(layout, chosen)
     found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
     if found is None:
@@ -313,7 +283,7 @@ def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tupl
 
 
 def _score_pages(
-    store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page]
+    store: Store, cursor: Any, layout: RecordLayout, job: tuple[int, str], pages: Sequence[Page], as_recorded: bool
 ) -> int | None:
     """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
     span = (job[0], pages[0].row.first, pages[-1].row.first)
@@ -321,25 +291,30 @@ def _score_pages(
     if any(there.get(page.row.first) != page.row.records for page in pages):
         return None
     done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
-    groups: dict[RecordLayout, list[Page]] = {}
+    groups: dict[tuple[RecordLayout, str], list[Page]] = {}
     for page in pages:
         if page.row.first not in done:
-            groups.setdefault(page.layout, []).append(page)
+            groups.setdefault((page.layout, page.row.target), []).append(page)
     made: list[Block] = []
-    for source, group in groups.items():
+    for (source, target), group in groups.items():
         found = find_translation(store.specs, source, layout)
         if isinstance(found, Translation):
             with group[0].report_damage():
-                made += _build_blocks(found, group, job)
+                computation = found.find_computation(target, as_recorded=as_recorded)
+                made += _build_blocks(found, computation, group, job)
     made.sort(key=lambda block: block.origin or 0)
     store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
 
 
-def _build_blocks(found: Translation, pages: Sequence[Page], job: tuple[int, str]) -> Iterator[Block]:
+def _build_blocks(
+    found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str]
+) -> Iterator[Block]:
     """Yield the new block of each page; all of them are scored at once."""
     positions = [page.positions() for page in pages]
-    inputs, outputs = found.score(np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)]))
+    rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
+    inputs, outputs = found.score(rows, computation)
+    target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
@@ -353,7 +328,7 @@ def _build_blocks(found: Translation, pages: Sequence[Page], job: tuple[int, str
 
         yield Block(
             found.layout,
-            "numpy",
+            target,
             Scope(row.run, row.phase, row.decision_class, row.actor),
             len(at),
             row.earliest,

@@ -33,18 +33,23 @@ def name_dtype(dtype: Any) -> str:
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
 
 
+def round_array(numbers: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
+    """Return numbers as a dtype has them, as float64 of their own."""
+    with np.errstate(over="ignore"):
+        if dtype != "bfloat16":
+            return numbers.astype(dtype).astype(np.float64)
+        bits = numbers.astype(np.float32).view(np.uint32).astype(np.uint64)  # its upper half, as libraries round it
+    upper = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return upper.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
 def round_to(number: float, dtype: str) -> float:
     """Return the number that a dtype has for `number`: the nearest, of two the even one; infinite beyond the largest.
 
     >>> round_to(0.4, "float32"), round_to(0.4, "float16"), round_to(0.4, "bfloat16"), round_to(1e5, "float16")
     (0.4000000059604645, 0.39990234375, 0.400390625, inf)
     """
-    with np.errstate(over="ignore"):
-        if dtype != "bfloat16":
-            return float(np.dtype(dtype).type(number))
-        bits = int(np.float32(number).view(np.uint32))  # its upper half, as libraries round it
-    upper = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return float(np.uint32(upper).view(np.float32))
+    return float(round_array(np.array([number]), dtype)[0])
 
 
 @lru_cache(4096)

@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from plaudit.errors import (
@@ -210,13 +211,18 @@ def read_record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
 
 
 def find_dtypes(program: Program, given: Mapping[str, Any]) -> Dtypes:
-    """Return the dtypes of those columns in `given`, by name, that hold floats narrower than float64."""
-    found = []
+    """Return the dtypes of those columns in `given`, by name, that hold floats narrower than float64.
+
+    The entries of a vector that are given one by one, and are all alike, are one column.
+    """
+    found: dict[str, str] = {}
     for column in list_columns(program):
         if column.slots[0].field.kind == "number":
             names = [column.name] if column.name in given else [slot.name for slot in column.slots]
-            found += [(name, dtype) for name in names if (dtype := _find_dtype(given.get(name))) in NARROW]
-    return tuple(found)
+            dtypes = {name: dtype for name in names if (dtype := _find_dtype(given.get(name))) in NARROW}
+            alike = len(dtypes) == len(names) and len(set(dtypes.values())) == 1
+            found |= {column.name: dtypes[names[0]]} if alike else dtypes
+    return tuple(found.items())
 
 
 def _find_dtype(value: Any) -> str:
@@ -239,6 +245,24 @@ class DtypeMap(dict[Any, Rounded]):
     def __missing__(self, dtype: Any) -> Rounded:
         found = self[dtype] = find_rounded(self._field, name_dtype(dtype))
         return found
+
+
+class DtypeNames(dict[Any, str]):
+    """The names of dtypes that are narrower than float64, by the dtype as its library has it; empty for any other."""
+
+    def __missing__(self, dtype: Any) -> str:
+        name = name_dtype(dtype)
+        found = self[dtype] = name if name in NARROW else ""
+        return found
+
+
+NARROW_NAMES = DtypeNames()
+
+
+@lru_cache(4096)
+def join_dtype(seen: Dtypes, column: str, dtype: str) -> Dtypes:
+    """Return `seen` with the dtype of one more column."""
+    return seen if (column, dtype) in seen else (*seen, (column, dtype))
 
 
 def make_converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
-from plaudit.targets.compiled import FLOATS, Compiled, Scores
+from plaudit.targets.compiled import FLOATS, Compiled, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import collect_columns
@@ -103,10 +103,24 @@ class JaxReward(Compiled):
             )
         return made.layout.to_scores(outputs, ok, kind=OrderedDict)  # a pytree that keeps the order of terms
 
+    def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
+        """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""
+        wide = str(jnp.dtype(self.dtype)) == "float64"
+        library: Any = jax if hasattr(jax, "enable_x64") else jax.experimental  # before 0.8
+        with library.enable_x64(wide):
+            given = {name: column.astype(jnp.dtype(dtypes.get(name, column.dtype))) for name, column in columns.items()}
+            return convert_scores(self(given), to_numpy)
+
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
         return generate(self.program, guard=self.guard, names=NAMES, inline=False)
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """Return an array of NumPy: bools as they are, floats as float64."""
+    found = np.asarray(array)
+    return found if found.dtype == np.bool_ else found.astype(np.float64)
 
 
 def _find_dtype(leaves: list[Any]) -> Any:

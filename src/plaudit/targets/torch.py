@@ -9,7 +9,7 @@ import torch
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.array import Generated, collect_names, gather_columns, generate, make_dtype_error, to_array
-from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
+from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.inputs import collect_columns
@@ -61,9 +61,9 @@ class TorchReward(Compiled):
     """
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
-        """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
+        """Compile `program`; `dtype`, perhaps by name, overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
-        self.dtype = dtype
+        self.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         self._fixed: dict[tuple[bool, torch.dtype, torch.device], _Fixed] = {}
         self._default = generate(program.bind(), guard=guard, names=NAMES, inline=False)
         self._general = generate(program, guard=guard, names=NAMES, inline=False)
@@ -120,6 +120,15 @@ class TorchReward(Compiled):
             )
         return made.layout.to_scores(outputs, ok)
 
+    def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
+        """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""
+        given = {
+            name: torch.as_tensor(column).to(getattr(torch, dtypes[name])) if name in dtypes else column
+            for name, column in columns.items()
+        }
+        with torch.no_grad():
+            return convert_scores(self(given), to_numpy)
+
     def _get_fixed(self, made: Generated, dtype: torch.dtype, device: torch.device) -> "_Fixed":
         """Return the constants of generated code as tensors, which are made once for each dtype and device."""
         if torch.compiler.is_compiling():
@@ -148,6 +157,12 @@ class _Fixed:
         }
         self.tables = [make(table, table[0]) for table in made.tables]
         self.units = make(0.0, 0.0), make(1.0, 1.0), make(float("nan"), 0.0)
+
+
+def to_numpy(tensor: torch.Tensor) -> Any:
+    """Return an array of NumPy: bools as they are, floats as float64."""
+    found = tensor.detach().cpu()
+    return found.numpy() if found.dtype == torch.bool else found.double().numpy()
 
 
 def _spread(result: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:

@@ -14,7 +14,9 @@ from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
 from plaudit.targets.array import gather
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns as flatten
+from plaudit.targets.inputs import find_dtypes
 from plaudit.targets.numpy import convert_column
 
 if TYPE_CHECKING:
@@ -133,21 +135,22 @@ class BatchScorer:
             block[at] = values
         return total, block, np.broadcast_to(scores.ok, self._shape)
 
-    def build_inputs(self, fields: Mapping[str, Any]) -> Floats:
-        """Return the rows themselves: a column for each input of the reward, in order."""
-        arguments, _ = self._convert_inputs(fields)
+    def build_inputs(self, fields: Mapping[str, Any]) -> tuple[Floats, Dtypes]:
+        """Return the rows themselves, a column for each input of the reward in order, and the dtypes they came in."""
+        flat = flatten(self._reward.program, self._reward.encode(fields))
+        arguments, _ = self._convert_inputs(flat)
         rows = np.empty((*self._shape, len(arguments)))
         for at, argument in enumerate(arguments):
             rows[:, at] = argument
-        return rows
+        return rows, find_dtypes(self._reward.program, flat)
 
-    def _convert_inputs(self, fields: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _convert_inputs(self, flat: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         reward = self._reward
 
         def convert_field(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return convert_column(reward.name, name, field, value)
 
-        arguments, exact, _ = gather(reward.program, flatten(reward.program, reward.encode(fields)), convert_field)
+        arguments, exact, _ = gather(reward.program, flat, convert_field)
         return arguments, exact
 
     def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
@@ -161,7 +164,7 @@ class BatchScorer:
         """Raise for the first environment whose row cannot be scored."""
         bad = np.setdiff1d(np.flatnonzero(~ok), begun)
         if len(bad):
-            arguments, exact = self._convert_inputs(fields)
+            arguments, exact = self._convert_inputs(flatten(self._reward.program, self._reward.encode(fields)))
             error = diagnose_first_bad(self._reward.program.bind(), arguments, int(bad[0]), guard=True, exact=exact)
             raise type(error)(f"environment {bad[0]}: {error}")
 
