@@ -108,7 +108,7 @@ def test_what_is_not_installed_is_not_recomputed_and_verification_says_so(ledger
     assert result.to_dict()["not_recomputed"] == {"torch": 4}
     assert "4 records of the torch target not recomputed: it is not installed here." in str(result)
     done = ledger.rescore(REWARD.with_weights(effort=-0.3).with_version("2"))
-    assert done.rounding.unknown == 4
+    assert done.changes.rounding.unknown == 4
     assert "this cannot be told" in str(done)
 
 
@@ -117,7 +117,7 @@ def test_rescoring_as_recorded_gives_what_was_recorded(ledger, target):
     ledger.record_batch(REWARD, build_batch(), target=target)
     again = REWARD.with_version("again")
     done = ledger.rescore(again, as_recorded=True)
-    assert (done.changes.unchanged, done.rounding.records) == (4, 0)
+    assert (done.changes.unchanged, done.changes.rounding.records) == (4, 0)
     new = list(ledger.history(job=done.job))
     assert [record.total for record in new] == [record.total for record in ledger.history()]
     assert {record.target for record in new} == {f"{target}/float32 float32"}
@@ -128,23 +128,23 @@ def test_rescoring_in_float64_tells_which_records_only_rounding_flips(ledger):
     ledger.record_batch(REWARD, build_batch(), target="torch")
     done = ledger.rescore(REWARD.with_version("again"))
     assert [record.target for record in ledger.history(job=done.job)] == ["numpy float32"] * 4
-    assert (done.rounding.records, done.rounding.flips, done.rounding.flipped) == (4, 1, [1])
+    assert (done.changes.rounding.records, done.changes.rounding.flips, done.changes.rounding.flipped) == (4, 1, [1])
     assert "1 of them fell on the other side of a threshold: record 1." in str(done)
-    assert done.to_dict()["rounding"] == {"records": 4, "flips": 1, "flipped": [1], "unknown": 0}
+    assert done.to_dict()["changes"]["rounding"] == {"records": 4, "flips": 1, "flipped": [1], "unknown": 0}
     assert ledger.verify().ok
 
 
 def test_a_change_of_the_reward_is_no_rounding(ledger):
     ledger.record_batch(REWARD, build_batch(), target="torch")
     done = ledger.rescore(REWARD.with_weights(effort=-0.5).with_version("2"))
-    assert done.rounding.records == 0
+    assert done.changes.rounding.records == 0
     assert done.changes.unchanged == 0
 
 
 def test_what_was_computed_in_float64_is_not_looked_at_again(ledger):
     ledger.record_batch(REWARD, build_batch())
     done = ledger.rescore(REWARD.with_version("2"))
-    assert (done.changes.unchanged, done.rounding.records, str(done.rounding)) == (4, 0, "")
+    assert (done.changes.unchanged, done.changes.rounding.records, str(done.changes.rounding)) == (4, 0, "")
 
 
 def test_both_ways_of_rescoring_are_jobs_of_their_own_that_go_on(ledger):

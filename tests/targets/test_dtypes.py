@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from plaudit import Field, Reward, term
-from plaudit.errors import InputError, NotFinite, OutOfRange
+from plaudit.errors import InputError, NotFinite, OutOfRange, TargetError
 from plaudit.targets.dtypes import NARROW, find_rounded, round_to
 
 BATCHES = ("numpy", "numba", "jax", "torch")
@@ -195,3 +195,53 @@ def test_parameters_and_masks_see_the_bound_too(saturated):
     assert masked(rows, {"effort.weight": 2.0}).ok.tolist() == [True, False]
     with pytest.raises(InputError):
         saturated.compile("numpy")(rows)
+
+
+@term
+def mixed(reach, gear):
+    """Thresholds, tables, roots and remainders."""
+    near = (0.1, 0.2, 0.7)[gear] * min(reach, 0.3) // 0.07
+    return near + (math.sqrt(abs(reach)) * 0.3 if reach > 0.1 else reach % 0.03)
+
+
+@pytest.mark.parametrize("dtype", NUMPY_DTYPES)
+def test_numpy_in_a_narrower_dtype_computes_what_pytorch_and_jax_compute(dtype):
+    fields = [Field("torque", length=3, low=-0.4, high=0.4), Field("reach", low=-0.7, high=0.4)]
+    reward = Reward("mixed", version="1", terms=[effort, mixed], fields=[*fields, Field("gear", values=(0, 1, 2))])
+    rng, rows = np.random.default_rng(0), 2000
+    batch = {
+        "torque": rng.uniform(-0.4, 0.4, (rows, 3)).astype(dtype),
+        "reach": rng.uniform(-0.7, 0.4, rows).astype(dtype),
+        "gear": rng.integers(0, 3, rows),
+    }
+    batch["reach"][:2] = 0.1, 0.4
+    found = reward.compile("numpy", dtype=dtype)(batch)
+    assert found.total.dtype == np.float64
+    for target in ("torch", "jax"):
+        other = reward.compile(target)(batch)
+        if dtype == "float32":
+            assert np.asarray(other.total, np.float64).tolist() == found.total.tolist()
+        assert np.asarray(other.scores["mixed"])[:2].tolist() == found.scores["mixed"][:2].tolist()
+    assert found.total.tolist() != reward.compile("numpy")(batch).total.tolist()
+
+
+def test_numpy_in_a_narrower_dtype_takes_parameters_and_masks_what_it_cannot_hold(saturated):
+    narrow = saturated.compile("numpy", dtype="float32", on_bad="mask")
+    scores = narrow({**build_batch("float32"), "reach": np.array([0.4, 0.41], np.float32)}, {"effort.weight": 0.1})
+    assert scores.ok.tolist() == [True, False]
+    assert scores.values["effort"][0] == float(np.float32(0.1) * np.float32(scores.scores["effort"][0]))
+
+    @term
+    def count(steps):
+        return steps
+
+    counting = Reward("counting", version="1", terms=[count], fields=[Field("steps")])
+    assert counting.compile("numpy", dtype="float32", on_bad="mask")({"steps": [2**24, 2**24 + 1]}).ok.tolist() == [
+        True,
+        False,
+    ]
+
+
+def test_numpy_has_no_other_dtype(saturated):
+    with pytest.raises(TargetError, match="'bfloat16' is none that NumPy computes in: float64, float32, float16"):
+        saturated.compile("numpy", dtype="bfloat16")

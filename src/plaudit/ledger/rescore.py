@@ -16,15 +16,15 @@ from sqlalchemy import bindparam, func, insert, select, update
 from plaudit.errors import LedgerError, MissingField
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.changes import Changes
+from plaudit.ledger.comparison import compare_rounding, compare_totals
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
-from plaudit.ledger.rounding import Rounding, compare_rounding
 from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
 from plaudit.ledger.storage.computation import Computation
-from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
+from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.translation import Translation, find_translation
 from plaudit.reward.reward import Reward
@@ -82,8 +82,6 @@ class Rescoring:
     """Records that it scored this time; those of an earlier, interrupted run are in `changes` only."""
     lacking: tuple[Lacking, ...]
     changes: Changes = field(default_factory=Changes)
-    rounding: Rounding = field(default_factory=Rounding)
-    """Which totals changed only because they were recorded in a narrower dtype, and are computed in float64 now."""
 
     @property
     def records(self) -> int:
@@ -99,8 +97,7 @@ class Rescoring:
         lines = [f"job {self.job}: {self.records:,} records scored with {self.reward}@{self.version}"]
         if self.refused:
             lines.append(f"{self.refused:,} refused: their inputs are outside what it declares")
-        told = [str(part) for part in (self.changes, self.rounding) if str(part)]
-        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", *told]))
+        return escape_controls("\n".join([*lines, *map(str, self.lacking), "", str(self.changes)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
@@ -110,8 +107,7 @@ class Rescoring:
         ]
         about = {"job": self.job, "reward": self.reward, "version": self.version, "scored": self.scored}
         counts = {"records": self.records, "refused": self.refused}
-        changed = {"changes": self.changes.to_dict(), "rounding": self.rounding.to_dict()}
-        return {**about, **counts, "lacking": lacking, **changed}
+        return {**about, **counts, "lacking": lacking, "changes": self.changes.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +190,7 @@ def rescore(
     with report_damage(store.backend.name, f"a row of job {job[0]}"):
         compare_totals(store, job[0], result.changes)
         if not as_recorded:
-            compare_rounding(store, layout, job[0], result.rounding)
+            compare_rounding(store, layout, job[0], result.changes.rounding)
     return result
 
 
@@ -221,40 +217,6 @@ def list_jobs(store: Store) -> list[Job]:
             )
             for row in connection.execute(statement)
         ]
-
-
-def compare_totals(store: Store, job: int, changes: Changes) -> None:
-    """Compare every total of a re-scoring with the one it was made from."""
-    old = blocks.alias("old")
-    joined = blocks.join(old, old.c.first == blocks.c.origin).join(scopes, scopes.c.id == blocks.c.scope)
-    columns = (blocks.c.origin, blocks.c.records, blocks.c.outputs, blocks.c.picked, blocks.c.episodes, blocks.c.steps)
-    statement = select(
-        *columns, old.c.outputs.label("before"), old.c.records.label("held"), scopes.c.decision_class, scopes.c.run
-    ).select_from(joined)
-    after, number, last = -1, 0, None
-    while True:
-        page = statement.where(blocks.c.job == job, blocks.c.origin > after).order_by(blocks.c.origin).limit(256)
-        with store.backend.snapshot() as connection:
-            rows = connection.execute(page).all()
-        for row in rows:
-            new = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
-            before = np.frombuffer(row.before, FLOAT).reshape(row.held, -1)[:, 0]
-            if row.picked is not None:
-                before = before[json.loads(row.picked)]
-            decisions = None
-            if row.steps is not None:
-                decisions = np.empty(row.records, np.int64)
-                pairs = zip(
-                    decode_column(row.episodes, row.records), decode_column(row.steps, row.records), strict=True
-                )
-                for at, (episode, step) in enumerate(pairs):
-                    where = (row.run, row.decision_class, episode, step)
-                    number += where != last
-                    last, decisions[at] = where, number
-            changes.add(before, new, row.decision_class, decisions)
-        if not rows:
-            return
-        after = rows[-1].origin
 
 
 def _check_query(query: Query) -> None:

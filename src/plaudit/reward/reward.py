@@ -412,7 +412,13 @@ class Reward:
 
     @overload
     def compile(
-        self, target: Literal["numpy"], *, guard: Guarding = True, on_bad: OnBad = "raise", chunk: int = ...
+        self,
+        target: Literal["numpy"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        chunk: int = ...,
+        dtype: str = "float64",
     ) -> "NumpyReward": ...
 
     @overload

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.targets.compiled import FLOATS
 
 NARROW = ("float32", "bfloat16", "float16")
 """The dtypes of floats that hold fewer numbers than float64."""
@@ -77,3 +79,14 @@ def widen_array(column: NDArray[Any], field: Field) -> NDArray[np.float64]:
             if at.any():
                 wide[at] = number
     return wide
+
+
+def estimate_rounding(program: Program, dtype: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how far rounding in a dtype can move the outputs of each row: 4·n·eps of its largest number.
+
+    A row of `numbers` is what went in and what came out; n is how many operations there are.
+    """
+    sizes = np.abs(numbers)
+    largest = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=1, initial=1.0)
+    room: NDArray[np.float64] = 4 * len(program.nodes) * (2.0 / FLOATS[dtype].integer) * largest
+    return room

@@ -1,4 +1,7 @@
-"""The `numpy` target: a batch of columns in chunks that stay in the cache, float64, bit for bit what Python gives."""
+"""The `numpy` target: a batch of columns in chunks that stay in the cache, float64, bit for bit what Python gives.
+
+With `dtype="float32"` or `"float16"` it computes as JAX and PyTorch do where their columns have that dtype.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -33,6 +36,8 @@ CHUNK = 16_384
 """Numbers at a time: 128 KiB a column, so that intermediate results stay in the cache."""
 FEWEST_ROWS = 1024
 """Rows at a time at least, however many entries a vector has: fewer are not worth the calls."""
+
+_DTYPES = ("float64", "float32", "float16")
 
 Array = NDArray[Any]
 
@@ -77,22 +82,37 @@ def pick(vector: Array, entries: list[int]) -> Array:
     return picked
 
 
-NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick})
+NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick, "still": lambda column: column})
 NAMES |= {f.__name__: f for f in (add_entries, add_onto, find_smallest, find_largest)}
 
 
 class NumpyReward(Compiled):
     """A reward compiled to NumPy: columns in, `Scores` of columns out."""
 
-    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", chunk: int = CHUNK) -> None:
-        """Compile `program`; without `guard`, declared ranges are not checked."""
-        super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk)
+    def __init__(
+        self,
+        program: Program,
+        *,
+        guard: bool = True,
+        on_bad: str = "raise",
+        chunk: int = CHUNK,
+        dtype: str = "float64",
+    ) -> None:
+        """Compile `program`; without `guard`, declared ranges are not checked.
+
+        It computes in `dtype`; scores are float64 all the same.
+        """
+        super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk, dtype=dtype)
         if chunk < 1:
             raise TargetError(f"chunk={chunk} must be at least 1")
+        if dtype not in _DTYPES:
+            raise TargetError(f"dtype={dtype!r:.60} is none that NumPy computes in: {', '.join(_DTYPES)}")
+        self._dtype, self._limits = np.dtype(dtype), FLOATS[dtype]
+        self._wide = dtype == "float64"
         widest = max((len(column.slots) for column in list_columns(program)), default=1)
         self.chunk = max(chunk // widest, min(chunk, FEWEST_ROWS))
         self._bound = program.bind()
-        self._default = generate(self._bound, guard=guard, names=NAMES, inline=True)
+        self._default = generate(self._bound, guard=guard, names=NAMES, inline=self._wide)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
@@ -103,9 +123,7 @@ class NumpyReward(Compiled):
         shape, exact = found.shape, found.exact
         made = self._default if params is None else self._general
         numbers = {} if params is None else self.program.fill_params(params)
-        vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
-        tables = [np.asarray(table) for table in made.tables]
-        fixed = [*numbers.values(), *made.constants, *vectors, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
+        fixed = self._list_fixed(made, numbers)
         size = int(np.prod(shape, dtype=np.int64))
         columns = [_flatten_batch(array, len(shape)) for array in found.arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
@@ -123,6 +141,22 @@ class NumpyReward(Compiled):
                 self._handle_bad(found, outputs, ok, rows, params, exact)
         shaped = [output.reshape(shape) for output in outputs]
         return made.layout.to_scores(shaped, ok.reshape(shape))
+
+    def _list_fixed(self, made: Generated, numbers: Mapping[str, Any]) -> list[Any]:
+        """Return what generated code takes besides columns, in the dtype that it computes in."""
+        units = (0.0, 1.0, self._limits.exponent)
+        if self._wide:
+            vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
+            return [*numbers.values(), *made.constants, *vectors, *map(np.asarray, made.tables), *units]
+
+        def fit(values: Sequence[Any]) -> Array:
+            flags = isinstance(values[0], bool)
+            return np.asarray([self._limits.fit(value) for value in values], np.bool_ if flags else self._dtype)
+
+        single = [fit([value])[0] for value in (*numbers.values(), *made.constants)]
+        vectors = [fit(vector.list_values(numbers))[:, None] for vector in made.vectors]
+        zero, one, exponent = units
+        return [*single, *vectors, *map(fit, made.tables), *fit([zero, one]), exponent]
 
     def _handle_bad(
         self,
@@ -146,10 +180,17 @@ class NumpyReward(Compiled):
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES, inline=True)
+        return generate(self.program, guard=self.guard, names=NAMES, inline=self._wide)
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
-        return convert_column(self.program.name, name, field, value)
+        column, exact = convert_column(self.program.name, name, field, value)
+        if self._wide or field.kind != "number":
+            return column, exact
+        with np.errstate(over="ignore"):
+            narrow = column.astype(self._dtype)
+        if np.asarray(value).dtype.kind in "iu":
+            exact = np.abs(column) <= self._limits.integer
+        return narrow, exact
 
 
 def _flatten_batch(array: Array, rank: int) -> Array:

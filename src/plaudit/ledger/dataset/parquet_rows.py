@@ -3,20 +3,19 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from plaudit.errors import FileError, InputError, UnusableFile
 from plaudit.language.field import RECORDS
+from plaudit.ledger.dataset.arrow import find_narrow_dtype, narrow_value
 from plaudit.ledger.dataset.parquet_files import ParquetSource
-from plaudit.ledger.dataset.scoring import FoundColumn, find_columns, is_list, pick_column, refuse_duplicates
+from plaudit.ledger.dataset.scoring import FoundColumn, find_columns, pick_column, refuse_duplicates
 from plaudit.reward.rows import Row, RowLayout
 
 GROUP = 1 << 14
 """Rows of a row group, and rows that are read at a time: as Python objects they take some hundred times the bytes."""
 _BOOLS = {0: False, 1: True}
-_NARROW: dict[Any, type[np.floating[Any]]] = {pa.float16(): np.float16, pa.float32(): np.float32}
 
 
 def read_rows(layout: RowLayout, path: str, progress: Callable[[int, int], None] | None = None) -> Iterator[Row]:
@@ -58,25 +57,11 @@ def _list_values(array: pa.Array, found: FoundColumn) -> list[Any]:
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.float64())
     values: list[Any] = array.to_pylist()
-    dtype = _NARROW.get(_find_entry_type(array.type))
+    dtype = find_narrow_dtype(array.type)
     if dtype is not None and found.place.field.kind == "number":
-        return [None if value is None else _narrow(value, dtype) for value in values]
+        return [narrow_value(value, dtype) for value in values]
     flags = found.place.field.kind == "flag" and not found.shape
     return [_BOOLS.get(value, value) for value in values] if flags and not pa.types.is_boolean(array.type) else values
-
-
-def _find_entry_type(kind: Any) -> Any:
-    """Return the type of single values in a column, perhaps of lists."""
-    while is_list(kind):
-        kind = kind.value_type
-    return kind
-
-
-def _narrow(value: Any, dtype: type[np.floating[Any]]) -> Any:
-    """Return a number, or nested lists of them, in a dtype of NumPy; an absent entry stays what it is."""
-    if isinstance(value, list):
-        return [None if entry is None else _narrow(entry, dtype) for entry in value]
-    return dtype(value)
 
 
 class NumberSink:

@@ -44,11 +44,6 @@ class Computation(NamedTuple):
         return self.dtype == WIDE
 
     @property
-    def epsilon(self) -> float:
-        """The distance from 1 to the next number that it computes with."""
-        return 2.0 / FLOATS[self.dtype].integer
-
-    @property
     def is_installed(self) -> bool:
         """Whether this machine can compute so."""
         return self.target not in LIBRARIES or find_spec(self.target) is not None

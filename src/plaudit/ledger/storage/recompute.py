@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from plaudit.errors import InputError, LedgerError
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, score_in
+from plaudit.targets.dtypes import estimate_rounding
 from plaudit.targets.numpy import NumpyReward
 
 ULP = 4
@@ -93,18 +94,10 @@ class Recomputer:
 
     def _find_beyond(self, computed: Rows, rows: Rows, stored: Rows, computation: Computation) -> Flags:
         """Return which rows differ by more than rounding in their dtype can explain."""
-        room = self.estimate_rounding(rows, stored, computation)[:, None]
+        room = estimate_rounding(self.program, computation.dtype, np.concatenate([rows, stored], axis=1))[:, None]
         near = (np.abs(computed - stored) <= room) | (np.isnan(computed) & np.isnan(stored))
         beyond: Flags = np.asarray(~near.all(axis=1))
         return beyond
-
-    def estimate_rounding(self, rows: Rows, stored: Rows, computation: Computation) -> Rows:
-        """Return how far rounding can move the outputs of each row: 4·n·eps of its largest number, n operations."""
-        with np.errstate(invalid="ignore"):
-            sizes = np.abs(np.concatenate([rows, stored], axis=1))
-        largest = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=1, initial=1.0)
-        room: Rows = ULP * len(self.program.nodes) * computation.epsilon * largest
-        return room
 
     def describe_difference(self, row: Rows, stored: Rows, *, target: str) -> str:
         """Return what is wrong with one row that is not what was stored, in words."""
@@ -138,7 +131,7 @@ class Recomputer:
             total = np.where(total < reward.low, reward.low, total)
         if reward.high is not None:
             total = np.where(total > reward.high, reward.high, total)
-        room = 0.0 if computation.is_wide else self.estimate_rounding(stored, stored, computation)
+        room = 0.0 if computation.is_wide else estimate_rounding(self.program, computation.dtype, stored)
         wrong: Flags = ~(np.abs(total - stored[:, 0]) <= room) & ~np.isnan(stored[:, 0])
         return wrong
 
