@@ -245,3 +245,11 @@ def test_dtypes_take_no_more_than_a_word_a_block(tmp_path):
             ledger.compact()
             sizes.append(ledger.size())
     assert sizes[1] <= sizes[0] + 4096
+
+
+def test_a_reward_of_one_input_is_verified_and_rescored(ledger):
+    """A single column is a view of what was stored, which nobody may write to."""
+    alone = Reward("alone", version="1", terms=[fast], fields=FIELDS[:1])
+    ledger.record_batch(alone, {"speed": np.array(SPEEDS, np.float32)}, target="torch")
+    assert ledger.verify().ok
+    assert ledger.rescore(alone.with_version("2"), as_recorded=True).changes.unchanged == 4

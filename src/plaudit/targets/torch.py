@@ -123,7 +123,7 @@ class TorchReward(Compiled):
     def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
         """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""
         given = {
-            name: torch.as_tensor(column).to(getattr(torch, dtypes[name])) if name in dtypes else column
+            name: torch.tensor(column, dtype=getattr(torch, dtypes[name])) if name in dtypes else column
             for name, column in columns.items()
         }
         with torch.no_grad():
