@@ -19,6 +19,9 @@ from plaudit.targets.compiled import FLOATS
 NARROW = ("float32", "bfloat16", "float16")
 """The dtypes of floats that hold fewer numbers than float64."""
 
+_NARROW_CHARS = {"f": "float32", "e": "float16"}
+"""What NumPy calls them in short: the long names take a microsecond to ask for."""
+
 Dtypes = tuple[tuple[str, str], ...]
 """The columns of numbers that are narrower than float64, in the order of the reward's inputs, each with its dtype."""
 
@@ -54,7 +57,6 @@ def round_to(number: float, dtype: str) -> float:
     return float(round_array(np.array([number]), dtype)[0])
 
 
-@lru_cache(4096)
 def find_rounded(field: Field, dtype: str) -> Rounded:
     """Return which numbers of a column of this dtype count as a bound, or listed number, of `field`, and as which.
 
@@ -63,9 +65,14 @@ def find_rounded(field: Field, dtype: str) -> Rounded:
     >>> find_rounded(Field("torque", low=-1, high=1), "float32")
     {}
     """
-    if field.kind != "number" or field.outside == "allow" or dtype not in NARROW:
+    if dtype not in NARROW or field.outside == "allow":
         return {}
-    declared = [number for number in (*field.numbers, field.low, field.high) if number is not None]
+    return _round_declared(field.low, field.high, field.values or (), dtype)
+
+
+@lru_cache(4096)  # by what a field declares: hashing all of it takes longer than a small batch
+def _round_declared(low: float | None, high: float | None, values: tuple[float | str, ...], dtype: str) -> Rounded:
+    declared = [float(number) for number in (*values, low, high) if isinstance(number, int | float)]
     pairs = ((round_to(number, dtype), number) for number in reversed(declared))
     return dict(sorted((near, number) for near, number in pairs if near != number and np.isfinite(near)))
 
@@ -73,8 +80,8 @@ def find_rounded(field: Field, dtype: str) -> Rounded:
 def widen_array(column: NDArray[Any], field: Field) -> NDArray[np.float64]:
     """Return a column of floats as float64, numbers that count as a bound as that bound."""
     wide = column.astype(np.float64, copy=False)
-    if column.dtype.itemsize < 8:  # a copy, therefore
-        for near, number in find_rounded(field, column.dtype.name).items():
+    if wide is not column and column.dtype.char in _NARROW_CHARS:
+        for near, number in find_rounded(field, _NARROW_CHARS[column.dtype.char]).items():
             at = column == column.dtype.type(near)
             if at.any():
                 wide[at] = number

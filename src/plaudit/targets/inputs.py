@@ -217,22 +217,27 @@ def find_dtypes(program: Program, given: Mapping[str, Any]) -> Dtypes:
     """
     found: dict[str, str] = {}
     for column in list_columns(program):
-        if column.slots[0].field.kind == "number":
-            names = [column.name] if column.name in given else [slot.name for slot in column.slots]
-            dtypes = {name: dtype for name in names if (dtype := _find_dtype(given.get(name))) in NARROW}
-            alike = len(dtypes) == len(names) and len(set(dtypes.values())) == 1
-            found |= {column.name: dtypes[names[0]]} if alike else dtypes
+        if column.name in given:
+            dtypes = {column.name: _find_dtype(given[column.name])}
+        else:
+            dtypes = {slot.name: _find_dtype(given.get(slot.name)) for slot in column.slots}
+            if len(set(dtypes.values())) == 1:
+                dtypes = {column.name: dtypes[column.slots[0].name]}
+        if any(dtypes.values()) and column.slots[0].field.kind == "number":
+            found |= {name: dtype for name, dtype in dtypes.items() if dtype}
     return tuple(found.items())
 
 
 def _find_dtype(value: Any) -> str:
-    """Return the dtype of a value, of a list as NumPy would have it; empty where it has none."""
+    """Return the dtype of a value, of a list as NumPy would have it, where it is a narrow one; else an empty string."""
+    if hasattr(value, "dtype"):
+        return NARROW_NAMES[value.dtype]
     if isinstance(value, list | tuple):
         import numpy as np
 
         with suppress(ValueError):  # rows that differ in length
-            return np.asarray(value).dtype.name
-    return name_dtype(value.dtype) if hasattr(value, "dtype") else ""
+            return NARROW_NAMES[np.asarray(value).dtype]
+    return ""
 
 
 class DtypeMap(dict[Any, Rounded]):

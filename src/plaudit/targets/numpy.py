@@ -122,8 +122,7 @@ class NumpyReward(Compiled):
         found = gather_columns(self.program, given, self._convert, np, pick)
         shape, exact = found.shape, found.exact
         made = self._default if params is None else self._general
-        numbers = {} if params is None else self.program.fill_params(params)
-        fixed = self._list_fixed(made, numbers)
+        fixed = self._fixed if params is None else self._list_fixed(made, self.program.fill_params(params))
         size = int(np.prod(shape, dtype=np.int64))
         columns = [_flatten_batch(array, len(shape)) for array in found.arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
@@ -176,6 +175,10 @@ class NumpyReward(Compiled):
             )
         for output in outputs:
             output[rows][bad] = np.nan
+
+    @cached_property
+    def _fixed(self) -> list[Any]:
+        return self._list_fixed(self._default, {})
 
     @cached_property
     def _general(self) -> Generated:
