@@ -1,13 +1,14 @@
 """Records keep the dtype of their inputs and what scored them, and are re-scored in float64 or as they were scored."""
 
 import sqlite3
+import sys
 
 import numpy as np
 import pytest
 import torch
 
 from plaudit import Field, Reward, term
-from plaudit.errors import LedgerError, TargetError
+from plaudit.errors import LedgerError, MissingExtra, TargetError
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage import computation as computations
 from plaudit.ledger.storage.computation import Computation, parse_computation
@@ -253,3 +254,12 @@ def test_a_reward_of_one_input_is_verified_and_rescored(ledger):
     ledger.record_batch(alone, {"speed": np.array(SPEEDS, np.float32)}, target="torch")
     assert ledger.verify().ok
     assert ledger.rescore(alone.with_version("2"), as_recorded=True).changes.unchanged == 4
+
+
+def test_rescoring_as_recorded_needs_what_scored_the_records(ledger, monkeypatch):
+    ledger.record_batch(REWARD, build_batch(), target="torch")
+    monkeypatch.delitem(sys.modules, "plaudit.targets.torch")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match="torch"):
+        ledger.rescore(REWARD.with_version("2"), as_recorded=True)
+    assert ledger.rescore(REWARD.with_version("2")).scored == 4

@@ -1,6 +1,7 @@
 """What a re-scoring changed: the old and new totals of its records."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,24 +70,30 @@ def compare_rounding(store: Store, layout: RecordLayout, job: int, rounding: Rou
             sources = store.specs.read(connection, {row.spec for row in rows})
         if not rows:
             return
+        groups: dict[tuple[int, str], list[Any]] = {}
         for row in rows:
-            _compare_block(store, sources[row.spec], layout, row, rounding)
+            groups.setdefault((row.spec, row.target), []).append(row)
+        for (spec, target), group in groups.items():
+            found = find_translation(store.specs, sources[spec], layout)
+            assert isinstance(found, Translation)  # it was scored
+            _compare_blocks(found, target, group, rounding)
         after = rows[-1].first
 
 
-def _compare_block(store: Store, source: RecordLayout, layout: RecordLayout, row: Any, rounding: Rounding) -> None:
-    found = find_translation(store.specs, source, layout)
-    assert isinstance(found, Translation)  # it was scored
-    computation = found.find_computation(row.target, as_recorded=True)
-    at = np.arange(row.records) if row.picked is None else np.asarray(json.loads(row.picked))
+def _compare_blocks(found: Translation, target: str, rows: Sequence[Any], rounding: Rounding) -> None:
+    """Tell which totals of blocks that one target scored changed by rounding alone."""
+    chosen = [np.arange(row.records) if row.picked is None else np.asarray(json.loads(row.picked)) for row in rows]
+    names = np.concatenate([row.first + at for row, at in zip(rows, chosen, strict=True)])
+    computation = found.find_computation(target, as_recorded=True)
     if not computation.is_installed:
-        rounding.unknown += len(at)
+        rounding.unknown += len(names)
         return
-    inputs = source.decode_inputs(row.inputs, row.records)[at]
-    old = source.decode_outputs(row.outputs, row.records)[at, 0]
-    new = found.layout.decode_outputs(row.after, row.taken)[:, 0]
+    source, pairs = found.source, list(zip(rows, chosen, strict=True))
+    inputs = np.concatenate([source.decode_inputs(row.inputs, row.records)[at] for row, at in pairs])
+    old = np.concatenate([source.decode_outputs(row.outputs, row.records)[at, 0] for row, at in pairs])
+    new = np.concatenate([found.layout.decode_outputs(row.after, row.taken)[:, 0] for row in rows])
     again = found.score(inputs, computation)[1]
     alone = (new != old) & (again[:, 0] == old) & np.isfinite(new)
     numbers = np.concatenate([inputs, again], axis=1)
     room = estimate_rounding(found.layout.scored.program, computation.dtype, numbers)
-    rounding.add(lambda place: int(row.first + at[place]), alone, new - old, room)
+    rounding.add(lambda at: int(names[at]), alone, new - old, room)
