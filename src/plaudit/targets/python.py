@@ -279,7 +279,7 @@ class VectorReader:
 
     def __init__(self, slot: InputSlot) -> None:
         """Read what `slot` is an entry of."""
-        self._column, self._shape = slot.column, slot.field.shape
+        self._column, self._shape, self._numbers = slot.column, slot.field.shape, slot.field.kind == "number"
         self._rounded = DtypeMap(slot.field)
 
     def __call__(self, seen: Dtypes, vector: Any) -> tuple[Dtypes, Any]:
@@ -293,7 +293,7 @@ class VectorReader:
             raise TypeError  # convert_row says what it is
         dtype = vector.dtype
         listed = (vector if len(self._shape) == 1 else vector.reshape(-1)).tolist()
-        if name := NARROW_NAMES[dtype]:
+        if (name := NARROW_NAMES[dtype]) and self._numbers:
             seen = join_dtype(seen, self._column, name)
             if counts_as := self._rounded[dtype]:
                 listed = [counts_as.get(number, number) for number in listed]

@@ -83,7 +83,7 @@ def parse_computation(text: str, program: Program) -> Computation:
     """
     found = _TEXT.fullmatch(text)
     target, dtype, listed = found.group("target", "dtype", "inputs") if found else ("", None, None)
-    known = target in (*NATIVE, "numba", *LIBRARIES) and (dtype is None or (dtype in FLOATS and target in LIBRARIES))
+    known = target in (*NATIVE, *LIBRARIES) and (dtype is None or (dtype in FLOATS and target in LIBRARIES))
     inputs: dict[str, str] = {}
     places = {name for slot in list_slots(program) for name in (slot.name, slot.column)}
     for part in (listed or "").split():
