@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 import torch
@@ -162,20 +161,6 @@ def test_rounding_is_that_of_the_libraries(dtype):
         with np.errstate(over="ignore"):
             kept = np.array(numbers).astype(np.float16).astype(np.float64).tolist()
     assert [round_to(number, dtype) for number in numbers] == kept
-
-
-def test_a_column_of_float32_in_a_database_has_rounded_bounds():
-    @term
-    def push(torque):
-        return torque
-
-    reward = Reward("pushes", version="1", terms=[push], fields=[Field("torque", low=-0.4, high=0.4)])
-    statement = reward.compile("sql").select("steps")
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE steps AS SELECT unnest([0.4, -0.4, 0.41])::FLOAT AS torque")
-        assert [row[0] for row in connection.execute(statement).fetchall()] == [0.4, -0.4, None]
-        connection.execute("CREATE OR REPLACE TABLE steps AS SELECT 0.4::FLOAT::DOUBLE AS torque")
-        assert [row[0] for row in connection.execute(statement).fetchall()] == [None]
 
 
 def test_sql_says_nothing_of_float32_where_its_bounds_are_exact():
