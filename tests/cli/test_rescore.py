@@ -6,9 +6,10 @@ import signal
 import sys
 import time
 
+import numpy as np
 import pytest
 
-from plaudit import Ledger
+from plaudit import Field, Ledger, Reward, term
 from support.command_line import built_in
 
 pa = pytest.importorskip("pyarrow", reason="needs plaudit[data]")
@@ -263,3 +264,23 @@ def test_engines_beyond_one_process_are_called(plaudit, rows, tmp_path, monkeypa
     assert done.exit_code == 0
     assert asked["target"] == "out"
     assert asked["keep"] == ("kind",)
+
+
+def test_a_ledger_is_rescored_as_recorded_or_in_float64(plaudit, tmp_path):
+    @term
+    def fast(speed):
+        return speed if speed > 0.1 else 0.0
+
+    reward = Reward("racing", version="1", terms=[fast], fields=[Field("speed", low=-1, high=1)])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, {"speed": np.array([0.5, 0.1], np.float32)}, target="torch")
+    (tmp_path / "again.json").write_text(reward.with_version("again").to_json())
+    done = plaudit("rescore", "again.json", "rewards.db", "--as-recorded", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["changes"]["unchanged"] == 2
+    done = plaudit("rescore", "again.json", "rewards.db")
+    assert "1 of them fell on the other side of a threshold: record 2." in done.stdout
+    pq.write_table(pa.table({"speed": [0.5]}), tmp_path / "rows.parquet")
+    done = plaudit("rescore", "again.json", "rows.parquet", "--as-recorded")
+    assert done.exit_code == 2
+    assert "--as-recorded is for a ledger, and this is a data set." in done.stderr

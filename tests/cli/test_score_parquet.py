@@ -212,3 +212,20 @@ def test_the_old_option_for_rows_still_works_and_one_file_is_enough(plaudit, wri
     result = plaudit("score", "roadsense", "rows.csv", "--input", "other.csv")
     assert result.exit_code == 2
     assert "name one file" in result.stderr
+
+
+@pytest.mark.parametrize("kind", [pa.float16(), pa.float32()])
+def test_a_column_of_narrow_floats_has_bounds_of_its_own_dtype(plaudit, write, tmp_path, kind):
+    @term
+    def push(force, torque):
+        return force + torque[0] + torque[1]
+
+    fields = [Field("force", low=-0.4, high=0.4), Field("torque", length=2, low=-0.1, high=0.1)]
+    write("reward.json", Reward("pushes", version="1", terms=[push], fields=fields).to_json())
+    torque = pa.array([[0.1, -0.1], [0.0, 0.0]]).cast(pa.list_(kind))
+    table = pa.table({"force": pa.array([0.4, -0.4]).cast(kind), "torque": torque})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    assert plaudit("score", "reward.json", "rows.parquet", "-o", "scores.parquet").exit_code == 0
+    assert [row["total"] for row in read(tmp_path / "scores.parquet")] == [0.4, -0.4]
+    assert plaudit("rescore", "reward.json", "rows.parquet", "-o", "again.parquet").exit_code == 0
+    assert [row["total"] for row in read(tmp_path / "again.parquet")] == [0.4, -0.4]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring
 
 _EXAMPLE = "Example: plaudit rescore roadsense@R8 steps.parquet --against roadsense --output steps.R8.parquet"
-_LEDGER_ONLY = ("reward", "version", "run", "phase", "since", "until")
+_CHOICES = ("reward", "version", "run", "phase", "since", "until")
+_LEDGER_ONLY = (*_CHOICES, "as_recorded")
 _FILES_ONLY = ("output", "against", "keep", "columns", "on_bad", "decision", "scores", "prefix", "force")
 _SQLITE = b"SQLite format 3\0"
 
@@ -50,6 +51,7 @@ _SQLITE = b"SQLite format 3\0"
 @click.option("--phase", metavar="TEXT", help="Of a ledger: records of this phase.")
 @click.option("--since", metavar="WHEN", callback=convert_moment, help="Of a ledger: at or after 2026-11-01, 7d, 12h.")
 @click.option("--until", metavar="WHEN", callback=convert_moment, help="Of a ledger: before such a moment.")
+@click.option("--as-recorded", is_flag=True, help="Of a ledger: by what scored each record, in the same dtype.")
 @click.option("--force", is_flag=True, help="Write over an output that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def rescore(
@@ -90,8 +92,8 @@ def rescore(
     found = tune(find_reward(new), params, settings)
     found = found.with_version(label) if label is not None else found
     if ledger:
-        query = {name: options[name] for name in _LEDGER_ONLY} | {"decision_class": decision_class}
-        rescore_ledger(data, found, parse_query(query), as_json)
+        query = {name: options[name] for name in _CHOICES} | {"decision_class": decision_class}
+        rescore_ledger(data, found, parse_query(query), as_json, as_recorded=options["as_recorded"])
     else:
         chosen = {name: options[name] for name in _FILES_ONLY} | {"decision_class": decision_class}
         rescore_dataset(data, found, engine, chosen, as_json)
@@ -199,18 +201,18 @@ def is_ledger(source: str) -> bool:
         return False
 
 
-def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_json: bool) -> None:
+def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_json: bool, *, as_recorded: bool) -> None:
     """Re-score records; first say which lack an input, then what changed."""
     with handle_signals(), open_ledger_to_write(source) as ledger:
         check_any_record(ledger, dict(query))
-        planned = ledger.plan_rescore(reward, **query)
+        planned = ledger.plan_rescore(reward, as_recorded=as_recorded, **query)
         for lacking in planned.lacking:
             click.echo(f"{lacking}; they are left out.", err=True)
         click.echo(f"{format_count(planned.records - planned.scored, 'record')} to score.", err=True)
         if planned.scored:
             click.echo(f"{format_count(planned.scored, 'record')} were scored by an earlier run.", err=True)
         with show_progress("re-scoring") as progress:
-            done = ledger.rescore(reward, progress=progress, **query)
+            done = ledger.rescore(reward, as_recorded=as_recorded, progress=progress, **query)
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.lacking or done.refused:
         raise click.exceptions.Exit(SOME_BAD)

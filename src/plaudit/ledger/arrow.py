@@ -33,6 +33,7 @@ _CONTEXT = {
     "record.decision_class": pa.string(),
     "record.actor": pa.string(),
     "record.context": pa.string(),
+    "record.target": pa.string(),
     "record.origin": pa.int64(),
 }
 
@@ -109,7 +110,7 @@ def _extend_columns(columns: dict[str, list[Any]], page: Page) -> None:
     columns["record.context"] += [
         None if each is None else encode_compact(each, "context") for each in chosen(row.contexts)
     ]
-    for name in Scope._fields:
+    for name in (*Scope._fields, "target"):
         columns[f"record.{name}"] += [getattr(row, name)] * len(at)
     picked = chosen(row.picked) if row.picked is not None else at
     columns["record.origin"] += [None if row.origin is None else row.origin + position for position in picked]

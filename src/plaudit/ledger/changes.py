@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
+from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
 
 RANKED = 1_000_000
@@ -168,6 +169,8 @@ class Changes:
     difference: Spread = field(default_factory=Spread)
     flips: dict[Any, Flips] = field(default_factory=dict)
     """By decision class; under None where none was given."""
+    rounding: Rounding = field(default_factory=Rounding)
+    """Which totals changed by rounding alone, where one was computed in a narrower dtype than the other."""
     _sample: Reservoir = field(init=False, repr=False, compare=False)
     _open: Candidates | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -279,6 +282,7 @@ class Changes:
             "ranked": self.ranked,
             "flipped": self.flipped,
             "decision_classes": [{"decision_class": k, **_flips_to_dict(flips)} for k, flips in self.by_class.items()],
+            "rounding": self.rounding.to_dict(),
         }
 
     def __str__(self) -> str:
@@ -295,7 +299,8 @@ class Changes:
             counts = [flips.records, flips.to_rewarded, flips.to_punished]
             counts += [flips.decisions, flips.best_changed] if decided else []
             flipped.append((*cells, *(f"{count:,}" for count in counts)))
-        return escape_controls("\n".join([*parts, format_table(flipped)] if self.records else parts[:1]))
+        told = [str(self.rounding)] if str(self.rounding) else []
+        return escape_controls("\n".join([*parts, format_table(flipped), *told] if self.records else parts[:1]))
 
 
 def encode_classes(given: Any, rows: int) -> Classes:

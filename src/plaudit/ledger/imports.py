@@ -19,6 +19,7 @@ from plaudit.ledger.jsonl.encoding import LONGEST_LINE, decode, describe_problem
 from plaudit.ledger.quarantine import Refused, add_quarantined
 from plaudit.ledger.record import EXPORT_FORMAT
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
+from plaudit.ledger.storage.computation import parse_computation
 from plaudit.ledger.storage.contents import build_content, list_differences, read_contents
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import blocks, imported
@@ -121,14 +122,15 @@ class _Import:
         source = validate_string("source", given["source"]) or ""
         if given.get("origin") is not None:
             raise SpecError("it is a re-scored record; import what was recorded, and re-score it there")
-        if given.get("target") not in ("python", "numpy"):
-            raise SpecError(f"the target {given.get('target')!r} is not known")
         signal = Signal.from_dict(given["signal"])
         scope = Scope(*(given.get(name) for name in Scope._fields))
         key, episode, step, context = (given.get(name) for name in ("key", "episode", "step", "context"))
         at = datetime.fromisoformat(given["at"])
         try:
             layout, now = self.store.specs.find_layout(signal), self.store.writer.now
+            computation = parse_computation(str(given.get("target")), layout.scored.program)
+            if not computation.is_installed:
+                raise SpecError(f"it was scored by {computation.target}, which is not installed here to check it")
             packed = layout.pack(signal, now, key, scope, episode, step, context, at)
         except InputError as error:  # inputs that its reward refuses
             if not self.quarantine:
@@ -151,7 +153,7 @@ class _Import:
             again = get_recomputer(layout)
             rows = layout.decode_inputs(b"".join(records[at].packed.inputs for at in places), len(places))
             stored = layout.decode_outputs(b"".join(records[at].packed.outputs for at in places), len(places))
-            bad = again.find_different(rows, stored, target=target, here=here) | again.find_wrong_sums(stored)
+            bad = again.find_different(rows, stored, target=target, here=here) | again.find_wrong_sums(stored, target)
             for at in np.flatnonzero(bad).tolist():
                 wrong[places[at]] = again.describe_difference(rows[at], stored[at], target=target)
         if wrong and not self.quarantine:

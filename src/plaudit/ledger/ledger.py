@@ -174,21 +174,25 @@ class Ledger:
             raise WrongType(f"record_many takes many signals, and {shorten(entries)} is not; record takes one.")
         return self._write([self._pack_entry(entry) for entry in entries])
 
-    def record_batch(self, reward: Reward, columns: Mapping[str, Any], **context: Any) -> list[int]:
+    def record_batch(
+        self, reward: Reward, columns: Mapping[str, Any], *, target: str = "numpy", **context: Any
+    ) -> list[int]:
         """Score a batch of columns and record every row, in one transaction; return their numbers.
 
         Args:
             reward: The reward that scores them.
-            columns: What `reward.compile("numpy")` takes.
+            columns: What `reward.compile(target)` takes.
+            target: What scores them: "numpy", in float64; "jax" or "torch", in the dtype of the columns.
             **context: What `record` takes, each part one value for all rows, or a list or array of them.
 
         Raises:
             InputError: A row cannot be scored, or a part of its context cannot be stored.
             LedgerError: `context` names a part that there is not.
+            TargetError: There is no such target; MissingExtra where it is not installed.
         """
         with self._lock:
             store = self._reopen_if_forked()
-            return write_batch(store.writer, store.specs.get_layout(reward), columns, context)
+            return write_batch(store.writer, store.specs.get_layout(reward), columns, context, target)
 
     def writer(self, *, max_records: int = 1000, max_delay: float = 0.01) -> BufferedWriter:
         """Return a writer that gathers records and commits them together, for rates that single commits cannot reach.
@@ -305,25 +309,31 @@ class Ledger:
 
     # -- whole ledgers ----------------------------------------------------------------------------------------------
 
-    def rescore(self, reward: Reward, /, *, progress: Progress | None = None, **query: Any) -> Rescoring:
+    def rescore(
+        self, reward: Reward, /, *, as_recorded: bool = False, progress: Progress | None = None, **query: Any
+    ) -> Rescoring:
         """Score recorded inputs with another reward; the new scores are new records, tied to the old ones.
 
         Call it again after an interruption and it goes on where it stopped: no record is scored twice.
 
         Args:
             reward: The reward to score with.
+            as_recorded: Whether what JAX or PyTorch scored is scored by them again, in the dtype that they computed in;
+                otherwise everything is computed in float64.
             progress: Called with how many records are done, and of how many.
             **query: Which records, as for `history`; all if none is given.
 
         Raises:
             MissingField: No record chosen has every input that the reward needs.
+            MissingExtra: It is to be done as recorded, and what scored some records is not installed.
         """
         with self._lock:
-            return rescore(self._reopen_if_forked(), reward, Query.parse(query), progress)
+            store = self._reopen_if_forked()
+            return rescore(store, reward, Query.parse(query), progress, as_recorded=as_recorded)
 
-    def plan_rescore(self, reward: Reward, /, **query: Any) -> Plan:
+    def plan_rescore(self, reward: Reward, /, *, as_recorded: bool = False, **query: Any) -> Plan:
         """Return how many records `rescore` would score, how many it has, and which lack an input that it needs."""
-        return plan_rescore(self._store, reward, Query.parse(query))
+        return plan_rescore(self._store, reward, Query.parse(query), as_recorded=as_recorded)
 
     def jobs(self) -> list[Job]:
         """Return every re-scoring, oldest first; `history(job=…)` takes the number of one."""

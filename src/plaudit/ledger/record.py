@@ -60,7 +60,11 @@ class Record:
     actor: str | None
     context: Any
     target: str
-    """What computed it: `python`, or `numpy` for a batch."""
+    """What computed it: `python`, or `numpy` for a batch; then the dtypes that were narrower than float64.
+
+    `numpy float32` where all inputs were float32, `numpy float32:action` where one was, `torch/float32 float32` where
+    PyTorch computed in float32 too.
+    """
     writer: int
     seq: int
     """Its place among the records of its writer, whatever the clock said; up to plaudit 0.1, that of its block."""

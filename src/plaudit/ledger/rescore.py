@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,23 @@ from sqlalchemy import bindparam, func, insert, select, update
 from plaudit.errors import LedgerError, MissingField
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.changes import Changes
+from plaudit.ledger.comparison import compare_rounding, compare_totals
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
 from plaudit.ledger.replay import LedgerReplay, needs_replay
-from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.chain import CHAINED, seal_row
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
-from plaudit.ledger.storage.schema import blocks, jobs, scopes, specs
-from plaudit.ledger.storage.specs import SpecCache
+from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.store import Store
+from plaudit.ledger.translation import Translation, find_translation
 from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import find_default, list_slots
-from plaudit.targets.numpy import NumpyReward
 from plaudit.terminal import escape_controls
 
+AS_RECORDED = "as_recorded"
+"""What the choice of a re-scoring says besides, where it is done as recorded."""
 _BATCH = 32_768
 """Records to score and commit together."""
 _FIND_JOB = select(jobs.c.id).where(jobs.c.digest == bindparam("wanted"))
@@ -126,87 +126,7 @@ class Job:
     """None where it was interrupted; calling `rescore` again goes on with it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Translation:
-    """A way from stored rows of `source` to rows and scores of `layout`."""
-
-    source: RecordLayout
-    layout: RecordLayout
-
-    @cached_property
-    def _compiled(self) -> NumpyReward:
-        return NumpyReward(self.layout.scored.program, on_bad="mask")
-
-    def score(self, rows: Rows, carried: Mapping[str, Any] | None = None) -> tuple[Rows, Rows]:
-        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row.
-
-        `carried` holds states that were computed anew, by the names of inputs.
-        """
-        taken = self.take_columns(rows, carried or {})
-        scores = self._compiled(taken)
-        inputs = collect_inputs(self.layout, taken, len(rows))
-        return inputs, self.layout.stack_scores(scores, len(rows))
-
-    def take_measured(self, rows: Rows) -> dict[str, Any]:
-        """Return the columns that the other reward reads of recorded rows, without its states."""
-        states = self.layout.scored.program.states
-        taken = self.take_columns(rows, {})
-        return {name: column for name, column in taken.items() if _name_field(name) not in states}
-
-    def take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns that the other reward reads of recorded rows; what is `carried` instead of recorded."""
-        given = self.source.split_columns(rows)
-        old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
-        taken: dict[str, Any] = {}
-        for name, wanted in new.items():
-            if name in carried:
-                taken[name] = carried[name]
-                continue
-            if name not in given:
-                continue
-            column = given[name]
-            if wanted.kind == "category" and old[name].labels != wanted.labels:
-                known = {label: at for at, label in enumerate(wanted.labels)}
-                column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
-            taken[name] = column
-        return taken
-
-
-def _name_field(name: str) -> str:
-    """Return the field that an input is a value of: `air_time` of `prev.air_time[0]`."""
-    return name.rpartition(".")[2].partition("[")[0]
-
-
-def find_translation(
-    cache: SpecCache, source: RecordLayout, layout: RecordLayout, *, replayed: bool = False
-) -> "Translation | tuple[str, ...]":
-    """Return how recorded rows become rows of another reward, or the inputs that they lack.
-
-    Where episodes are `replayed`, states need not be recorded.
-    """
-    if source.part == "final":
-        if replayed:
-            return ("a step of its own: what is carried is computed step by step",)
-        if not any(term.terminal for term in layout.reward.terms):
-            return ("a terminal term",)
-        layout = cache.get_layout(layout.reward, "final")
-    old, program = source.scored.program.inputs, layout.scored.program
-    lacking = []
-    anew = needs_replay(layout.reward, [source])
-    for place in list_slots(program):
-        if place.key in program.states and (replayed or anew):
-            if not replayed:
-                lacking.append(f"{place.name} (carried in another way)")
-            continue
-        if place.name in old:
-            if old[place.name].kind != place.field.kind:
-                lacking.append(f"{place.name} (a {place.field.kind}, not a {old[place.name].kind})")
-        elif find_default(program, place, False) is None:
-            lacking.append(place.name)
-    return tuple(lacking) or Translation(source, layout)
-
-
-def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
+def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: bool = False) -> Plan:
     """Return how many records could be scored with a reward, and which lack an input it needs."""
     _check_query(query)
     history = History(store, query)
@@ -220,25 +140,33 @@ def plan_rescore(store: Store, reward: Reward, query: Query) -> Plan:
             ready += count
         else:
             lacking.append(Lacking(source.reward.name, source.reward.version, count, found))
-    return Plan(ready, tuple(lacking), _count_scored(store, layout, query))
+    return Plan(ready, tuple(lacking), _count_scored(store, layout, _encode_query(query, as_recorded)))
 
 
-def _count_scored(store: Store, layout: RecordLayout, query: Query) -> int:
-    """Return how many records the re-scoring with this reward and query has come to so far."""
-    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, _encode_query(query))).scalar_subquery()
+def _count_scored(store: Store, layout: RecordLayout, chosen: str) -> int:
+    """Return how many records the re-scoring with this reward and choice has come to so far."""
+    job = select(jobs.c.id).where(jobs.c.digest == digest_job(layout, chosen)).scalar_subquery()
     with store.backend.snapshot() as connection:
         return int(connection.execute(select(func.sum(blocks.c.records)).where(blocks.c.job == job)).scalar() or 0)
 
 
-def _encode_query(query: Query) -> str:
-    return json.dumps(query.to_dict(), sort_keys=True)
+def _encode_query(query: Query, as_recorded: bool) -> str:
+    return json.dumps({**query.to_dict(), **({AS_RECORDED: True} if as_recorded else {})}, sort_keys=True)
 
 
 def rescore(
-    store: Store, reward: Reward, query: Query, progress: Callable[[int, int], None] | None = None
+    store: Store,
+    reward: Reward,
+    query: Query,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    as_recorded: bool = False,
 ) -> Rescoring:
-    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped."""
-    planned = plan_rescore(store, reward, query)
+    """Score recorded inputs with `reward`; go on where an earlier call with the same reward and query stopped.
+
+    `as_recorded`, what JAX or PyTorch scored is scored by them again, in their dtype; otherwise all of it in float64.
+    """
+    planned = plan_rescore(store, reward, query, as_recorded=as_recorded)
     if not planned.records:
         why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
@@ -246,7 +174,8 @@ def rescore(
     replayed = needs_replay(reward, [source for source, _ in History(store, query).counts()])
     if replayed:  # before anything is written
         LedgerReplay(reward).check(History(store, query).pages())
-    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, query))
+    chosen = _encode_query(query, as_recorded)
+    job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
     scored = 0
     merged = True
     while merged:  # begin again where blocks were merged meanwhile: what is scored is not scored again
@@ -255,7 +184,9 @@ def rescore(
         for pages in History(store, query).read_batches(_BATCH):
             carried = _carry(store, layout, replay, pages)
             count = store.writer.transact(
-                lambda cursor, pages=pages, carried=carried: _score_pages(store, cursor, layout, job, pages, carried)  # type: ignore[misc]
+                lambda cursor, pages=pages, carried=carried: _score_pages(  # type: ignore[misc]
+                    store, cursor, layout, job, pages, carried, as_recorded
+                )
             )
             if count is None:
                 merged = True
@@ -268,6 +199,8 @@ def rescore(
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
     with report_damage(store.backend.name, f"a row of job {job[0]}"):
         compare_totals(store, job[0], result.changes)
+        if not as_recorded:
+            compare_rounding(store, layout, job[0], result.changes.rounding)
     return result
 
 
@@ -296,49 +229,14 @@ def list_jobs(store: Store) -> list[Job]:
         ]
 
 
-def compare_totals(store: Store, job: int, changes: Changes) -> None:
-    """Compare every total of a re-scoring with the one it was made from."""
-    old = blocks.alias("old")
-    joined = blocks.join(old, old.c.first == blocks.c.origin).join(scopes, scopes.c.id == blocks.c.scope)
-    columns = (blocks.c.origin, blocks.c.records, blocks.c.outputs, blocks.c.picked, blocks.c.episodes, blocks.c.steps)
-    statement = select(
-        *columns, old.c.outputs.label("before"), old.c.records.label("held"), scopes.c.decision_class, scopes.c.run
-    ).select_from(joined)
-    after, number, last = -1, 0, None
-    while True:
-        page = statement.where(blocks.c.job == job, blocks.c.origin > after).order_by(blocks.c.origin).limit(256)
-        with store.backend.snapshot() as connection:
-            rows = connection.execute(page).all()
-        for row in rows:
-            new = np.frombuffer(row.outputs, FLOAT).reshape(row.records, -1)[:, 0]
-            before = np.frombuffer(row.before, FLOAT).reshape(row.held, -1)[:, 0]
-            if row.picked is not None:
-                before = before[json.loads(row.picked)]
-            decisions = None
-            if row.steps is not None:
-                decisions = np.empty(row.records, np.int64)
-                pairs = zip(
-                    decode_column(row.episodes, row.records), decode_column(row.steps, row.records), strict=True
-                )
-                for at, (episode, step) in enumerate(pairs):
-                    where = (row.run, row.decision_class, episode, step)
-                    number += where != last
-                    last, decisions[at] = where, number
-            changes.add(before, new, row.decision_class, decisions)
-        if not rows:
-            return
-        after = rows[-1].origin
-
-
 def _check_query(query: Query) -> None:
     for name in ("after", "job", "id"):
         if getattr(query, name) is not None:
             raise LedgerError(f"what to re-score cannot be chosen by {name!r}.")
 
 
-def _find_job(store: Store, cursor: Any, layout: RecordLayout, query: Query) -> tuple[int, str]:
+def _find_job(store: Store, cursor: Any, layout: RecordLayout, chosen: str) -> tuple[int, str]:
     """Return the number and the digest of the re-scoring, entering it where it is new."""
-    chosen = _encode_query(query)
     digest = digest_job(layout, chosen)
     found = cursor.execute(store.backend.render(_FIND_JOB), (digest,)).fetchone()
     if found is None:
@@ -382,6 +280,7 @@ def _score_pages(
     job: tuple[int, str],
     pages: Sequence[Page],
     carried: Carried | None,
+    as_recorded: bool,
 ) -> int | None:
     """Score the pages that are not scored yet, and return how many records that were; None where they were merged."""
     span = (job[0], pages[0].row.first, pages[-1].row.first)
@@ -389,30 +288,32 @@ def _score_pages(
     if any(there.get(page.row.first) != page.row.records for page in pages):
         return None
     done = {row[0] for row in cursor.execute(store.backend.render(_DONE), span).fetchall()}
-    groups: dict[RecordLayout, list[Page]] = {}
+    groups: dict[tuple[RecordLayout, str], list[Page]] = {}
     for page in pages:
         if page.row.first not in done:
-            groups.setdefault(page.layout, []).append(page)
+            groups.setdefault((page.layout, page.row.target), []).append(page)
     made: list[Block] = []
-    for source, group in groups.items():
+    for (source, target), group in groups.items():
         found = find_translation(store.specs, source, layout, replayed=carried is not None)
         if isinstance(found, Translation):
             with group[0].report_damage():
-                made += _build_blocks(found, group, job, carried)
+                computation = found.find_computation(target, as_recorded=as_recorded)
+                made += _build_blocks(found, computation, group, job, carried)
     made.sort(key=lambda block: block.origin or 0)
     store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
 
 
 def _build_blocks(
-    found: Translation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
+    found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
 ) -> Iterator[Block]:
     """Yield the new block of each page; all of them are scored at once."""
     positions = [page.positions() for page in pages]
     parts = [] if carried is None else [carried[page.row.first] for page in pages]
     joined = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
     rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
-    inputs, outputs = found.score(rows, joined)
+    inputs, outputs = found.score(rows, computation, joined)
+    target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
@@ -426,7 +327,7 @@ def _build_blocks(
 
         yield Block(
             found.layout,
-            "numpy",
+            target,
             Scope(row.run, row.phase, row.decision_class, row.actor),
             len(at),
             row.earliest,

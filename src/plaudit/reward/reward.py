@@ -38,10 +38,11 @@ from plaudit.reward.lower import (
     read_term_into,
 )
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
-from plaudit.reward.signal import Frame, Signal
+from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
+from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
 from plaudit.targets.python import PythonReward
 from plaudit.targets.states import build_initial_state
@@ -399,7 +400,12 @@ class Reward:
         `score(distance=30.0, action=0)`. A reward that reads `prev.x` and `curr.x` takes two records, mappings or
         objects: `score(prev=..., curr=...)`. An InputError names the field and value that cannot be scored.
         """
-        made = self._compiled.build_scorer(Signal, self._frame, keywords=True)
+        frames = self._narrow_frames
+
+        def build_narrow_signal(dtypes: Dtypes, row: tuple[Any, ...], outputs: tuple[float, ...]) -> Signal:
+            return Signal(frames[dtypes], row, outputs)
+
+        made = self._compiled.build_scorer(Signal, self._frame, keywords=True, take_narrow=build_narrow_signal)
         made.__name__ = made.__qualname__ = "score"
         made.__doc__ = f"Return the signal of one step of {self.name!r}."
         return made
@@ -473,7 +479,13 @@ class Reward:
 
     @overload
     def compile(
-        self, target: Literal["numpy"], *, guard: Guarding = True, on_bad: OnBad = "raise", chunk: int = ...
+        self,
+        target: Literal["numpy"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        chunk: int = ...,
+        dtype: str = "float64",
     ) -> "NumpyReward": ...
 
     @overload
@@ -581,6 +593,10 @@ class Reward:
             layout.values,
             source=self,
         )
+
+    @cached_property
+    def _narrow_frames(self) -> NarrowFrames:
+        return NarrowFrames(self._frame)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from plaudit.errors import DefinitionError, SpecError, did_you_mean
 from plaudit.language.field import to_integer
 from plaudit.targets.columns import name_columns
+from plaudit.targets.dtypes import Dtypes
 from plaudit.terminal import escape_controls, format_table
 
 _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
@@ -48,6 +49,19 @@ class Frame:
     """The Reward that scored them; None where they were read from data."""
     part: str = "whole"
     """"final" where only the terminal terms of `source` were scored."""
+    dtypes: Dtypes = ()
+    """The inputs that came as floats narrower than float64, with their dtypes."""
+
+
+class NarrowFrames(dict[Dtypes, Frame]):
+    """What signals of one reward share whose inputs came in these dtypes; made when asked for."""
+
+    def __init__(self, frame: Frame) -> None:
+        """Vary the frame of signals whose inputs are float64."""
+        self._frame = frame
+
+    def __missing__(self, dtypes: Dtypes) -> Frame:
+        return self.setdefault(dtypes, replace(self._frame, dtypes=dtypes))
 
 
 class Signal:
@@ -98,6 +112,11 @@ class Signal:
     def row(self) -> tuple[Any, ...]:
         """The values scored, in the order of the reward's inputs: numbers, flags, positions of categories."""
         return self._inputs
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The dtype of each input that came as a float narrower than float64: `{"action": "float32"}`."""
+        return dict(self._frame.dtypes)
 
     @property
     def outputs(self) -> tuple[float, ...]:

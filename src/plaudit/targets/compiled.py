@@ -1,7 +1,7 @@
 """What all compiled rewards share: what they keep, the scores they return, and the limits of float types."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,6 +100,12 @@ class Layout:
             kind((term, outputs[at]) for term, at in zip(self.terms, self.scores, strict=True)),
             ok,
         )
+
+
+def convert_scores(scores: Scores, convert: Callable[[Any], Any]) -> Scores:
+    """Return scores with every array converted."""
+    values, parts = ({term: convert(each) for term, each in part.items()} for part in (scores.values, scores.scores))
+    return Scores(convert(scores.total), values, parts, convert(scores.ok))
 
 
 class Limits(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain
 from plaudit.language.program import Guard, Program
+from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
 from plaudit.targets.inputs import list_slots, make_range_error
 
@@ -105,7 +106,8 @@ def diagnose_first_bad(
             problem = "is neither 0 nor 1" if flag else "is an integer that the dtype cannot hold exactly"
             return OutOfRange(f"reward {program.name!r}, field {name!r}, row {bad}: the value {problem}.")
     row = []
-    for array in arguments:
+    for field, array in zip(program.inputs.values(), arguments, strict=True):
         value = array.reshape(-1)[bad if array.shape else 0].item()
+        value = find_rounded(field, name_dtype(array.dtype)).get(value, value)
         row.append(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
     return RowDiagnosis(program, ranges=guard)(row, where=f", row {bad}")

@@ -6,7 +6,9 @@ Each value is turned into what its field holds, or refused with an error that na
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from plaudit.errors import (
@@ -22,6 +24,7 @@ from plaudit.errors import (
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
 from plaudit.language.shapes import index_entries
+from plaudit.targets.dtypes import NARROW, Dtypes, Rounded, find_rounded, name_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +219,78 @@ def read_record(value: Any, keys: Iterable[str]) -> dict[str, Any]:
     return {key: getattr(value, key) for key in keys if hasattr(value, key)}
 
 
+def find_dtypes(program: Program, given: Mapping[str, Any]) -> Dtypes:
+    """Return the dtypes of those columns in `given`, by name, that hold floats narrower than float64.
+
+    The entries of a vector that are given one by one, and are all alike, are one column.
+    """
+    found: dict[str, str] = {}
+    for column in list_columns(program):
+        if column.name in given:
+            dtypes = {column.name: _find_dtype(given[column.name])}
+        else:
+            dtypes = {slot.name: _find_dtype(given.get(slot.name)) for slot in column.slots}
+            if len(set(dtypes.values())) == 1:
+                dtypes = {column.name: dtypes[column.slots[0].name]}
+        if any(dtypes.values()) and column.slots[0].field.kind == "number":
+            found |= {name: dtype for name, dtype in dtypes.items() if dtype}
+    return tuple(found.items())
+
+
+def _find_dtype(value: Any) -> str:
+    """Return the dtype of a value, of a list as NumPy would have it, where it is a narrow one; else an empty string."""
+    if hasattr(value, "dtype"):
+        return NARROW_NAMES[value.dtype]
+    if isinstance(value, list | tuple):
+        import numpy as np
+
+        with suppress(ValueError):  # rows that differ in length
+            return NARROW_NAMES[np.asarray(value).dtype]
+    return ""
+
+
+class DtypeMap(dict[Any, Rounded]):
+    """Which numbers of a dtype count as a bound of `field`, and as which, by the dtype as its library has it."""
+
+    def __init__(self, field: Field) -> None:
+        """Begin with no dtype."""
+        self._field = field
+
+    def __missing__(self, dtype: Any) -> Rounded:
+        found = self[dtype] = find_rounded(self._field, name_dtype(dtype))
+        return found
+
+
+class DtypeNames(dict[Any, str]):
+    """The names of dtypes that are narrower than float64, by the dtype as its library has it; empty for any other."""
+
+    def __missing__(self, dtype: Any) -> str:
+        name = name_dtype(dtype)
+        found = self[dtype] = name if name in NARROW else ""
+        return found
+
+
+NARROW_NAMES = DtypeNames()
+
+
+@lru_cache(4096)
+def join_dtype(seen: Dtypes, column: str, dtype: str) -> Dtypes:
+    """Return `seen` with the dtype of one more column."""
+    return seen if (column, dtype) in seen else (*seen, (column, dtype))
+
+
 def make_converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]:
-    """Return the function that turns a Python value into a float, a bool, or the position of a category."""
+    """Return the function that turns a Python value into a float, a bool, or the position of a category.
+
+    A number of NumPy, or of a library like it, counts as a bound where its dtype rounds the bound to it.
+    """
     convert = {"number": _convert_number, "flag": _convert_flag, "category": _convert_category}[field.kind]
+    rounded = DtypeMap(field)
+    number = field.kind == "number"
 
     def convert_value(value: Any) -> Any:
+        if number and isinstance(value, float):  # of NumPy too, if it is a float64
+            return float(value)
         if value is None:
             if field.missing is None:
                 raise make_none_error(reward, name)
@@ -230,7 +300,10 @@ def make_converter(reward: str, name: str, field: Field) -> Callable[[Any], Any]
         if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
             if getattr(value.dtype, "kind", "") in "mM":
                 raise _make_type_error(reward, name, value, "a number")
+            counts_as = rounded[value.dtype]
             value = value.item()  # a 0-d array or tensor
+            if counts_as:
+                value = counts_as.get(value, value)
         return convert(reward, name, field, value)
 
     return convert_value

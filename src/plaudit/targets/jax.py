@@ -20,8 +20,9 @@ from plaudit.targets.array import (
     make_dtype_error,
     to_array,
 )
-from plaudit.targets.compiled import FLOATS, Compiled, Scores
+from plaudit.targets.compiled import FLOATS, Compiled, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
 from plaudit.targets.states import carry, join_state, start_episodes
@@ -127,6 +128,14 @@ class JaxReward(Compiled):
         ]
         return made.layout.to_scores(outputs, ok, kind=OrderedDict), states  # a pytree that keeps the order of terms
 
+    def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
+        """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""
+        wide = str(jnp.dtype(self.dtype)) == "float64"
+        library: Any = jax if hasattr(jax, "enable_x64") else jax.experimental  # before 0.8
+        with library.enable_x64(wide):
+            given = {name: column.astype(jnp.dtype(dtypes.get(name, column.dtype))) for name, column in columns.items()}
+            return convert_scores(self(given), to_numpy)
+
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
@@ -140,6 +149,12 @@ class JaxReward(Compiled):
     @cached_property
     def _general_stepping(self) -> Generated:
         return generate(self.program, guard=self.guard, names=NAMES, states=True)
+
+
+def to_numpy(array: Any) -> np.ndarray[Any, Any]:
+    """Return an array of NumPy: bools as they are, floats as float64."""
+    found = np.asarray(array)
+    return found if found.dtype == np.bool_ else found.astype(np.float64)
 
 
 def _find_dtype(leaves: list[Any]) -> Any:
@@ -192,7 +207,11 @@ def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any
             return column, None
         return column != 0, (column == 0) | (column == 1)
     if floating:
-        return column.astype(dtype), None
+        wide = column.astype(dtype)
+        if column.dtype != dtype:
+            for near, number in find_rounded(field, column.dtype.name).items():
+                wide = jnp.where(column == column.dtype.type(near), np.asarray(number, dtype), wide)
+        return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)
     largest = FLOATS[str(dtype)].integer

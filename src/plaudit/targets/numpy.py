@@ -1,4 +1,7 @@
-"""The `numpy` target: a batch of columns in chunks that stay in the cache, float64, bit for bit what Python gives."""
+"""The `numpy` target: a batch of columns in chunks that stay in the cache, float64, bit for bit what Python gives.
+
+With `dtype="float32"` or `"float16"` it computes as JAX and PyTorch do where their columns have that dtype.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,6 +28,7 @@ from plaudit.targets.array import (
 )
 from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import widen_array
 from plaudit.targets.emit import Spelling, build_function, emit, format_literal
 from plaudit.targets.inputs import collect_columns, list_columns
 from plaudit.targets.states import carry, join_state, start_episodes
@@ -33,6 +37,8 @@ CHUNK = 16_384
 """Numbers at a time: 128 KiB a column, so that intermediate results stay in the cache."""
 FEWEST_ROWS = 1024
 """Rows at a time at least, however many entries a vector has: fewer are not worth the calls."""
+
+_DTYPES = ("float64", "float32", "float16")
 
 Array = NDArray[Any]
 
@@ -77,22 +83,38 @@ def pick(vector: Array, entries: list[int]) -> Array:
     return picked
 
 
-NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick})
+NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick, "still": lambda column: column})
 NAMES |= {f.__name__: f for f in (add_entries, add_onto, find_smallest, find_largest)}
 
 
 class NumpyReward(Compiled):
     """A reward compiled to NumPy: columns in, `Scores` of columns out."""
 
-    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", chunk: int = CHUNK) -> None:
-        """Compile `program`; without `guard`, declared ranges are not checked."""
-        super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk)
+    def __init__(
+        self,
+        program: Program,
+        *,
+        guard: bool = True,
+        on_bad: str = "raise",
+        chunk: int = CHUNK,
+        dtype: str = "float64",
+    ) -> None:
+        """Compile `program`; without `guard`, declared ranges are not checked.
+
+        It computes in `dtype`; scores are float64 all the same.
+        """
+        super().__init__(program, guard=guard, on_bad=on_bad, chunk=chunk, dtype=dtype)
         if chunk < 1:
             raise TargetError(f"chunk={chunk} must be at least 1")
+        if dtype not in _DTYPES:
+            raise TargetError(f"dtype={dtype!r:.60} is none that NumPy computes in: {', '.join(_DTYPES)}")
+        self._dtype, self._limits = np.dtype(dtype), FLOATS[dtype]
+        self._wide = dtype == "float64"
         widest = max((len(column.slots) for column in list_columns(program)), default=1)
         self.chunk = max(chunk // widest, min(chunk, FEWEST_ROWS))
         self._bound = program.bind()
-        self._default = generate(self._bound, guard=guard, names=NAMES, inline=True, smooth=False)
+        self._fixed: dict[int, list[Any]] = {}
+        self._default = self._generate(self._bound)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
@@ -116,10 +138,7 @@ class NumpyReward(Compiled):
         given = collect_columns(self.program, inputs)
         found = gather_columns(self.program, given, self._convert, np, pick)
         shape, exact = found.shape, found.exact
-        numbers = {} if params is None else self.program.fill_params(params)
-        vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
-        tables = [np.asarray(table) for table in made.tables]
-        fixed = [*numbers.values(), *made.constants, *vectors, *tables, 0.0, 1.0, FLOATS["float64"].exponent]
+        fixed = self._get_fixed(made) if params is None else self._list_fixed(made, self.program.fill_params(params))
         size = int(np.prod(shape, dtype=np.int64))
         columns = [_flatten_batch(array, len(shape)) for array in found.arguments]
         checks = [condition.reshape(-1) if condition.shape else condition for condition in exact.values()]
@@ -141,6 +160,28 @@ class NumpyReward(Compiled):
         shaped = [output.reshape(shape) for output in outputs]
         whole = [state.reshape((len(state), *shape)) for state in states]
         return made.layout.to_scores(shaped, ok.reshape(shape)), whole
+
+    def _get_fixed(self, made: Generated) -> list[Any]:
+        """Return what code with its own parameters takes besides columns; it is made once."""
+        if id(made) not in self._fixed:
+            self._fixed[id(made)] = self._list_fixed(made, {})
+        return self._fixed[id(made)]
+
+    def _list_fixed(self, made: Generated, numbers: Mapping[str, Any]) -> list[Any]:
+        """Return what generated code takes besides columns, in the dtype that it computes in."""
+        units = (0.0, 1.0, self._limits.exponent)
+        if self._wide:
+            vectors = [np.asarray(vector.list_values(numbers))[:, None] for vector in made.vectors]
+            return [*numbers.values(), *made.constants, *vectors, *map(np.asarray, made.tables), *units]
+
+        def fit(values: Sequence[Any]) -> Array:
+            flags = isinstance(values[0], bool)
+            return np.asarray([self._limits.fit(value) for value in values], np.bool_ if flags else self._dtype)
+
+        single = [fit([value])[0] for value in (*numbers.values(), *made.constants)]
+        vectors = [fit(vector.list_values(numbers))[:, None] for vector in made.vectors]
+        zero, one, exponent = units
+        return [*single, *vectors, *map(fit, made.tables), *fit([zero, one]), exponent]
 
     def _handle_bad(
         self,
@@ -164,19 +205,29 @@ class NumpyReward(Compiled):
     @cached_property
     def _general(self) -> Generated:
         """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES, inline=True, smooth=False)
+        return self._generate(self.program)
 
     @cached_property
     def _stepping(self) -> Generated:
         """The function that computes states too, made when first needed."""
-        return generate(self._bound, guard=self.guard, names=NAMES, inline=True, smooth=False, states=True)
+        return self._generate(self._bound, states=True)
 
     @cached_property
     def _general_stepping(self) -> Generated:
-        return generate(self.program, guard=self.guard, names=NAMES, inline=True, smooth=False, states=True)
+        return self._generate(self.program, states=True)
+
+    def _generate(self, program: Program, *, states: bool = False) -> Generated:
+        return generate(program, guard=self.guard, names=NAMES, inline=self._wide, smooth=False, states=states)
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
-        return convert_column(self.program.name, name, field, value)
+        column, exact = convert_column(self.program.name, name, field, value)
+        if self._wide or field.kind != "number":
+            return column, exact
+        with np.errstate(over="ignore"):
+            narrow = column.astype(self._dtype)
+        if np.asarray(value).dtype.kind in "iu":
+            exact = np.abs(column) <= self._limits.integer
+        return narrow, exact
 
 
 def convert_state(value: Any, flag: bool) -> Array:
@@ -225,7 +276,7 @@ def convert_column(reward: str, name: str, field: Field, value: Any) -> tuple[Ar
             raise make_dtype_error(reward, name, field, column.dtype)
         return column != 0, (column == 0) | (column == 1)
     if kind == "f":
-        return column.astype(np.float64, copy=False), None
+        return widen_array(column, field), None
     if kind not in "iu":
         raise make_dtype_error(reward, name, field, column.dtype)
     exact = None if column.dtype.itemsize < 8 else (column <= LARGEST_INTEGER) & (column >= -LARGEST_INTEGER)

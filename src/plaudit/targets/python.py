@@ -14,12 +14,24 @@ from typing import Any, TypeVar
 from plaudit.errors import InputError, ShapeMismatch, UnknownInput
 from plaudit.language.field import LARGEST_INTEGER, RECORDS
 from plaudit.language.program import Program
-from plaudit.language.shapes import Shape, flatten_entries
+from plaudit.language.shapes import flatten_entries
 from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import RowDiagnosis
+from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit
-from plaudit.targets.inputs import InputSlot, collect_columns, find_default, list_slots, make_converter, read_record
+from plaudit.targets.inputs import (
+    NARROW_NAMES,
+    DtypeMap,
+    InputSlot,
+    collect_columns,
+    find_default,
+    find_dtypes,
+    join_dtype,
+    list_slots,
+    make_converter,
+    read_record,
+)
 from plaudit.targets.states import build_initial_state, check_state, join_state, list_state_outputs, nest_state
 
 Row = tuple[Any, ...]
@@ -172,16 +184,24 @@ class PythonReward(Compiled):
         return {**SCALAR_NAMES, **code.tables, "bad": self._diagnosis}
 
     def build_scorer(
-        self, take: Callable[..., Result], *first: object, keywords: bool = False
+        self,
+        take: Callable[..., Result],
+        *first: object,
+        keywords: bool = False,
+        take_narrow: Callable[[Dtypes, Row, Row], Result] | None = None,
     ) -> Callable[..., Result]:
         """Return one function from a mapping of inputs to `take(*first, row, outputs)`: conversion and reward together.
 
-        With `keywords`, the inputs come in as keyword arguments instead.
+        With `keywords`, the inputs come in as keyword arguments instead. Where some of them are floats narrower than
+        Python's, it is `take_narrow(dtypes, row, outputs)`, if that is given.
         """
 
         def score_slowly(inputs: Any) -> Result:
             row = self.convert_row(inputs)
-            return take(*first, row, self._everything(*row))
+            outputs = self._everything(*row)
+            if take_narrow is not None and (dtypes := find_dtypes(self.program, collect_columns(self.program, inputs))):
+                return take_narrow(dtypes, row, outputs)
+            return take(*first, row, outputs)
 
         path = build_fast_path(self.program, self._converters, keywords=keywords)
         listed = {name for name, field in self.program.inputs.items() if field.numbers}
@@ -189,12 +209,14 @@ class PythonReward(Compiled):
         leading = "".join(f"h{i}, " for i in range(len(first)))
         row = "".join(f"x{i}, " for i in range(len(self.inputs)))
         outputs = "".join(f"{code.texts[root]}, " for root in self.layout.roots)
-        body = [*path.lines, *lines, f"return take({leading}({row}), ({outputs}))"]
+        narrow = [f"if t: return take_narrow(t, ({row}), ({outputs}))"] if take_narrow is not None else []
+        body = [*path.lines, *lines, *narrow, f"return take({leading}({row}), ({outputs}))"]
         body = ["try:", *(f"    {line}" for line in body), f"except unusual: return score_slowly({path.given})"]
         seen = {
             **self._collect_names(code),
             **path.names,
             "take": take,
+            "take_narrow": take_narrow,
             "score_slowly": score_slowly,
             "unusual": UNUSUAL,
         }
@@ -268,6 +290,7 @@ def build_fast_path(program: Program, converters: Sequence[Callable[[Any], Any]]
         path = FastPath(arguments, [], names, f"collect_keywords(({pairs}), extra)", keywords=top)
     else:
         path = FastPath(["inputs"], [], names, "inputs")
+    path.lines.append("t = ()")
     for name in RECORDS:
         if name in top:
             _read_record(path, program, name, top, found)
@@ -282,21 +305,53 @@ def collect_keywords(pairs: Sequence[tuple[str, Any]], extra: Mapping[str, Any])
     return {name: value for name, value in pairs if value is not ABSENT} | dict(extra)
 
 
-def to_list(vector: Any) -> Any:
-    """Return a vector whose entries are plain numbers: an array as a list, which is faster to read one by one."""
-    if type(vector) is list or type(vector) is tuple:
-        return vector
-    if not hasattr(vector, "dtype"):
-        raise TypeError  # convert_row says what it is
-    return vector.tolist()
+class VectorReader:
+    """Reads the vectors of one column."""
+
+    def __init__(self, slot: InputSlot) -> None:
+        """Read what `slot` is an entry of."""
+        self._column, self._shape, self._numbers = slot.column, slot.field.shape, slot.field.kind == "number"
+        self._rounded = DtypeMap(slot.field)
+
+    def __call__(self, seen: Dtypes, vector: Any) -> tuple[Dtypes, Any]:
+        """Return a vector whose entries are plain numbers, and `seen` with its dtype where that is narrow.
+
+        An array becomes a list, which is faster to read one by one; numbers that count as a bound are that bound.
+        """
+        if type(vector) is tuple or type(vector) is list:
+            return seen, vector if len(self._shape) == 1 else self._flatten(vector)
+        if not hasattr(vector, "dtype") or tuple(vector.shape) != self._shape:
+            raise TypeError  # convert_row says what it is
+        dtype = vector.dtype
+        listed = (vector if len(self._shape) == 1 else vector.reshape(-1)).tolist()
+        if (name := NARROW_NAMES[dtype]) and self._numbers:
+            seen = join_dtype(seen, self._column, name)
+            if counts_as := self._rounded[dtype]:
+                listed = [counts_as.get(number, number) for number in listed]
+        return seen, listed
+
+    def _flatten(self, vector: Any) -> list[Any]:
+        try:
+            return flatten_entries(vector, self._shape)
+        except ShapeMismatch:
+            raise TypeError from None  # convert_row says what it is
 
 
-def flatten_list(vector: Any, shape: Shape) -> list[Any]:
-    """Return the entries of nested lists or of an array as one list."""
-    try:
-        return flatten_entries(to_list(vector), shape)
-    except ShapeMismatch:
-        raise TypeError from None  # convert_row says what it is
+def make_number_reader(slot: InputSlot, convert: Callable[[Any], Any]) -> Callable[[Dtypes, Any], tuple[Dtypes, Any]]:
+    """Return the function that converts an unusual number, and adds its dtype to those seen where that is narrow."""
+    column, rounded = slot.column, DtypeMap(slot.field)
+
+    def read_number(seen: Dtypes, value: Any) -> tuple[Dtypes, Any]:
+        if isinstance(value, float):  # of NumPy
+            return seen, float(value)
+        dtype = getattr(value, "dtype", None)
+        name = NARROW_NAMES[dtype] if dtype is not None else ""
+        if not name or value.ndim:
+            return seen, convert(value)
+        number, counts_as = float(value), rounded[dtype]
+        return join_dtype(seen, column, name), counts_as.get(number, number) if counts_as else number
+
+    return read_number
 
 
 def _read_record(path: FastPath, program: Program, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
@@ -339,12 +394,12 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
         new = slot.column not in path.vectors
         vector = path.vectors.setdefault(slot.column, f"w{len(path.vectors)}")
         if new:
-            path.names |= {"to_list": to_list, "flatten_list": flatten_list}
+            path.names |= {f"r{i}": VectorReader(slot), "list": list}
             if slot.field.length is None:
-                path.lines.append(f"{vector} = flatten_list({value}, {slot.field.shape})")
+                path.lines.append(f"t, {vector} = r{i}(t, {value})")
             else:
-                wrong = f"len({vector}) != {slot.field.length}"
-                path.lines += [f"{vector} = to_list({value})", f"if {wrong}: raise KeyError"]
+                path.lines += [f"{vector} = {value}", f"if type({vector}) is not list: t, {vector} = r{i}(t, {vector})"]
+                path.lines.append(f"if len({vector}) != {slot.field.length}: raise KeyError")
         value = f"{vector}[{slot.entry}]"
     default = _find_default(program, slot)
     if default is not None:
@@ -355,18 +410,22 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
         if slot.name in program.terminal:
             instead = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
         value = instead
-    path.lines += [f"x{i} = {value}", _format_conversion(path, i, slot)]
+    path.lines += [f"x{i} = {value}", *_format_conversion(path, i, slot)]
 
 
-def _format_conversion(path: FastPath, i: int, slot: InputSlot) -> str:
-    """Return the line that turns x0, x1 … into what its field holds."""
+def _format_conversion(path: FastPath, i: int, slot: InputSlot) -> list[str]:
+    """Return the lines that turn x0, x1 … into what its field holds."""
     if slot.field.kind == "category":
         path.names[f"m{i}"] = {label: float(position) for position, label in enumerate(slot.field.labels)}
-        return f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"
+        return [f"x{i} = m{i}[x{i}] if x{i} in m{i} else d{i}(x{i})"]
     if slot.field.kind == "flag":
-        return f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"
+        return [f"if type(x{i}) is not bool: x{i} = d{i}(x{i})"]
+    path.names[f"n{i}"] = make_number_reader(slot, path.names[f"d{i}"])
     if slot.field.numbers:  # looked up: that they are allowed is known from here on
         path.names[f"m{i}"] = {number: number for number in slot.field.numbers}
-        return f"x{i} = m{i}[x{i} if type(x{i}) is int or type(x{i}) is float else d{i}(x{i})]"
-    small = f"type(x{i}) is int and -{LARGEST_INTEGER} <= x{i} <= {LARGEST_INTEGER}"
-    return f"if type(x{i}) is not float: x{i} = float(x{i}) if {small} else d{i}(x{i})"
+        return [f"if type(x{i}) is not int and type(x{i}) is not float: t, x{i} = n{i}(t, x{i})", f"x{i} = m{i}[x{i}]"]
+    return [
+        f"if type(x{i}) is not float:",
+        f"    if type(x{i}) is int and -{LARGEST_INTEGER} <= x{i} <= {LARGEST_INTEGER}: x{i} = float(x{i})",
+        f"    else: t, x{i} = n{i}(t, x{i})",
+    ]

@@ -18,8 +18,9 @@ from plaudit.targets.array import (
     make_dtype_error,
     to_array,
 )
-from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores
+from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
 from plaudit.targets.states import carry, check_state, join_state, start_episodes
@@ -74,9 +75,9 @@ class TorchReward(Compiled):
     """
 
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
-        """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
+        """Compile `program`; `dtype`, perhaps by name, overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
-        self.dtype = dtype
+        self.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         self._fixed: dict[tuple[int, torch.dtype, torch.device], _Fixed] = {}
         bound = program.bind()
         self._default = generate(bound, guard=guard, names=NAMES)
@@ -172,6 +173,15 @@ class TorchReward(Compiled):
     def _general_stepping(self) -> Generated:
         return generate(self.program, guard=self.guard, names=NAMES, states=True)
 
+    def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
+        """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""
+        given = {
+            name: torch.tensor(column, dtype=getattr(torch, dtypes[name])) if name in dtypes else column
+            for name, column in columns.items()
+        }
+        with torch.no_grad():
+            return convert_scores(self(given), to_numpy)
+
     def _get_fixed(self, made: Generated, dtype: torch.dtype, device: torch.device) -> "_Fixed":
         """Return the constants of generated code as tensors, which are made once for each dtype and device."""
         if torch.compiler.is_compiling():
@@ -205,6 +215,12 @@ class _Fixed:
 def _needs_gradients(arguments: Sequence[torch.Tensor]) -> bool:
     """Return whether a gradient may be taken of what is computed from these."""
     return torch.is_grad_enabled() and any(argument.requires_grad for argument in arguments)
+
+
+def to_numpy(tensor: torch.Tensor) -> Any:
+    """Return an array of NumPy: bools as they are, floats as float64."""
+    found = tensor.detach().cpu()
+    return found.numpy() if found.dtype == torch.bool else found.double().numpy()
 
 
 def _spread(result: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
@@ -257,7 +273,11 @@ def _convert_column(reward: str, dtype: Any, device: Any, name: str, field: Fiel
             return column, None
         return column != 0, (column == 0) | (column == 1)
     if column.is_floating_point():
-        return column.to(dtype), None
+        wide = column.to(dtype)
+        if column.dtype != dtype:
+            for near, number in find_rounded(field, name_dtype(column.dtype)).items():
+                wide = torch.where(column == near, torch.full((), number, dtype=dtype, device=device), wide)
+        return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)
     largest = _find_limits(dtype).integer

@@ -5,9 +5,11 @@ import os
 import sqlite3
 import sys
 
+import numpy as np
 import pytest
 
-from plaudit import Ledger, LedgerBusy
+from plaudit import Field, Ledger, LedgerBusy, Reward, term
+from plaudit.ledger.storage import computation
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
 
 
@@ -118,3 +120,18 @@ def test_stats_list_the_largest_classes_and_the_latest_writers(plaudit, rewards)
     shown = plaudit("ledger", "stats", "rewards.db").stdout
     assert "\n… and 6 others\n" in shown
     assert "\n… and 6 earlier writers\n" in shown
+
+
+def test_what_cannot_be_recomputed_here_is_said_and_the_exit_code_too(plaudit, tmp_path, monkeypatch):
+    @term
+    def push(force):
+        return force
+
+    reward = Reward("pushing", version="1", terms=[push], fields=[Field("force")])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, {"force": np.array([0.5, 0.25], np.float32)}, target="torch")
+    assert plaudit("ledger", "verify", "rewards.db").exit_code == 0
+    monkeypatch.setattr(computation, "find_spec", lambda name: None)
+    result = plaudit("ledger", "verify", "rewards.db")
+    assert result.exit_code == UNDECIDED
+    assert "2 records of the torch target not recomputed: it is not installed here." in result.stdout

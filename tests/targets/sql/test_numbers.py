@@ -138,3 +138,19 @@ def test_a_nan_on_the_way_compares_as_in_python(engine):
     for expression in (f"min(a, {inside})", f"max(a, {inside})", f"a if ({inside}) == ({inside}) else 0.0"):
         reward = one_term(expression, Field("far", infinite=True), Field("a"))
         assert_equal_to_python(engine, reward, [{"far": math.inf, "a": 1.0}, {"far": 2.0, "a": 0.5}])
+
+
+@pytest.mark.parametrize("name", ["duckdb", "postgres"])
+def test_a_column_of_float32_has_bounds_of_its_own_dtype(request, name):
+    @as_term
+    def push(torque):
+        return torque
+
+    engine = request.getfixturevalue(f"{name}_engine")
+    reward = Reward("pushes", version="1", terms=[push], fields=[Field("torque", low=-0.4, high=0.4)])
+    statement = reward.compile("sql", dialect=name).select("steps")
+    rows = [{"torque": value} for value in (0.4, -0.4, 0.41, None)]
+    engine.fill({"torque": "REAL"}, rows)
+    assert [row["total"] for row in engine.rows(statement)] == [0.4, -0.4, None, None]
+    engine.fill({"torque": "number"}, [{"torque": float(np.float32(0.4))}, {"torque": 0.4}])
+    assert [row["total"] for row in engine.rows(statement)] == [None, 0.4]

@@ -132,3 +132,14 @@ def test_spark_takes_structs_and_texts_that_look_like_code(spark):
     compiled = reward.compile("sql", dialect="spark", struct=True)
     found = {row["id"]: row["total"] for row in spark.sql(compiled.select("steps", keep=["id"])).collect()}
     assert found == {0: 1.0, 1: 0.0, 2: None, 3: None}
+
+
+def test_spark_compares_a_column_of_float_with_bounds_of_its_own_dtype(spark):
+    @term
+    def push(torque):
+        return torque
+
+    reward = Reward("pushes", version="1", terms=[push], fields=[Field("torque", low=-0.4, high=0.4)])
+    statement = reward.compile("sql", dialect="spark").select("steps")
+    spark.createDataFrame([(0.4,), (-0.4,), (0.41,)], "torque float").createOrReplaceTempView("steps")
+    assert [row["total"] for row in spark.sql(statement).collect()] == [0.4, -0.4, None]

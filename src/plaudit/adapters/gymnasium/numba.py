@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
 from plaudit.language.program import Program
+from plaudit.targets.dtypes import widen_array
 from plaudit.targets.inputs import InputColumn, list_columns
 from plaudit.targets.numba import NumbaReward
 
@@ -34,7 +35,7 @@ class NumbaBatch(NumbaReward):
         ]
         self._given = sum(column.state is None for column in self._columns)
         plain = not program.states and not any("." in name or "[" in name for name in program.inputs)
-        self._plain = [(column.name, column.dtypes) for column in self._columns] if plain else []
+        self._plain = [(column.name, column.field, column.dtypes) for column in self._columns] if plain else []
         first: dict[int, int] = {}
         for term, root in enumerate(self.layout.values):
             first.setdefault(root, term)
@@ -61,7 +62,7 @@ class NumbaBatch(NumbaReward):
             if type(array) is not np.ndarray or array.shape != column.shape or array.dtype not in column.dtypes:
                 return None
             if array.dtype == _NARROW or column.of_numbers:  # Numba would stay narrow
-                array = array.astype(np.float64, copy=False)
+                array = widen_array(array, column.field)
             found += [array] if column.single else column.split(array.reshape(len(array), -1).T)
         return found
 
@@ -70,11 +71,11 @@ class NumbaBatch(NumbaReward):
         if len(fields) != len(self._plain):
             return None
         found = []
-        for name, dtypes in self._plain:
+        for name, field, dtypes in self._plain:
             column = fields.get(name)
             if type(column) is not np.ndarray or column.shape != self._shape or column.dtype not in dtypes:
                 return None
-            found.append(column.astype(np.float64) if column.dtype == _NARROW else column)  # Numba would stay narrow
+            found.append(widen_array(column, field) if column.dtype == _NARROW else column)  # Numba would stay narrow
         return found
 
     def write(
@@ -102,7 +103,7 @@ class _Column:
 
     def __init__(self, column: InputColumn, dtypes: Dtypes, count: int, state: int | None) -> None:
         slot = column.slots[0]
-        self.name, self.dtypes, self.state = column.name, dtypes, state
+        self.name, self.field, self.dtypes, self.state = column.name, slot.field, dtypes, state
         self.shape = (count, *slot.field.shape)
         self.single = slot.entry is None
         self.of_numbers = not self.single and slot.field.kind == "number"

@@ -11,6 +11,7 @@ from plaudit.adapters.gymnasium.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
+from plaudit.targets.dtypes import Dtypes
 
 
 class RecordingOptions(TypedDict):
@@ -52,10 +53,16 @@ class Recorder:
     def _attach(self) -> None:
         self._ledger.register(self._reward)  # a label that stands for another formula is an error now, not in mid-run
         self._buffer = buffer = self._ledger._buffer_steps(self._options["flush_every"])
-        run, actor = self._options["run"], self._options["actor"]
-        self._stream = buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs)
-        self._now, self._append = buffer.now, self._stream.waiting.append
+        self._now = buffer.now
+        self._open_stream(())
         flush_at_termination()
+
+    def _open_stream(self, dtypes: Dtypes) -> None:
+        """Add steps to those whose inputs came in these dtypes."""
+        run, actor = self._options["run"], self._options["actor"]
+        self._dtypes = dtypes
+        self._stream = self._buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, dtypes=dtypes)
+        self._append = self._stream.waiting.append
 
     def begin_episode(self) -> None:
         """Begin another episode of the only environment; one without a step is none."""
@@ -68,16 +75,20 @@ class Recorder:
         self._episode[which] += np.where(self._step[which] > 0, self._envs or 1, 0)
         self._step[which] = 0
 
-    def add_step(self, inputs: Sequence[float]) -> None:
+    def add_step(self, inputs: Sequence[float], dtypes: Dtypes) -> None:
         """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
+        if dtypes is not self._dtypes and dtypes != self._dtypes:
+            self._open_stream(dtypes)
         self._step = step = self._step + 1
         now = self._now()
         self._append((now, self._episode, step, inputs))
         if now >= self._buffer.attend_at:
             self._buffer.attend(self._stream)
 
-    def add_steps(self, inputs: NDArray[np.float64], which: NDArray[np.bool_]) -> None:
+    def add_steps(self, inputs: NDArray[np.float64], dtypes: Dtypes, which: NDArray[np.bool_]) -> None:
         """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
+        if dtypes != self._dtypes:
+            self._open_stream(dtypes)
         self._step[which] += 1
         now = self._now()
         self._append((now, self._episode[which], self._step[which], inputs))

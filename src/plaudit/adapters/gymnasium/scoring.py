@@ -15,7 +15,9 @@ from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
 from plaudit.targets.array import gather
 from plaudit.targets.diagnose import diagnose_first_bad
+from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns as flatten
+from plaudit.targets.inputs import find_dtypes
 from plaudit.targets.numpy import convert_column
 
 if TYPE_CHECKING:
@@ -160,22 +162,27 @@ class BatchScorer:
             block[at] = values
         return np.broadcast_to(scores.ok, self._shape)
 
-    def build_inputs(self, fields: Mapping[str, Any]) -> Floats:
-        """Return the rows themselves: a column for each input of the reward, in order."""
-        arguments, _ = self._convert_inputs(fields)
+    def build_inputs(self, fields: Mapping[str, Any]) -> tuple[Floats, Dtypes]:
+        """Return the rows themselves, a column for each input of the reward in order, and the dtypes they came in."""
+        flat = self._flatten(fields)
+        arguments, _ = self._convert_inputs(flat)
         rows = np.empty((*self._shape, len(arguments)))
         for at, argument in enumerate(arguments):
             rows[:, at] = argument
-        return rows
+        return rows, find_dtypes(self._reward.program, flat)
 
-    def _convert_inputs(self, fields: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _flatten(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a step under their whole names, states among them, categories as positions."""
+        given = self._states.join(fields) if self._states else fields
+        return flatten(self._reward.program, self._reward.encode(given))
+
+    def _convert_inputs(self, flat: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         reward = self._reward
 
         def convert_field(name: str, field: Field, value: Any) -> tuple[Any, Any]:
             return convert_column(reward.name, name, field, value)
 
-        given = reward.encode(self._states.join(fields) if self._states else fields)
-        arguments, exact, _ = gather(reward.program, flatten(reward.program, given), convert_field)
+        arguments, exact, _ = gather(reward.program, flat, convert_field)
         return arguments, exact
 
     def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,7 +203,7 @@ class BatchScorer:
         """Raise for the first environment whose row cannot be scored."""
         bad = np.setdiff1d(np.flatnonzero(~ok), begun)
         if len(bad):
-            arguments, exact = self._convert_inputs(fields)
+            arguments, exact = self._convert_inputs(self._flatten(fields))
             error = diagnose_first_bad(self._reward.program.bind(), arguments, int(bad[0]), guard=True, exact=exact)
             raise type(error)(f"environment {bad[0]}: {error}")
 

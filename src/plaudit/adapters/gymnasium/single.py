@@ -83,7 +83,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         for name, value in components.items():
             self._sums[name] += value
         if self._record is not None:
-            self._record.add_step(signal.row)
+            self._record.add_step(signal.row, signal.frame.dtypes)
         ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
         self._over = terminated or truncated
         if self._over:

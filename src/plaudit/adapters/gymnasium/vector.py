@@ -127,7 +127,8 @@ class VectorRewardWrapper(Base):
         paid = np.ones(own.shape, np.bool_)
         paid[self._over] = False
         if self._record is not None and fields is not None:
-            self._record.add_steps(self._scorer.build_inputs(fields)[paid], paid)
+            inputs, dtypes = self._scorer.build_inputs(fields)
+            self._record.add_steps(inputs[paid], dtypes, paid)
         ours = {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}

@@ -29,7 +29,7 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     past that was rewritten together with its checksums.
 
     The exit code is 0 if everything is as it was written, 1 if something is not, 2 if there is no such LEDGER, 3 if
-    its server does not answer, or another program holds it.
+    its server does not answer, another program holds it, or what scored some records is not installed.
     """
     heads = () if kept is None else _read_heads(Path(kept))
     try:
@@ -40,6 +40,8 @@ def verify(ledger: str, kept: str | None, public_key: str | None, as_json: bool)
     click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
     if not result.ok:
         raise click.exceptions.Exit(SOME_BAD)
+    if result.not_recomputed:
+        raise click.exceptions.Exit(UNDECIDED)
 
 
 def _read_heads(path: Path) -> list[LedgerHead]:

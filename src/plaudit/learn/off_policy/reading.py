@@ -16,10 +16,10 @@ from plaudit.learn.off_policy.log import Codes, LoggedDecisions
 from plaudit.learn.off_policy.records import Credit, DecisionNames, Records, add_credits, read_records
 from plaudit.learn.ridge import Numbers
 from plaudit.ledger.record import Page
-from plaudit.ledger.rescore import Translation, find_translation
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.schema import scopes
 from plaudit.ledger.storage.specs import SpecCache
+from plaudit.ledger.translation import Translation, find_translation
 from plaudit.reward.on_bad import apply_on_bad, validate_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.terminal import format_count
@@ -240,10 +240,10 @@ class RecordScorer:
         counts = [len(page.positions()) for page in pages]
         ends = np.cumsum(counts)
         totals = Totals(np.full(ends[-1], np.nan), np.zeros(ends[-1], np.bool_), np.zeros(ends[-1], np.bool_))
-        groups: dict[RecordLayout, list[int]] = {}
+        groups: dict[tuple[RecordLayout, str], list[int]] = {}
         for at, page in enumerate(pages):
-            groups.setdefault(page.layout, []).append(at)
-        for layout, members in groups.items():
+            groups.setdefault((page.layout, page.row.target), []).append(at)
+        for (layout, _), members in groups.items():
             where = np.concatenate([np.arange(ends[at] - counts[at], ends[at]) for at in members])
             self.recorded[layout] = self.recorded.get(layout, 0) + len(where)
             self._fill(totals, layout, [pages[at] for at in members], where)
@@ -257,7 +257,8 @@ class RecordScorer:
             self._translations[layout] = find_translation(self._specs, layout, self._layout)
         found = self._translations[layout]
         if isinstance(found, Translation):
-            totals.rewards[where] = found.score(_join_rows(layout, pages, "inputs"))[1][:, 0]
+            computation = found.find_computation(pages[0].row.target, as_recorded=False)
+            totals.rewards[where] = found.score(_join_rows(layout, pages, "inputs"), computation)[1][:, 0]
         elif found == NO_COUNTERPART:
             totals.unpaid[where] = True
         else:

@@ -20,6 +20,7 @@ CHUNK_BYTES = 16 << 20
 """How much of a data set is in one block, about. Some five blocks are in memory at any time."""
 MAX_ROWS = 1 << 19
 Flags = NDArray[np.bool_]
+_NARROW = {pa.float16(): "float16", pa.float32(): "float32"}
 _NAMES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
@@ -185,6 +186,29 @@ def _parse_each(
         known = to_numpy(indices.is_valid())
         wrong = wrong[to_numpy(indices.fill_null(0))] & known if len(wrong) else np.zeros(len(indices), bool)
     return array, wrong if wrong.any() else None
+
+
+def find_entry_type(kind: Any) -> Any:
+    """Return the type of single values in a column, perhaps of lists or of a dictionary."""
+    while not pa.types.is_primitive(kind) and hasattr(kind, "value_type"):
+        kind = kind.value_type
+    return kind
+
+
+def find_narrow_dtype(kind: pa.DataType) -> str | None:
+    """Return the dtype of a column of floats that are narrower than float64, perhaps in lists; None for any other.
+
+    >>> find_narrow_dtype(pa.float32()), find_narrow_dtype(pa.list_(pa.float16(), 3)), find_narrow_dtype(pa.float64())
+    ('float32', 'float16', None)
+    """
+    return _NARROW.get(find_entry_type(kind))
+
+
+def narrow_value(value: Any, dtype: str) -> Any:
+    """Return a number, or nested lists of them, in a dtype of NumPy; an absent one stays what it is."""
+    if isinstance(value, list):
+        return [narrow_value(entry, dtype) for entry in value]
+    return value if value is None else np.dtype(dtype).type(value)
 
 
 def to_numpy(array: pa.Array) -> NDArray[Any]:

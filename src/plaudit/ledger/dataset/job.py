@@ -21,6 +21,7 @@ from plaudit.ledger.dataset.csv_files import CsvSource
 from plaudit.ledger.dataset.files import FileRescoring, require_format
 from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
+from plaudit.ledger.dataset.precision import NarrowScorer, find_old_dtype
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import Format, read_status, refuse_overlap
@@ -128,6 +129,9 @@ class Run:
         for column in (job.decision_class, job.decision, job.against if isinstance(job.against, str) else None):
             if column is not None and column not in schema.names:
                 raise build_missing(None, [column], name, schema.names)
+        totals = schema.field(job.against).type if isinstance(job.against, str) else None
+        dtype = None if changes is None else find_old_dtype(self.scoring, totals)
+        self.narrow = None if dtype is None else NarrowScorer(dtype, self.scoring, self.old)
         self.kept = self._choose_kept()
         if isinstance(self.source, JsonLinesSource) and written == "jsonl" and job.keep is None:
             self.kept = []  # lines stay as they are, so what they hold need not be understood
@@ -216,8 +220,9 @@ class Run:
 
     def _compare(self, changes: Changes, chunk: Chunk, scored: Scored) -> None:
         against, rows = self.job.against, chunk.batch.num_rows
+        both = [scored]
         if self.old is not None:
-            old = self.old(chunk.batch, chunk.wrong)
+            both.append(old := self.old(chunk.batch, chunk.wrong))
             before = _mask_totals(old.scores.total, old.ok, rows)
         else:
             before = _read_totals(chunk.batch.column(str(against)), str(against))
@@ -228,7 +233,10 @@ class Run:
         if self.job.decision is not None:
             decision = chunk.batch.column(self.job.decision).dictionary_encode()
             decision = np.array(decision.to_pylist(), dtype=object)
-        changes.add(before, _mask_totals(scored.scores.total, scored.ok, rows), classes, decision)
+        after = _mask_totals(scored.scores.total, scored.ok, rows)
+        changes.add(before, after, classes, decision)
+        if self.narrow is not None:
+            self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=self.rows)
 
     def _build_rows(self, chunk: Chunk, scored: Scored) -> pa.RecordBatch:
         """Return the rows as they are written."""

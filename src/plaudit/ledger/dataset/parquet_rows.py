@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from plaudit.errors import FileError, InputError, UnusableFile
 from plaudit.language.field import RECORDS
+from plaudit.ledger.dataset.arrow import find_narrow_dtype, narrow_value
 from plaudit.ledger.dataset.parquet_files import ParquetSource
 from plaudit.ledger.dataset.scoring import FoundColumn, find_columns, pick_column, refuse_duplicates
 from plaudit.reward.rows import Row, RowLayout
@@ -50,12 +51,15 @@ def _list_names(schema: pa.Schema) -> Iterator[str]:
 
 
 def _list_values(array: pa.Array, found: FoundColumn) -> list[Any]:
-    """Return a column as Python's numbers, bools and strings."""
+    """Return a column as Python's numbers, bools and strings; floats that are narrower than Python's as NumPy's."""
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type):
+    if pa.types.is_decimal(array.type):
         array = array.cast(pa.float64())
     values: list[Any] = array.to_pylist()
+    dtype = find_narrow_dtype(array.type)
+    if dtype is not None and found.place.field.kind == "number":
+        return [narrow_value(value, dtype) for value in values]
     flags = found.place.field.kind == "flag" and not found.shape
     return [_BOOLS.get(value, value) for value in values] if flags and not pa.types.is_boolean(array.type) else values
 

@@ -16,7 +16,7 @@ from plaudit.errors import InputError, MissingField, UnusableFile, WrongType, di
 from plaudit.language.field import RECORDS, Kind
 from plaudit.language.program import Program
 from plaudit.language.shapes import Shape, nest_entries
-from plaudit.ledger.dataset.arrow import Flags, Values, convert_column
+from plaudit.ledger.dataset.arrow import Flags, Values, convert_column, find_narrow_dtype, narrow_value
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import parse_bool, parse_number
 from plaudit.targets.compiled import Scores
@@ -198,6 +198,8 @@ class Scored:
     scores: Scores
     ok: Flags
     bad: int
+    columns: Mapping[str, NDArray[Any]]
+    """What was scored."""
 
 
 class Scoring:
@@ -247,7 +249,7 @@ class Scoring:
         if bad:
             self.bad += bad
             self._count(columns, refused, ok)
-        return Scored(scores, ok, bad)
+        return Scored(scores, ok, bad, columns)
 
     def _note(self, one: FoundColumn, column: Values, wrong: Flags | None, refused: dict[str, Flags]) -> None:
         """Note the rows whose value is absent or of another kind."""
@@ -291,7 +293,10 @@ class Scoring:
             value = pick_column(batch, one)[row].as_py()
             if isinstance(value, str) and one.place.field.kind != "category":
                 value = _parse_cell(value, one)
-            if isinstance(value, bool | int | float) and one.place.field.kind == "number" and not one.shape:
+            dtype = find_narrow_dtype(one.type)
+            if dtype is not None and one.place.field.kind == "number":
+                value = narrow_value(value, dtype)
+            elif isinstance(value, bool | int | float) and one.place.field.kind == "number" and not one.shape:
                 value = float(value) if not isinstance(value, bool | int) else value
             _put_input(inputs, one, value, vectors)
         for place in list_slots(self.reward.program):

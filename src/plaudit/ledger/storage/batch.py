@@ -1,11 +1,11 @@
-"""Recording a batch: scored by the NumPy target, written as a few large blocks."""
+"""Recording a batch: scored by an array target, written as a few large blocks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from plaudit.errors import LedgerError, ShapeMismatch, did_you_mean
+from plaudit.errors import LedgerError, ShapeMismatch, TargetError, did_you_mean
 from plaudit.ledger.context import VALIDATORS, Scope
 from plaudit.ledger.storage.codec import (
     FLOAT,
@@ -18,24 +18,32 @@ from plaudit.ledger.storage.codec import (
     encode_contexts,
     encode_times,
 )
+from plaudit.ledger.storage.computation import LIBRARIES, Computation, restore_columns
 from plaudit.ledger.storage.writer import BlockWriter
 from plaudit.targets.array import gather
+from plaudit.targets.compiled import convert_scores
+from plaudit.targets.dtypes import name_dtype
 from plaudit.targets.inputs import collect_columns as named_columns
+from plaudit.targets.inputs import find_dtypes
 from plaudit.targets.numpy import convert_column
 
 
 def write_batch(
-    writer: BlockWriter, layout: RecordLayout, columns: Mapping[str, Any], context: Mapping[str, Any]
+    writer: BlockWriter,
+    layout: RecordLayout,
+    columns: Mapping[str, Any],
+    context: Mapping[str, Any],
+    target: str = "numpy",
 ) -> list[int]:
-    """Score `columns`, record every row and return the numbers of the records."""
-    inputs, outputs = score_batch(layout, columns)
+    """Score `columns` with a target, record every row and return the numbers of the records."""
+    inputs, outputs, target = score_batch(layout, columns, target)
     parts = _validate_context(context, len(inputs))
     now = writer.now()
     if parts["key"] is not None:
         if isinstance(parts["key"], str) and len(inputs) > 1:
             raise LedgerError("one key cannot name many records; give a column of keys, one a row.")
-        return writer.write(list(_build_records(layout, inputs, outputs, parts, now)))
-    return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now)))
+        return writer.write(list(_build_records(layout, inputs, outputs, parts, now, target)))
+    return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now, target)))
 
 
 def build_step_blocks(
@@ -47,23 +55,46 @@ def build_step_blocks(
     times: list[int],
     episodes: list[int],
     steps: list[int],
+    target: str,
 ) -> Iterator[Block]:
-    """Yield steps that were scored as blocks; `times` are microseconds since 1970."""
+    """Yield steps that were scored by `target` as blocks; `times` are microseconds since 1970."""
     names = {episode: str(episode) for episode in set(episodes)}
     place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps}
     parts = {**dict.fromkeys(VALIDATORS), **scope._asdict(), **place}
-    return _build_blocks(layout, inputs, outputs, parts, times[0])
+    return _build_blocks(layout, inputs, outputs, parts, times[0], target)
 
 
-def score_batch(layout: RecordLayout, columns: Mapping[str, Any]) -> tuple[Rows, Rows]:
-    """Return a batch and its scores as rows; the first bad row raises."""
+def score_batch(layout: RecordLayout, columns: Mapping[str, Any], target: str = "numpy") -> tuple[Rows, Rows, str]:
+    """Return a batch and its scores as rows, and what computed them; the first bad row raises."""
     reward = layout.scored
-    encoded = reward.encode(columns)
-    scores = reward.compile("numpy")(encoded)
-    shapes = np.shape(scores.total)
+    if target not in ("numpy", *LIBRARIES):
+        raise TargetError(f"a batch is recorded by numpy, {' or '.join(LIBRARIES)}; {target!r:.60} is none of them.")
+    given = {name: _take_to_host(column) for name, column in reward.encode(columns).items()}
+    dtypes = find_dtypes(reward.program, given)
+    scores = reward.compile(target)(given)
+    shapes = tuple(scores.total.shape)
     if len(shapes) != 1:
         raise ShapeMismatch(f"reward {reward.name!r}: a batch has one axis, and this one has the shape {shapes}.")
-    return collect_inputs(layout, encoded, shapes[0]), layout.stack_scores(scores, shapes[0])
+    computation = Computation(target, name_dtype(scores.total.dtype), dtypes)
+    plain = {name: _to_numpy(column) for name, column in given.items()} if target != "numpy" else given
+    rows = collect_inputs(layout, plain, shapes[0])
+    if "bfloat16" in dict(dtypes).values():  # which NumPy has not, and so has not counted as bounds
+        restored = restore_columns(reward.program, layout.split_columns(rows), dtypes)
+        rows = layout.stack_columns(list(restored.values()), shapes[0])
+    outputs = layout.stack_scores(convert_scores(scores, _to_numpy), shapes[0])
+    return rows, outputs, computation.format(reward.program)
+
+
+def _take_to_host(column: Any) -> Any:
+    """Return a column of PyTorch as one that NumPy can read, and any other as it is."""
+    return column.detach().cpu() if hasattr(column, "detach") else column
+
+
+def _to_numpy(column: Any) -> Any:
+    """Return a column of any library as one of NumPy; bfloat16, which NumPy has not, as float32."""
+    if name_dtype(getattr(column, "dtype", "")) != "bfloat16":
+        return np.asarray(column)
+    return np.asarray(column.float() if hasattr(column, "float") else column.astype("float32"))
 
 
 def collect_inputs(layout: RecordLayout, columns: Mapping[str, Any], count: int) -> Rows:
@@ -115,7 +146,7 @@ def _pick(part: Any, at: int) -> Any:
 
 
 def _build_records(
-    layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int
+    layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int, target: str
 ) -> Iterator[PackedRecord]:
     packed = [(rows.tobytes(), 8 * rows.shape[1]) for rows in (inputs, outputs)]
     for at in range(len(inputs)):
@@ -123,11 +154,11 @@ def _build_records(
         scope = Scope(*(_pick(parts[name], at) for name in Scope._fields))
         moment = _pick(parts["at"], at)
         rest = (_pick(parts[name], at) for name in ("key", "episode", "step", "context"))
-        yield PackedRecord(layout, "numpy", scope, now if moment is None else moment, *rest, *sides)
+        yield PackedRecord(layout, target, scope, now if moment is None else moment, *rest, *sides)
 
 
 def _build_blocks(
-    layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int
+    layout: RecordLayout, inputs: Rows, outputs: Rows, parts: Mapping[str, Any], now: int, target: str
 ) -> Iterator[Block]:
     """Yield the batch as blocks, a new one wherever the scope changes."""
     for start, end in _find_runs([parts[name] for name in Scope._fields], len(inputs)):
@@ -136,7 +167,7 @@ def _build_blocks(
         ats = [now if at is None else at for at in slices["at"]]
         yield Block(
             layout,
-            "numpy",
+            target,
             Scope(*(slices[name][0] for name in Scope._fields)),
             count,
             min(ats),

@@ -24,6 +24,7 @@ from plaudit.ledger.context import (
     validate_string,
 )
 from plaudit.ledger.jsonl.encoding import encode_compact
+from plaudit.ledger.storage.computation import Computation
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Frame, Signal
 from plaudit.targets.compiled import Scores
@@ -98,14 +99,15 @@ class RecordLayout:
         class and actor. No context is made of the parts, which would take a tenth of the time of recording.
         """
         frame = signal.frame
-        inputs, outputs = (self._packers.get(frame) or self._find_packer(frame))(signal)
+        pack, target = self._packers.get(frame) or self._find_packer(frame)
+        inputs, outputs = pack(signal)
         try:
             shared = validate_scope(*scope)
         except TypeError:  # a part that cannot be looked up is no string, which is said here
             shared = validate_scope.__wrapped__(*scope)
         return PackedRecord(
             self,
-            "python",
+            target,
             shared,
             clock() if at is None else to_microseconds(at),
             None if key is None else validate_string("key", key),
@@ -120,23 +122,27 @@ class RecordLayout:
         """Return whether a reward of this process made the signals with this frame, so that they need no check."""
         if frame is self.scored._frame:
             return True
-        source = frame.source  # a copy of the reward, which scores likewise
-        return source is not None and frame is (source if frame.part == "whole" else source._final)._frame
+        if frame.source is None:
+            return False
+        own = frame.source if frame.part == "whole" else frame.source._final  # a copy, perhaps, which scores likewise
+        return frame is own._frame or frame is own._narrow_frames.get(frame.dtypes)
 
     @cached_property
-    def _packers(self) -> dict[Frame, Packer]:
+    def _packers(self) -> dict[Frame, tuple[Packer, str]]:
         return {}
 
     @cached_property
-    def _data_packers(self) -> dict[tuple[Any, ...], Packer]:
+    def _data_packers(self) -> dict[tuple[Any, ...], tuple[Packer, str]]:
         return {}
 
-    def _find_packer(self, frame: Frame) -> Packer:
+    def _find_packer(self, frame: Frame) -> tuple[Packer, str]:
+        """Return how signals with this frame are packed, and what computed them."""
         if frame.source is not None:
-            return self._packers.setdefault(frame, self._build_packer(frame))
+            target = Computation("python", inputs=frame.dtypes).format(self.scored.program)
+            return self._packers.setdefault(frame, (self._build_packer(frame), target))
         order = frame.inputs, frame.scores, frame.values  # each signal read from data has a frame of its own
         if order not in self._data_packers:
-            self._data_packers[order] = self._build_packer(frame)
+            self._data_packers[order] = self._build_packer(frame), "python"
         return self._data_packers[order]
 
     def _build_packer(self, frame: Frame) -> Packer:

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from plaudit.errors import InputError, LedgerError
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout, Rows
+from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, score_in
+from plaudit.targets.dtypes import estimate_rounding
 from plaudit.targets.numpy import NumpyReward
 
 ULP = 4
@@ -60,8 +62,25 @@ class Recomputer:
         signal = self.layout.build_signal(row, [0.0] * self.layout.breadth)
         return self.layout.scored._compiled._everything(*signal.row)
 
+    def parse(self, target: str) -> Computation:
+        """Return what computed records, as their block says it; LedgerError where no plaudit wrote it."""
+        return parse_computation(target, self.program)
+
+    def run_library(self, rows: Rows, computation: Computation) -> Rows:
+        """Return the outputs of stored rows by JAX or PyTorch, NaN where a row is refused."""
+        scores = score_in(computation, self.layout.scored, self.layout.split_columns(rows))
+        return self.layout.stack_scores(scores, len(rows))
+
     def find_different(self, rows: Rows, stored: Rows, *, target: str, here: bool) -> Flags:
-        """Return which rows are not what was stored; `here` says that this machine computed them."""
+        """Return which rows are not what was stored; `here` says that this machine computed them.
+
+        JAX and PyTorch add in an order of their own, and have functions of their own for each device: what they
+        computed may differ as far as rounding can move it.
+        """
+        computation = self.parse(target)
+        if computation.target in LIBRARIES:
+            return self._find_beyond(self.run_library(rows, computation), rows, stored, computation)
+        target = computation.target
         compute = self.run_numpy if self.exact or target == "numpy" else self.run_python
         different = _find_different(compute(rows), stored)
         if different.any() and compute == self.run_numpy and target == "python":
@@ -73,9 +92,20 @@ class Recomputer:
             different[odd] = _find_distant(again, stored[odd])
         return different
 
+    def _find_beyond(self, computed: Rows, rows: Rows, stored: Rows, computation: Computation) -> Flags:
+        """Return which rows differ by more than rounding in their dtype can explain."""
+        room = estimate_rounding(self.program, computation.dtype, np.concatenate([rows, stored], axis=1))[:, None]
+        near = (np.abs(computed - stored) <= room) | (np.isnan(computed) & np.isnan(stored))
+        beyond: Flags = np.asarray(~near.all(axis=1))
+        return beyond
+
     def describe_difference(self, row: Rows, stored: Rows, *, target: str) -> str:
         """Return what is wrong with one row that is not what was stored, in words."""
-        computed = (self.run_numpy if target == "numpy" else self.run_python)(row[None])[0]
+        computation = self.parse(target)
+        if computation.target in LIBRARIES:
+            computed = self.run_library(row[None], computation)[0]
+        else:
+            computed = (self.run_numpy if computation.target == "numpy" else self.run_python)(row[None])[0]
         if np.isnan(computed[0]):
             try:
                 self._run_everything(row.tolist())
@@ -90,8 +120,9 @@ class Recomputer:
         ]
         return "; ".join([*parts[:3], *(["…"] if len(parts) > 3 else [])]) or "its values do not add up to its total"
 
-    def find_wrong_sums(self, stored: Rows) -> Flags:
-        """Return in which rows the values do not add up to the total."""
+    def find_wrong_sums(self, stored: Rows, target: str = "numpy") -> Flags:
+        """Return in which rows the values do not add up to the total, in the dtype of `target`."""
+        computation = self.parse(target)
         total = np.zeros(len(stored))
         for at in range(2, self.layout.breadth, 2):
             total = stored[:, at] if at == 2 else total + stored[:, at]
@@ -100,7 +131,8 @@ class Recomputer:
             total = np.where(total < reward.low, reward.low, total)
         if reward.high is not None:
             total = np.where(total > reward.high, reward.high, total)
-        wrong: Flags = (total != stored[:, 0]) & ~np.isnan(stored[:, 0])
+        room = 0.0 if computation.is_wide else estimate_rounding(self.program, computation.dtype, stored)
+        wrong: Flags = ~(np.abs(total - stored[:, 0]) <= room) & ~np.isnan(stored[:, 0])
         return wrong
 
 

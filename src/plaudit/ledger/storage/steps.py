@@ -15,8 +15,10 @@ from plaudit.errors import LedgerError, PlauditError
 from plaudit.ledger.context import Scope, to_microseconds, validate_scope
 from plaudit.ledger.storage.batch import build_step_blocks
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
+from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
+from plaudit.targets.dtypes import Dtypes
 
 MOST_WAITING = 65_536
 """How many steps of one stream may wait to be written: beyond, a step waits for them."""
@@ -36,13 +38,17 @@ class MaybeWritten(Exception):
 
 
 class StepStream:
-    """Steps of one reward, run and actor that wait to be written, in order.
+    """Steps of one reward, run and actor, with inputs of the same dtypes, that wait to be written, in order.
 
     While the environment runs, a step is one tuple in `waiting`; all else is done later, for thousands of them at once.
     """
 
-    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None) -> None:
-        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone."""
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, dtypes: Dtypes) -> None:
+        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
+
+        `dtypes` are those that the inputs came in, where they are narrower than float64.
+        """
+        self._target = Computation("numpy", inputs=dtypes).format(layout.scored.program)
         self._layout, self._scope, self._many = layout, scope, envs is not None
         self.most = max(1, MOST_WAITING // (envs or 1))
         """How many entries may wait."""
@@ -70,7 +76,16 @@ class StepStream:
             count, width = len(taken), self._layout.width
             rows = np.fromiter(chain.from_iterable(inputs), FLOAT, count * width).reshape(count, width)
         outputs = self._layout.stack_scores(self._score(self._layout.split_columns(rows)), len(rows))
-        return build_step_blocks(self._layout, self._scope, rows, outputs, times=times, episodes=episodes, steps=steps)
+        return build_step_blocks(
+            self._layout,
+            self._scope,
+            rows,
+            outputs,
+            times=times,
+            episodes=episodes,
+            steps=steps,
+            target=self._target,
+        )
 
 
 class StepBuffer:
@@ -91,7 +106,7 @@ class StepBuffer:
         """The ledger's clock, in nanoseconds."""
         self._open_store = open_store
         self._write_blocks = write
-        self._streams: dict[tuple[RecordLayout, Scope, int | None], StepStream] = {}
+        self._streams: dict[tuple[RecordLayout, Scope, int | None, Dtypes], StepStream] = {}
         self._longest = threading.TIMEOUT_MAX
         self._closed = False
         self.begin_process()
@@ -115,10 +130,12 @@ class StepBuffer:
         By the system's clock: where a ledger has another one, or this one is set, a step attends at another moment.
         """
 
-    def open_stream(self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None) -> StepStream:
+    def open_stream(
+        self, reward: Reward, *, run: str | None, actor: str | None, envs: int | None, dtypes: Dtypes = ()
+    ) -> StepStream:
         """Return where to add the steps of a reward, run and actor; InputError where a name cannot be stored."""
         scope = validate_scope.__wrapped__(run, None, None, actor)  # names that have no hash are told too
-        kind = self._open_store().specs.get_layout(reward), scope, envs
+        kind = self._open_store().specs.get_layout(reward), scope, envs, dtypes
         with self._starting:
             if kind not in self._streams:
                 self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old

@@ -1,5 +1,6 @@
 """What a verification found."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,10 @@ class Verification:
     """Records that had to be equal in every bit."""
     compared_ulp: int = 0
     """Records of another machine whose reward uses functions that C libraries round differently."""
+    compared_rounding: int = 0
+    """Records that JAX or PyTorch computed, which may differ as far as rounding can move them."""
+    not_recomputed: Counter[str] = field(default_factory=Counter)
+    """Records whose checksums alone were checked, by the target that computed them, which is not installed here."""
     found: int = 0
     problems: list[Problem] = field(default_factory=list)
     """The first of what was found."""
@@ -57,9 +62,15 @@ class Verification:
         how = f"{self.compared_bits:,} compared bit for bit"
         if self.compared_ulp:
             how += f", {self.compared_ulp:,} of another machine within 4 units in the last place"
+        if self.compared_rounding:
+            how += f", {self.compared_rounding:,} of JAX or PyTorch within rounding"
         lines = [f"{self.ledger}: {what}; {how}."]
+        lines += [
+            f"{format_count(count, 'record')} of the {target} target not recomputed: it is not installed here."
+            for target, count in self.not_recomputed.items()
+        ]
         if self.ok:
-            return escape_controls(f"{lines[0]}\nEverything is as it was written.")
+            return escape_controls("\n".join([*lines, "Everything is as it was written."]))
         lines.append(f"{counts['problem']}:")
         lines += [f"  {p.kind:8}{'' if p.id is None else f'record {p.id}: '}{p.text}" for p in self.problems[:20]]
         if self.found > 20:
@@ -68,12 +79,13 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
-        counts = ("records", "blocks", "writers", "compared_bits", "compared_ulp", "found")
+        counts = ("records", "blocks", "writers", "compared_bits", "compared_ulp", "compared_rounding", "found")
         listed = [{"kind": p.kind, "id": p.id, "text": p.text} for p in self.problems]
         return {
             "ledger": self.ledger,
             "ok": self.ok,
             "head": self.head,
             **{n: getattr(self, n) for n in counts},
+            "not_recomputed": dict(self.not_recomputed),
             "problems": listed,
         }

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from plaudit.errors import LedgerBroken
+from plaudit.errors import LedgerBroken, LedgerError
 from plaudit.ledger.backends.backend import UNREADABLE, Backend
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
+from plaudit.ledger.storage.computation import LIBRARIES, parse_computation
 from plaudit.ledger.storage.recompute import Recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
 from plaudit.ledger.storage.signing import SignatureChecker
@@ -101,6 +102,8 @@ class _Walk:
         self.common: dict[tuple[Any, ...], bytes] = {}
         self.waiting: dict[tuple[int, str, bool], list[tuple[int, int, bytes, bytes]]] = {}
         self.waiting_rows = 0
+        self.targets: set[tuple[int, str]] = set()
+        """What computed records of each reward, as far as it can be read."""
 
     def run(self) -> None:
         for text in find_changed_objects(self.connection):
@@ -192,6 +195,14 @@ class _Walk:
             result.add("damaged", first, f"it does not hold {count} rows of {layout.reward.name!r}")
             chain.skip(block)
             return
+        if (spec, target) not in self.targets:
+            try:
+                parse_computation(target, layout.scored.program)
+            except LedgerError as error:
+                result.add("damaged", first, str(error))
+                chain.skip(block)
+                return
+            self.targets.add((spec, target))
         columns = (block.keys, block.episodes, block.steps, block.contexts)
         if any(column is not None and _EMPTY.fullmatch(column) for column in columns):
             result.add("edited", first, "one of its columns says of no record anything: that is written as NULL")
@@ -254,7 +265,13 @@ class _Walk:
             count = sum(part[1] for part in group)
             rows = layout.decode_inputs(b"".join([part[2] for part in group]), count)
             stored = layout.decode_outputs(b"".join([part[3] for part in group]), count)
-            if again.exact or here:
+            computation = again.parse(target)
+            if not computation.is_installed:
+                self.result.not_recomputed[computation.target] += len(rows)
+                continue
+            if computation.target in LIBRARIES:
+                self.result.compared_rounding += len(rows)
+            elif again.exact or here:
                 self.result.compared_bits += len(rows)
             else:
                 self.result.compared_ulp += len(rows)
@@ -264,7 +281,7 @@ class _Walk:
                     again.find_different(rows, stored, target=target, here=here),
                     "recomputing gives other numbers",
                 ),
-                ("sum", again.find_wrong_sums(stored), "its values do not add up to its total"),
+                ("sum", again.find_wrong_sums(stored, target), "its values do not add up to its total"),
             ):
                 if wrong.any():
                     numbers = np.concatenate([np.arange(part[0], part[0] + part[1]) for part in group])

@@ -51,6 +51,8 @@ class Dialect:
     least: tuple[str, str] = ("least", "greatest")
     exact: str = ""
     """The test that a number in a column {0} of any type is held exactly as a float64."""
+    narrow: str = ""
+    """The test that a column {0} holds float32; empty where every number is a float64."""
     typed: str = ""
     """The test that {0} is a number at all, where a column may hold anything."""
     texts: str = ""
@@ -136,6 +138,7 @@ DIALECTS = {
             native=frozenset({n.Floor, n.Ceil, n.Round}),
             functions={n.Round: "round_even({0}, 0)"},
             exact=f"(typeof({{0}}) IN ('DOUBLE', 'FLOAT') OR {{0}} {_WHOLE})",
+            narrow="typeof({0}) = 'FLOAT'",
             binary='CAST({0} AS VARCHAR) COLLATE "C"',
             record="struct_extract({0}, {2})",
             cte="AS NOT MATERIALIZED",
@@ -164,6 +167,7 @@ DIALECTS = {
             native=frozenset({n.Floor, n.Ceil, n.Round}),
             nan="{0} = 'NaN'::float8",
             exact=f"(pg_typeof({{0}}) IN ('float8'::regtype, 'float4'::regtype) OR {{0}} {_WHOLE})",
+            narrow="pg_typeof({0}) = 'float4'::regtype",
             flag=FlagForm(
                 "CAST({0} AS text)",
                 "{0} IN ('true', 'false', '1', '0')",
@@ -184,6 +188,7 @@ DIALECTS = {
             native=frozenset({n.Round, n.Expm1, n.Log1p}),  # its floor and ceil give integers of 64 bits
             functions={n.Round: "rint({0})"},
             exact=f"(typeof({{0}}) IN ('double', 'float') OR {{0}} {_WHOLE})",
+            narrow="typeof({0}) = 'float'",
             binary="CAST({0} AS STRING) COLLATE UTF8_BINARY",
             record="{0}.{1}",
         ),

@@ -13,6 +13,7 @@ from plaudit.language.intervals import ANYTHING, bound_field
 from plaudit.language.program import Program
 from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.compiled import Compiled
+from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import InputSlot, list_slots
 from plaudit.targets.sql.dialects import CANNOT, Dialect, find_dialect
 from plaudit.targets.sql.lower import bound_inputs, lower
@@ -299,7 +300,7 @@ def _read_column(dialect: Dialect, field: Field, column: str, guard: bool) -> tu
     """Return a column as what its field holds, and a test that only the column itself can pass, or an empty string."""
     tests = []
     if field.kind == "number":
-        text = f"CAST({column} AS {dialect.double})"
+        text = _format_number(dialect, field, column)
         tests += [dialect.typed] if dialect.typed else []
         tests += [dialect.exact] if _may_be_inexact(field, guard) else []
     elif field.kind == "flag":
@@ -311,6 +312,15 @@ def _read_column(dialect: Dialect, field: Field, column: str, guard: bool) -> tu
     if field.missing is None:
         return text, f"({whether})" if tests else ""
     return f"COALESCE({text}, {_format_missing(dialect, field)})", f"({column} IS NULL OR {whether})" if tests else ""
+
+
+def _format_number(dialect: Dialect, field: Field, column: str) -> str:
+    """Return a column of numbers as float64; what counts as a bound where the column holds float32 is that bound."""
+    wide = f"CAST({column} AS {dialect.double})"
+    rounded = find_rounded(field, "float32") if dialect.narrow else {}
+    narrow, literal = dialect.narrow.format(column), dialect.format_literal
+    cases = [f"WHEN {narrow} AND {wide} = {literal(near)} THEN {literal(bound)}" for near, bound in rounded.items()]
+    return f"CASE {' '.join(cases)} ELSE {wide} END" if cases else wide
 
 
 def _format_missing(dialect: Dialect, field: Field) -> str:

@@ -1,0 +1,109 @@
+"""From the recorded rows of one reward to rows and scores of another."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from plaudit.ledger.replay import needs_replay
+from plaudit.ledger.storage.batch import collect_inputs
+from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, restore_columns, score_in
+from plaudit.ledger.storage.specs import SpecCache
+from plaudit.targets.inputs import find_default, list_slots
+from plaudit.targets.numpy import NumpyReward
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """A way from stored rows of `source` to rows and scores of `layout`."""
+
+    source: RecordLayout
+    layout: RecordLayout
+
+    @cached_property
+    def _compiled(self) -> NumpyReward:
+        return NumpyReward(self.layout.scored.program, on_bad="mask")
+
+    def find_computation(self, target: str, *, as_recorded: bool) -> Computation:
+        """Return what computes the new scores of records that `target` computed: NumPy, or the same `as_recorded`."""
+        recorded = parse_computation(target, self.source.scored.program)
+        read = {name for slot in list_slots(self.layout.scored.program) for name in (slot.name, slot.column)}
+        inputs = tuple((name, dtype) for name, dtype in recorded.inputs if name in read)
+        if as_recorded and recorded.target in LIBRARIES:
+            return recorded._replace(inputs=inputs)
+        return Computation("numpy", inputs=inputs)
+
+    def score(
+        self, rows: Rows, computation: Computation, carried: Mapping[str, Any] | None = None
+    ) -> tuple[Rows, Rows]:
+        """Return the inputs and outputs of recorded rows under the other reward; NaN where it refuses a row.
+
+        `carried` holds states that were computed anew, by the names of inputs.
+        """
+        taken = self.take_columns(rows, carried or {})
+        taken = restore_columns(self.layout.scored.program, taken, computation.inputs)
+        library = computation.target in LIBRARIES
+        scores = score_in(computation, self.layout.scored, taken) if library else self._compiled(taken)
+        inputs = collect_inputs(self.layout, taken, len(rows))
+        return inputs, self.layout.stack_scores(scores, len(rows))
+
+    def take_measured(self, rows: Rows) -> dict[str, Any]:
+        """Return the columns that the other reward reads of recorded rows, without its states."""
+        states = self.layout.scored.program.states
+        taken = self.take_columns(rows, {})
+        return {name: column for name, column in taken.items() if _name_field(name) not in states}
+
+    def take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns that the other reward reads of recorded rows; what is `carried` instead of recorded."""
+        given = self.source.split_columns(rows)
+        old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
+        taken: dict[str, Any] = {}
+        for name, wanted in new.items():
+            if name in carried:
+                taken[name] = carried[name]
+                continue
+            if name not in given:
+                continue
+            column = given[name]
+            if wanted.kind == "category" and old[name].labels != wanted.labels:
+                known = {label: at for at, label in enumerate(wanted.labels)}
+                column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
+            taken[name] = column
+        return taken
+
+
+def _name_field(name: str) -> str:
+    """Return the field that an input is a value of: `air_time` of `prev.air_time[0]`."""
+    return name.rpartition(".")[2].partition("[")[0]
+
+
+def find_translation(
+    cache: SpecCache, source: RecordLayout, layout: RecordLayout, *, replayed: bool = False
+) -> "Translation | tuple[str, ...]":
+    """Return how recorded rows become rows of another reward, or the inputs that they lack.
+
+    Where episodes are `replayed`, states need not be recorded.
+    """
+    if source.part == "final":
+        if replayed:
+            return ("a step of its own: what is carried is computed step by step",)
+        if not any(term.terminal for term in layout.reward.terms):
+            return ("a terminal term",)
+        layout = cache.get_layout(layout.reward, "final")
+    old, program = source.scored.program.inputs, layout.scored.program
+    lacking = []
+    anew = needs_replay(layout.reward, [source])
+    for place in list_slots(program):
+        if place.key in program.states and (replayed or anew):
+            if not replayed:
+                lacking.append(f"{place.name} (carried in another way)")
+            continue
+        if place.name in old:
+            if old[place.name].kind != place.field.kind:
+                lacking.append(f"{place.name} (a {place.field.kind}, not a {old[place.name].kind})")
+        elif find_default(program, place, False) is None:
+            lacking.append(place.name)
+    return tuple(lacking) or Translation(source, layout)
