@@ -143,6 +143,8 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
             apart = any(f"{slot.column}{entry}" in flat for entry in slot.field.entries)
+            if slot.name in program.counters:
+                raise make_counter_error(program.name, slot.name, flat)
             raise make_missing_error(program.name, slot.name if apart else slot.column, flat)
         flat[slot.name] = default
     return flat
@@ -282,6 +284,15 @@ def make_missing_error(reward: str, name: str, given: Mapping[str, Any]) -> Miss
     near = did_you_mean(name, map(str, given))
     names = ", ".join(map(str, given)) or "nothing"
     return MissingField(f"reward {reward!r} needs {name!r}, which was not given.{near}\nGiven: {names}.")
+
+
+def make_counter_error(reward: str, name: str, given: Mapping[str, Any]) -> MissingField:
+    """Return the error for a counter that was not given, though a number of the reward follows it."""
+    names = ", ".join(map(str, given)) or "nothing"
+    return MissingField(
+        f"reward {reward!r} needs {name!r}, which was not given: its schedules follow it. Give the number of steps "
+        f"that training has taken so far; wrappers of environments count for themselves.\nGiven: {names}."
+    )
 
 
 def encode_category(reward: str, name: str, field: Field, labels: Any) -> Any:

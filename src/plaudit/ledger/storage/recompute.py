@@ -91,14 +91,22 @@ class Recomputer:
         return "; ".join([*parts[:3], *(["…"] if len(parts) > 3 else [])]) or "its values do not add up to its total"
 
     def find_wrong_sums(self, stored: Rows) -> Flags:
-        """Return in which rows the values do not add up to the total."""
+        """Return in which rows the values do not add up to the total.
+
+        Of a reward with adjustments they do so only nearly: an adjustment is a difference, and was rounded.
+        """
+        if self.program.adjustments:
+            values = stored[:, 2::2]
+            allowed = ULP * values.shape[1] * np.finfo(np.float64).eps * np.abs(values).sum(axis=1)
+            apart: Flags = np.abs(values.sum(axis=1) - stored[:, 0]) > allowed
+            return apart
         total = np.zeros(len(stored))
         for at in range(2, self.layout.breadth, 2):
             total = stored[:, at] if at == 2 else total + stored[:, at]
         reward = self.layout.scored
-        if reward.low is not None:
+        if isinstance(reward.low, float):
             total = np.where(total < reward.low, reward.low, total)
-        if reward.high is not None:
+        if isinstance(reward.high, float):
             total = np.where(total > reward.high, reward.high, total)
         wrong: Flags = (total != stored[:, 0]) & ~np.isnan(stored[:, 0])
         return wrong
