@@ -26,6 +26,7 @@ from plaudit.errors import (
 )
 from plaudit.language.field import Field
 from plaudit.language.program import sign
+from plaudit.language.schedule import Schedule, cosine, exponential, linear, piecewise
 from plaudit.reward.declared import Fact, Preference, fact, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
@@ -67,6 +68,7 @@ __all__ = [
     "Record",
     "Report",
     "Reward",
+    "Schedule",
     "Scores",
     "Signal",
     "SpecError",
@@ -79,7 +81,11 @@ __all__ = [
     "assert_reward_ok",
     "bounds",
     "check",
+    "cosine",
+    "exponential",
     "fact",
+    "linear",
+    "piecewise",
     "prefer",
     "prove",
     "sign",

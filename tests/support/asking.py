@@ -71,7 +71,7 @@ def _shortened(field, value, chance):
 
 def outputs(case: Case) -> list[str]:
     """Return the names of everything that a reward gives."""
-    return ["total", *(f"{term.name}.{part}" for term in case.terms for part in ("value", "score"))]
+    return ["total", *(f"{term}.{part}" for term in case.reward.program.terms for part in ("value", "score"))]
 
 
 def asked(program: Program, output: str, fixed: dict[str, float] | None = None) -> Program:

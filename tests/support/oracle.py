@@ -25,6 +25,7 @@ class Outcome:
 
 
 NOTHING = Outcome(None, None, None)
+NOTHING_FINITE = Outcome(math.nan, {}, {})
 
 
 class Oracle:
@@ -37,7 +38,7 @@ class Oracle:
         self.fields = {f.name: f for f in case.fields}
         self.at_rest = {f.name: (f.at_rest,) * f.length if f.length else f.at_rest for f in case.fields}
         """What is read and makes no difference is not asked for; any value will do."""
-        self.arguments = {t.name: t for t in case.reward.terms}
+        self.arguments = {each.name: each for each in case.reward.functions}
         self.only_terminal = case.reward.program.terminal
 
     def rounded(self, number):
@@ -49,18 +50,56 @@ class Oracle:
         try:
             known = {column: self.past_the_door(column, value, final) for column, value in row.items()}
             scores = {t.name: self.score(t, known, final) for t in self.case.terms}
+            above = [each.name for each in self.case.reward.composition.functions]
+            results = {name: self.call(name, known) for name in above}
         except REFUSED:
             return NOTHING
-        if not all(map(math.isfinite, scores.values())):
+        if not all(map(math.isfinite, (*scores.values(), *results.values()))):
             return NOTHING
-        values, total = {}, None
+        values = {}
         for t in self.case.terms:
             clamped = clamp(scores[t.name], self.rounded(t.low), self.rounded(t.high))
-            values[t.name] = clamped * self.rounded(t.weight)
-            total = values[t.name] if total is None else total + values[t.name]
+            weight = t.weight(known["tick"]) if callable(t.weight) else self.rounded(t.weight)
+            values[t.name] = clamped * weight
+            if self.case.scale is not None:
+                values[t.name] *= self.rounded(self.case.scale)
+        outcome = self.compose(values, scores, results) if self.case.reward.composed else self.add_up(values, scores)
+        return outcome if all(map(math.isfinite, (outcome.total, *outcome.values.values()))) else NOTHING
+
+    def add_up(self, values, scores):
+        total = left_to_right(values.values())
         if not math.isfinite(total):
-            return NOTHING
-        return Outcome(clamp(total, self.rounded(self.case.low), self.rounded(self.case.high)), values, scores)
+            return NOTHING_FINITE
+        return Outcome(self.limited(total), values, scores)
+
+    def limited(self, total):
+        return clamp(total, self.rounded(self.case.low), self.rounded(self.case.high))
+
+    def compose(self, values, scores, results):
+        """Return the outcome of a reward whose total is more than a sum, with a row for each step away from it."""
+        early = [t for t in self.case.terms if not t.after_clamp]
+        rows, seen = {}, {}
+        if self.case.gate:
+            gated = left_to_right(values[t.name] for t in early if t.gated)
+            opened = None if gated is None else gated * results["gate"]
+            rows["gate"], seen["gate"] = 0.0 if gated is None else opened - gated, results["gate"]
+            total = left_to_right((values[t.name] for t in early if not t.gated), opened)
+        else:
+            total = left_to_right(values[t.name] for t in early)
+        total = 0.0 if total is None else total
+        if not math.isfinite(total):
+            return NOTHING_FINITE
+        if self.case.low is not None or self.case.high is not None:
+            rows["clamp"], seen["clamp"] = self.limited(total) - total, total
+            total = self.limited(total)
+        total = left_to_right((values[t.name] for t in self.case.terms if t.after_clamp), total)
+        held = [(name, self.rounded(value)) for name, value in self.case.override if results[name]]
+        for name, value in self.case.override:
+            wins = held and held[0][0] == name
+            rows[name], seen[name] = self.rounded(value) - total if wins else 0.0, results[name]
+        if not math.isfinite(total):
+            return NOTHING_FINITE
+        return Outcome(held[0][1] if held else total, {**values, **rows}, {**scores, **seen})
 
     def past_the_door(self, column, value, final):
         """Return a value as the functions see it; ValueError where its field does not allow it."""
@@ -106,9 +145,11 @@ class Oracle:
         return (low is None or low <= value) and (high is None or value <= high)
 
     def score(self, spec, known, final):
-        if spec.terminal and not final:
-            return 0.0
-        made = self.arguments[spec.name]
+        return 0.0 if spec.terminal and not final else self.call(spec.name, known)
+
+    def call(self, called, known):
+        """Return what the plain function of a term, a gate or a condition returns."""
+        made = self.arguments[called]
         records = {end: SimpleNamespace(**self.at_rest) for end in ("prev", "curr")}
         for column, value in known.items():
             end, _, name = column.rpartition(".")
@@ -119,7 +160,14 @@ class Oracle:
         given = [records[a] if a in records else known.get(a, getattr(records["curr"], a, None)) for a in names]
         knobs = {k: v if isinstance(v, bool) else self.rounded(v) for k, v in made.knobs.items()}
         knobs |= {k: self.rounded(v) for k, v in self.case.params if k in made.shared}
-        return float(self.functions[spec.name](*given, **knobs))
+        return float(self.functions[called](*given, **knobs))
+
+
+def left_to_right(numbers, start=None):
+    """Return a sum, added one by one; None of nothing."""
+    for number in numbers:
+        start = number if start is None else start + number
+    return start
 
 
 def clamp(number, low, high):

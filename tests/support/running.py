@@ -77,7 +77,7 @@ def by_row(reward, columns, *, params=None, **settings):
         compiled(as_inputs({name: _cell(labels[name], array[i]) for name, array in columns.items()}), params)
         for i in range(size)
     ]
-    terms = [term.name for term in reward.terms]
+    terms = reward.program.terms
     return Scores(
         np.array([one.total for one in found]),
         {term: np.array([one.values[term] for one in found]) for term in terms},

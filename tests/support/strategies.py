@@ -8,7 +8,7 @@ import ast
 import linecache
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from hashlib import sha256
@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 from hypothesis import strategies as st
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, Schedule, linear, piecewise, term
 from plaudit.language import nodes as n
 
 LABELS = ("calm", "busy", "wild", "rest")
@@ -49,10 +49,12 @@ class TermSpec:
     """A function of the module as a term: what stands in its decorator."""
 
     name: str
-    weight: float = 1.0
+    weight: float | Schedule = 1.0
     low: float | None = None
     high: float | None = None
     terminal: bool = False
+    gated: bool = True
+    after_clamp: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,18 @@ class Case:
     high: float | None = None
     powers: bool = False
     """Whether `**` is used: Python calls the C library for it, plaudit multiplies."""
+    scale: float | None = None
+    gate: str | None = None
+    """The function that is the gate."""
+    override: tuple[tuple[str, float], ...] = ()
+    """Functions that are conditions, and the total where they hold."""
 
     @cached_property
     def reward(self) -> Reward:
         """The reward that plaudit reads from the source."""
         space = load(self.source)
-        terms = [term(weight=t.weight, low=t.low, high=t.high, terminal=t.terminal)(space[t.name]) for t in self.terms]
+        names = [part.name for part in dataclass_fields(TermSpec) if part.name != "name"]
+        terms = [term(**{name: getattr(t, name) for name in names})(space[t.name]) for t in self.terms]
         return Reward(
             "random",
             version="1",
@@ -81,6 +89,9 @@ class Case:
             shared=dict(self.params),
             low=self.low,
             high=self.high,
+            scale=self.scale,
+            gate=space[self.gate] if self.gate else None,
+            override=[(space[name], value) for name, value in self.override],
         )
 
     def functions(self, *, dtype=np.float64):
@@ -94,7 +105,8 @@ class Case:
         strict["math"] = SimpleNamespace(**{**vars(math), **strict})
         space |= strict
         space |= {name: StrictTable(space[name]) for name in (*TABLES, "ORDER", "SOME")}
-        return {t.name: space[t.name] for t in self.terms}
+        above = {"gate": self.gate, **{name: name for name, _ in self.override}}
+        return {t.name: space[t.name] for t in self.terms} | {k: space[v] for k, v in above.items() if v}
 
     def __repr__(self) -> str:
         declared = [
@@ -103,6 +115,7 @@ class Case:
         ]
         parts = [*(f"Field({text})" for text in declared), *map(repr, self.terms)]
         parts.append(f"shared={dict(self.params)}, low={self.low}, high={self.high}")
+        parts.append(f"scale={self.scale}, gate={self.gate}, override={self.override}")
         return "\n".join(["Case:", self.source.removeprefix(HEADER).strip(), *parts])
 
     def _repr_pretty_(self, printer, cycle):
@@ -494,7 +507,48 @@ def cases(draw, depth: int = 2):
             texts.append(_reads_all(name, read))
             specs.append(draw(_specs(name, name == "last")))
     low, high = draw(st.sampled_from(((None, None), (-1.0, None), (None, 0.3), (-2.5, 4.0))))
-    return Case("\n\n\n".join([HEADER, *texts]) + "\n", declared, tuple(specs), shared, low, high, powers)
+    above = {}
+    if draw(st.integers(0, 2)) == 0:
+        above, written = draw(_above())
+        texts += written
+        specs = [draw(_apart(spec)) for spec in specs]
+    if draw(st.integers(0, 2)) == 0:
+        specs[0] = replace(specs[0], weight=draw(st.sampled_from(SCHEDULES)))
+        declared += (Field("tick", low=0),)
+    return Case("\n\n\n".join([HEADER, *texts]) + "\n", declared, tuple(specs), shared, low, high, powers, **above)
+
+
+SCHEDULES = (
+    linear(0.5, -2.0, over=8, begin=0.25, counter="tick"),
+    linear(0.0, 0.75, over=2, counter="tick"),
+    piecewise([0.5, -1.0, 3.0], at=[0.5, 3], counter="tick"),
+)
+"""Their numbers are the same in every float type."""
+GATES = (
+    "def opened(n0, *, reach=0.5):\n    return 1.0 if n0 > reach else 0.25 * n0",
+    "def opened(n0):\n    return n0 < 1.5",
+    "def opened(n0):\n    return 2.0 / n0",
+)
+CONDITIONS = {
+    "fell": "def fell(n0, *, floor=-0.5):\n    return n0 < floor",
+    "won": "def won(n0):\n    return n0 > 2.5 or n0 < -2.0",
+}
+
+
+@st.composite
+def _above(draw):
+    """Return what stands above the terms of a reward, and the text of its functions."""
+    gate = draw(st.sampled_from((None, *GATES)))
+    names = draw(st.sampled_from(((), ("fell",), ("fell", "won"), ("won", "fell"))))
+    override = tuple((name, draw(st.sampled_from((-1.0, 0.0, 7.5)))) for name in names)
+    scale = draw(st.sampled_from((None, 0.5, -2.0, 1.0)))
+    texts = [*([gate] if gate else []), *(CONDITIONS[name] for name in names)]
+    return {"scale": scale, "gate": "opened" if gate else None, "override": override}, texts
+
+
+@st.composite
+def _apart(draw, spec):
+    return replace(spec, gated=draw(st.booleans()), after_clamp=draw(st.integers(0, 3)) == 0)
 
 
 @st.composite

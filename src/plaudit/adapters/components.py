@@ -22,13 +22,31 @@ EPISODE_COMPONENTS = "episode_reward_components"
 
 
 def has_clamp(reward: Reward) -> bool:
-    """Return whether the total is held within limits, so that the terms may add up to something else."""
-    return reward.low is not None or reward.high is not None
+    """Return whether the terms may add up to something else than the total, and no adjustment says how much."""
+    return not reward.composed and (reward.low is not None or reward.high is not None)
 
 
 def list_components(reward: Reward) -> tuple[str, ...]:
-    """Return what a total is made of: the terms and, where it has a clamp, what that adds."""
-    return (*(term.name for term in reward.terms), *((CLAMP,) if has_clamp(reward) else ()))
+    """Return what a total is made of: the terms, its adjustments and, where it has only a clamp, what that adds."""
+    return (*reward.program.terms, *((CLAMP,) if has_clamp(reward) else ()))
+
+
+def list_weights(reward: Reward) -> dict[str, float]:
+    """Return the weight of each component, under which clamped scores add up to the total.
+
+    Raises:
+        DefinitionError: A weight follows a schedule, so that it is not the same in every step.
+    """
+    weights = dict(zip(reward.program.terms, reward._frame.weights, strict=True))
+    for name, weight in weights.items():
+        if callable(weight):
+            raise DefinitionError(
+                f"reward {reward.name!r}: the weight of {name!r} follows a schedule, and functions with fixed weights "
+                "are asked for; use the reward as one function."
+            )
+    return {name: weight for name, weight in weights.items() if not callable(weight)} | (
+        {CLAMP: 1.0} if has_clamp(reward) else {}
+    )
 
 
 def split_total(signal: Signal) -> dict[str, float]:
@@ -40,8 +58,9 @@ def split_total(signal: Signal) -> dict[str, float]:
     values, reward = signal.values, signal.frame.source
     rest = signal.total - sum(values.values())
     if reward is not None:
-        values = {term.name: values.get(term.name, 0.0) for term in reward.terms}
-    if has_clamp(reward) if reward is not None else rest != 0:
+        values = {name: values.get(name, 0.0) for name in reward.program.terms}
+    rounding = 1e-12 * sum(map(abs, values.values()))  # of adjustments, which are differences
+    if has_clamp(reward) if reward is not None else abs(rest) > rounding:
         values[CLAMP] = rest
     return values
 

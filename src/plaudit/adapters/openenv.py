@@ -55,7 +55,7 @@ def rubric(reward: Reward, features: Features) -> Any:
     class RewardRubric(library.Rubric):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
             super().__init__()
-            self.terms = library.RubricDict({term.name: TermRubric(term.name) for term in reward.terms})
+            self.terms = library.RubricDict({name: TermRubric(name) for name in reward.program.terms})
             self.signal: Signal | None = None
 
         def forward(self, action: Any, observation: Any) -> float:

@@ -7,7 +7,7 @@ in which None means "not this one". Nothing of TRL is imported.
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from plaudit.adapters.components import CLAMP, has_clamp, split_total
+from plaudit.adapters.components import CLAMP, list_weights, split_total
 from plaudit.adapters.samples import Features, KeywordFunction, Scorer, log_masked
 from plaudit.errors import MissingField, ShapeMismatch
 from plaudit.reward.reward import Reward
@@ -58,7 +58,7 @@ def reward_funcs(
     `total.clamp`, gives what that adds. A batch is scored once, however many functions read it. `on_bad` is as for
     `reward_func`; samples that are masked are counted and logged once, for all functions.
     """
-    weights = {term.name: term.weight for term in reward.terms} | ({CLAMP: 1.0} if has_clamp(reward) else {})
+    weights = list_weights(reward)
     scorer = Scorer(reward, features, on_bad=on_bad)
     batches = _Batches(scorer, applies, reward.name, readers=frozenset(weights))
     return RewardFuncs([TermFunc(batches, name) for name in weights], list(weights.values()))

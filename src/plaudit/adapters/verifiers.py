@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from plaudit.adapters.components import CLAMP, has_clamp, split_total
+from plaudit.adapters.components import CLAMP, list_weights, split_total
 from plaudit.adapters.samples import Features, Scorer, log_masked
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -43,12 +43,10 @@ def rubric_funcs(reward: Reward, features: Features, *, on_bad: str = "raise") -
     `total.clamp`, gives what that adds. `features` is asked once for each of them: keep what is slow in `state`.
     """
     scorer = Scorer(reward, features, on_bad=on_bad, allow_async=True)
-    funcs = [RubricFunc(scorer, term.name, partial(_read_term, term.name)) for term in reward.terms]
-    weights = [term.weight for term in reward.terms]
-    if has_clamp(reward):
-        funcs.append(RubricFunc(scorer, CLAMP, _read_clamp))
-        weights.append(1.0)
-    return RubricFuncs(funcs, weights)
+    weights = list_weights(reward)
+    readers = {name: _read_clamp if name == CLAMP else partial(_read_term, name) for name in weights}
+    funcs = [RubricFunc(scorer, name, read) for name, read in readers.items()]
+    return RubricFuncs(funcs, list(weights.values()))
 
 
 def task_reward(reward: Reward, features: Features, *, name: str | None = None) -> "RubricFunc":

@@ -133,7 +133,7 @@ class Ranges:
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""
-        names = list(self.model.terms)
+        names = self.model.program.terms
         scores = {name: self.span(f"{name}.score").bound(self.model) for name in names}
         values = {name: self.span(f"{name}.value").bound(self.model) for name in names}
         return Bounds(self.span("total").bound(self.model), scores, values)

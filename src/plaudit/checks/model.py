@@ -50,7 +50,8 @@ class RewardModel:
         whole = self.reward.program
         total = whole.nodes[whole.outputs["total"]]
         clamped = self.reward.low is not None or self.reward.high is not None
-        inner = n.operands(total)[0] if clamped else whole.outputs["total"]
+        inner = n.operands(total)[0] if clamped and not self.reward.composed else whole.outputs["total"]
+        inner = whole.outputs["clamp.score"] if "clamp" in whole.adjustments else inner
         return drop_sure_guards(replace(whole, outputs={**whole.outputs, UNCLAMPED: inner}).bind())
 
     @cached_property
@@ -71,16 +72,18 @@ class RewardModel:
 
     @cached_property
     def reads(self) -> Mapping[str, frozenset[str]]:
-        """The inputs that each term and the total depend on."""
-        return {
-            name: self._inputs_of(output)
-            for name, output in [*((term, f"{term}.value") for term in self.terms), ("total", "total")]
-        }
+        """The inputs that each term, each adjustment and the total depend on."""
+        outputs = [*((term, f"{term}.value") for term in self.program.terms), ("total", "total")]
+        return {name: self._inputs_of(output) for name, output in outputs}
 
     @cached_property
     def reads_score(self) -> Mapping[str, frozenset[str]]:
         """The inputs that the score of each term depends on, before clamp and weight."""
         return {term: self._inputs_of(f"{term}.score") for term in self.terms}
+
+    def reads_result(self, function: str) -> frozenset[str]:
+        """Return the inputs that a gate or the condition of an override depends on."""
+        return self._inputs_of(f"{function}.score")
 
     def _inputs_of(self, output: str) -> frozenset[str]:
         return list_inputs(self.program.nodes, self.program.outputs[output])
@@ -95,7 +98,8 @@ class RewardModel:
 
     def locate(self, term: str) -> SourceLine | None:
         """Return where a term is defined."""
-        return locate_source(self.terms[term].source) if term in self.terms else None
+        found = next((each for each in self.reward.functions if each.name == term), None)
+        return None if found is None else locate_source(found.source)
 
     def facts_about(self, *inputs: str) -> tuple[str, ...]:
         """Return the facts that tie any of these inputs to others."""
@@ -170,8 +174,14 @@ class RewardModel:
 
     @cached_property
     def resting_events(self) -> NumericRow:
-        """Events at rest, in an episode that goes on."""
-        return {name: value_at_rest(field) for name, field in self.fields.items() if self.role(field) == "event"}
+        """Events at rest, in an episode that goes on; a counter of steps may be anywhere, for all steps alike."""
+        events = {name: field for name, field in self.fields.items() if self.role(field) == "event"}
+        return {name: value_at_rest(field) for name, field in events.items() if name not in self.program.counters}
+
+    @cached_property
+    def unread_counters(self) -> frozenset[str]:
+        """Inputs that nothing but schedules read."""
+        return self.program.counters - self.reward._formula.inputs.keys()
 
     @cached_property
     def _compiled(self) -> Callable[[Mapping[str, Any]], Scores]:
@@ -282,7 +292,7 @@ def name_step_inputs(model: RewardModel, before: str, after: str, *, chosen: str
         plain = strip_step_end(name)
         if model.role(field) == "state":
             names[name] = f"{before if name.startswith('prev.') else after}.{plain}"
-        elif chosen:
+        elif chosen and name not in model.program.counters:
             names[name] = f"{plain}, {chosen}"
     return names
 

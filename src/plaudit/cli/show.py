@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from plaudit.language.field import Field
-from plaudit.language.parameters import Parameter, collect_parameters
+from plaudit.language.parameters import Number, Parameter
+from plaudit.language.schedule import Schedule
+from plaudit.reward.composition import TotalFunction
 from plaudit.reward.reward import Reward
 from plaudit.reward.serial import field_to_dict, preference_to_dict
 from plaudit.reward.state import State
@@ -66,8 +68,8 @@ def describe(reward: Reward) -> dict[str, Any]:
         "fingerprint": reward.fingerprint,
         "domain_fingerprint": reward.domain_fingerprint,
         "action": reward.action,
-        "low": reward.low,
-        "high": reward.high,
+        "low": describe_number(reward.low),
+        "high": describe_number(reward.high),
         "inputs": list(reward.inputs),
         "terms": [_describe_term(term) for term in reward.terms],
         "fields": [{"kind": field.kind, **field_to_dict(field)} for field in reward.fields.values()],
@@ -77,17 +79,37 @@ def describe(reward: Reward) -> dict[str, Any]:
         "discount": reward.discount,
         "prefer": [preference_to_dict(preference) for preference in reward.prefer],
         "allow": dict(reward.allow),
+        "scale": describe_number(reward.scale),
+        "gate": None if reward.gate is None else _describe_function(reward.gate),
+        "override": [
+            {**_describe_function(each.condition), "value": describe_number(each.value)} for each in reward.override
+        ],
     }
 
 
+def describe_number(value: Any) -> Any:
+    """Return a number, or what stands for one, as JSON takes it: a schedule as an object."""
+    return value.to_dict() if isinstance(value, Schedule) else value
+
+
 def _describe_term(term: Term) -> dict[str, Any]:
-    parts = ("name", "weight", "low", "high", "terminal", "kind", "doc", "shared", "reads")
-    return {part: getattr(term, part) for part in parts} | {"knobs": dict(term.knobs), "allow": dict(term.allow)}
+    parts = ("name", "weight", "low", "high", "terminal", "gated", "after_clamp", "kind", "doc", "shared", "reads")
+    described = {part: describe_number(getattr(term, part)) for part in parts}
+    return described | {"knobs": _describe_knobs(term.knobs), "allow": dict(term.allow)}
+
+
+def _describe_function(function: TotalFunction) -> dict[str, Any]:
+    described = {part: getattr(function, part) for part in ("name", "doc", "shared", "reads")}
+    return described | {"knobs": _describe_knobs(function.knobs)}
+
+
+def _describe_knobs(knobs: Mapping[str, Parameter]) -> dict[str, Any]:
+    return {name: describe_number(value) for name, value in knobs.items()}
 
 
 def _describe_state(state: State) -> dict[str, Any]:
     about = {"name": state.name, "reset": list(state.reset), "shared": state.shared, "reads": state.reads}
-    return about | {"knobs": dict(state.knobs)}
+    return about | {"knobs": _describe_knobs(state.knobs)}
 
 
 def print_reward(reward: Reward, screen: Screen) -> None:
@@ -124,12 +146,35 @@ def _highlight(source: str) -> Text:
 def _build_term_table(reward: Reward) -> Table:
     rows = []
     for term in reward.terms:
-        kind = ", ".join(part for part in (term.kind, "at the end" if term.terminal else "") if part)
+        kind = ", ".join(part for part in (term.kind, "at the end" if term.terminal else "", _find_place(term)) if part)
         first = escape_controls(term.doc.partition("\n")[0])
-        rows.append((term.name, format_value(term.weight), format_range(term.low, term.high), kind, first))
-    if clamps := format_range(reward.low, reward.high):
+        rows.append((term.name, format_parameter(term.weight), format_range(term.low, term.high), kind, first))
+    if reward.composed:
+        rows += _list_adjustments(reward)
+    elif clamps := format_range(reward.low, reward.high):
         rows.append(("total", "", clamps, "", "The sum of the above."))
     return _fill_table(("term", "weight", "clamped to", "kind", "what it rewards"), rows, right=["weight"])
+
+
+def _find_place(term: Term) -> str:
+    return "after the clamp" if term.after_clamp else "" if term.gated else "not gated"
+
+
+def _list_adjustments(reward: Reward) -> list[tuple[str, str, str, str, str]]:
+    """Return what becomes of the sum of the terms, in order."""
+    rows = []
+    if reward.scale is not None:
+        scale = reward.scale if isinstance(reward.scale, str) else format_parameter(reward.scale)
+        rows.append(("scale", scale, "", "", "A factor of every term."))
+    if reward.gate is not None:
+        first = escape_controls(reward.gate.doc.partition("\n")[0])
+        rows.append(("gate", "", "", "factor", first or "A factor of the sum of the gated terms."))
+    if clamps := format_range(reward.low, reward.high):
+        rows.append(("clamp", "", clamps, "", "The total, before what comes after the clamp."))
+    for each in reward.override:
+        first = escape_controls(each.condition.doc.partition("\n")[0])
+        rows.append((each.name, format_parameter(each.value), "", "override", first or "The total where it holds."))
+    return rows
 
 
 def _build_field_table(reward: Reward) -> Table:
@@ -144,12 +189,12 @@ def _build_field_table(reward: Reward) -> Table:
 
 
 def _build_knob_table(reward: Reward) -> Table | None:
-    own = {f"{term.name}.{knob}" for term in reward.terms for knob in term.knobs}
-    own |= {f"{state.name}.{knob}" for state in reward.states.values() for knob in state.knobs}
+    owners = (*reward.functions, *reward.states.values())
+    own = {f"{owner.name}.{knob}": value for owner in owners for knob, value in owner.knobs.items()}
     rows = []
-    for name, value in collect_parameters(reward.params).items():
-        users = [term.name for term in reward.terms if name in term.shared]
-        users += [state.name for state in reward.states.values() if name in state.shared]
+    for name, value in {**own, **reward.shared}.items():
+        users = [owner.name for owner in owners if name in owner.shared]
+        users += ["scale"] if name == reward.scale else []
         if users or name in own:
             rows.append((name, format_parameter(value), ", ".join(users)))
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
@@ -162,7 +207,7 @@ def format_parameter(value: Parameter) -> str:
     ('(0.5, 2)', '(0, 1, 2, 3, 4, 5, …, 98)')
     """
     if not isinstance(value, tuple):
-        return format_value(value)
+        return str(value) if isinstance(value, Schedule) else format_value(value)
     return f"({', '.join(_shorten([format_parameter(entry) for entry in value]))})"
 
 
@@ -204,17 +249,17 @@ def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right:
     return made
 
 
-def format_range(low: float | None, high: float | None) -> str:
+def format_range(low: Number | None, high: Number | None) -> str:
     """Return a range as people write it.
 
     >>> format_range(0.0, 0.3), format_range(0.0, None), format_range(None, None)
     ('0 … 0.3', '≥ 0', '')
     """
     if low is not None and high is not None:
-        return f"{format_value(low)} … {format_value(high)}"
+        return f"{format_parameter(low)} … {format_parameter(high)}"
     if low is not None:
-        return f"≥ {format_value(low)}"
-    return "" if high is None else f"≤ {format_value(high)}"
+        return f"≥ {format_parameter(low)}"
+    return "" if high is None else f"≤ {format_parameter(high)}"
 
 
 def format_allowed(field: Field) -> str:

@@ -18,10 +18,10 @@ from plaudit.language.statements import StatementReader
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What came of reading a term or a fact: its result, the guards it needs, and what it read."""
+    """What came of reading a function: its result, the guards it needs, and what it read."""
 
     result: int
-    """The position of the score of a term, or of the flag of a fact."""
+    """The position of the score of a term, or of the flag of a fact or condition."""
     guards: tuple[Guard, ...]
     inputs: Mapping[str, Field]
     reads: tuple[str, ...]
@@ -40,17 +40,26 @@ def read_term(
     scope: Scope,
     *,
     within: int | None = None,
+    what: str = "term",
 ) -> Reading:
     """Return the score of the function `source` as a node of `builder`.
 
     `knobs` maps each keyword-only parameter to its default, or to None where the reward must supply it. `within` is
-    a flag under which alone the term is scored at all.
+    a flag under which alone the term is scored at all; errors say `what` the function is.
     """
-    reader = Reader(builder, scope, name)
+    reader = Reader(builder, scope, name, what=what)
     reader.path = within
     values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items()}
     score = _read_result(FunctionReader(reader, source), values)
     return _finish_reading(reader, reader.add_number(score, source.tree, source))
+
+
+def read_condition(source: Source, name: str, knobs: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
+    """Return the flag of the function `source`, a condition with knobs, as a node of `builder`."""
+    reader = Reader(builder, scope, name, what="override")
+    values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items()}
+    function = FunctionReader(reader, source)
+    return _finish_reading(reader, _require_flag(function, _read_result(function, values), "a condition"))
 
 
 def read_fact(source: Source, name: str, constants: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
@@ -61,14 +70,19 @@ def read_fact(source: Source, name: str, constants: Mapping[str, object], builde
     reader = Reader(builder, scope, name, what="fact")
     function = FunctionReader(reader, source)
     values = {name: function.read_constant(default, source.tree) for name, default in constants.items()}
-    value = _read_result(function, values)
+    return _finish_reading(reader, _require_flag(function, _read_result(function, values), "a fact"))
+
+
+def _require_flag(function: "FunctionReader", value: Value, what: str) -> int:
+    """Return the position of the flag that a function returns; an error where it returns anything else."""
+    source = function.source
     if function.find_kind(value) not in (FLAG, UNKNOWN):
         raise source.error(
             source.tree,
-            f"a fact is true or false of a step, and this returns {describe(value)}.",
+            f"{what} is true or false of a step, and this returns {describe(value)}.",
             "Return a comparison: `return deceleration == 0`.",
         )
-    return _finish_reading(reader, reader.add_flag(value, source.tree, source))
+    return function.reader.add_flag(value, source.tree, source)
 
 
 def read_update(

@@ -7,16 +7,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plaudit.errors import DefinitionError, ShapeMismatch
-from plaudit.language.field import validate_parameter
+from plaudit.language.field import validate_number, validate_parameter
+from plaudit.language.schedule import Schedule, expand_schedule, parse_schedule
 from plaudit.language.shapes import Shape, find_shape_problem, flatten_entries, infer_shape, list_entries, nest_entries
 
-Parameter = float | bool | tuple[Any, ...]
-"""A number, a bool, or a tuple of them, perhaps nested."""
+Number = float | Schedule
+"""A number, or one that follows a counter."""
+Parameter = float | bool | tuple[Any, ...] | Schedule
+"""A number, a bool, a tuple of them, perhaps nested, or a schedule."""
 
 
 def is_array(value: Any) -> bool:
     """Return whether a value is an array of NumPy, JAX or PyTorch with one axis or more."""
     return bool(getattr(value, "shape", ())) and hasattr(value, "dtype") and hasattr(value, "tolist")
+
+
+def validate_schedulable(name: str, value: Any) -> Number:
+    """Return a number as plain Python, or a schedule as it is; DefinitionError where it is neither."""
+    return value if isinstance(value, Schedule) else validate_number(name, value)
 
 
 def validate_vector_parameter(name: str, value: Any) -> Parameter:
@@ -25,6 +33,8 @@ def validate_vector_parameter(name: str, value: Any) -> Parameter:
     >>> validate_vector_parameter("pose.default", [0.1, 1])
     (0.1, 1.0)
     """
+    if isinstance(value, Schedule):
+        return value
     if is_array(value):
         value = value.tolist()
     if not isinstance(value, list | tuple):
@@ -44,7 +54,19 @@ def validate_vector_parameter(name: str, value: Any) -> Parameter:
 
 
 def fit_parameter(name: str, value: Any, like: Parameter) -> Parameter:
-    """Return another value of a parameter; DefinitionError unless it has the kind and shape of the one before."""
+    """Return another value of a parameter; DefinitionError unless it has the kind and shape of the one before.
+
+    A number may become a schedule, and a schedule a number; a mapping is a schedule as a TOML file writes it.
+    """
+    if isinstance(value, Mapping):
+        value = parse_schedule(name, value)
+    if isinstance(value, Schedule):
+        if isinstance(like, bool | tuple):
+            kind = "bool" if isinstance(like, bool) else "vector"
+            raise DefinitionError(f"{name} is a {kind}, and only a single number can follow a schedule")
+        return value
+    if isinstance(like, Schedule):
+        return validate_number(name, value)
     wanted = infer_shape(like)
     vector = isinstance(value, list | tuple) or is_array(value)
     if wanted and not vector:
@@ -66,7 +88,7 @@ def _is_flag(value: Parameter) -> bool:
 
 
 def expand_parameters(values: Mapping[str, Parameter]) -> dict[str, float | bool]:
-    """Return parameters with a number or bool for each entry of a vector.
+    """Return parameters with a number or bool for each entry of a vector, and for each number of a schedule.
 
     >>> expand_parameters({"gain": 2.0, "pose": (0.1, 0.8)})
     {'gain': 2.0, 'pose[0]': 0.1, 'pose[1]': 0.8}
@@ -77,6 +99,8 @@ def expand_parameters(values: Mapping[str, Parameter]) -> dict[str, float | bool
             shape = infer_shape(value)
             names = (f"{name}{entry}" for entry in list_entries(shape))
             flat |= dict(zip(names, flatten_entries(value, shape), strict=True))
+        elif isinstance(value, Schedule):
+            flat |= expand_schedule(name, value)
         else:
             flat[name] = value
     return flat

@@ -59,6 +59,7 @@ class Program:
     name: str
     """The reward it belongs to, for errors."""
     terms: tuple[str, ...]
+    """Every row of a score: the terms, then the adjustments of the total."""
     nodes: tuple[n.Node, ...]
     inputs: Mapping[str, Field]
     """Each input's name (`prev.tokens_used`, `torque[3]`) and the field it is a value of."""
@@ -73,6 +74,10 @@ class Program:
     """Inputs lie in their declared sets."""
     states: Mapping[str, Carried] = field(default_factory=dict)
     """What is carried from step to step: an input before the step, `prev.<state>`, and an output after it."""
+    adjustments: tuple[str, ...] = ()
+    """The last of `terms`, which nobody declared: what separates the sum of the values from the total."""
+    counters: frozenset[str] = frozenset()
+    """Inputs that schedules follow."""
     memo: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What walks have found out and want to keep."""
 

@@ -206,7 +206,7 @@ def render_python(program: Program, names: Names) -> str:
     """Return a Program as readable Python: one function a term, then the total."""
     carried = _find_state_nodes(program)
     blocks = [_render_update(program, state) for state in program.states.values()]
-    for term in program.terms:
+    for term in _list_functions(program):
         score = program.outputs[f"{term}.score"]
         rendered = _render_term(program, score, PYTHON, names.get(term, {}), carried)
         lines = [f"def {term}({_format_signature(program, [score], carried)}):"]
@@ -221,7 +221,7 @@ def render_formula(program: Program, names: Names) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
     carried = _find_state_nodes(program)
     blocks = [_render_update_formula(program, state) for state in program.states.values()]
-    for term in program.terms:
+    for term in _list_functions(program):
         rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX, names.get(term, {}), carried)
         lines = [f"{name} &= {text}" for name, text in rendered.parts]
         value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
@@ -313,13 +313,26 @@ def _format_signature(program: Program, roots: Sequence[int], known: Mapping[int
                 data[name.partition(".")[0].partition("[")[0]] = None
             case n.Param(name):
                 vector = name.partition("[")[0]
-                knobs[_strip_owner(vector)] = repr(whole[vector])
+                knobs[_name_parameter(program, vector)] = repr(whole[vector])
     options = [f"{name}={value}" for name, value in knobs.items()]
     return ", ".join([*data, *(["*", *options] if options else [])])
 
 
+def _name_parameter(program: Program, name: str) -> str:
+    """Return what a parameter is called in the function that reads it; a number of a schedule by its owner too."""
+    owner, _, own = name.partition(".")
+    return (own if own and owner in program.terms else name).replace(".", "_")
+
+
+def _list_functions(program: Program) -> list[str]:
+    """Return what has a function of its own: the terms, the gate and the conditions of overrides."""
+    return [term for term in program.terms if term != "clamp" or term not in program.adjustments]
+
+
 def _render_total(program: Program, style: Style) -> str:
     """Return the total as a sum of clamped and weighted terms, with the numbers in place."""
+    if program.adjustments or program.counters or "total.scale" in program.params or _has_shared_scale(program):
+        return _render_composed_total(program, style)
     parts = []
     for term in program.terms:
         text = _render_clamp(program, (style.name(term), ATOM), term, style)
@@ -333,6 +346,38 @@ def _render_total(program: Program, style: Style) -> str:
     for part in parts[1:]:
         total = _join_operands(n.Add, [total, part], style)
     return _render_clamp(program, total, "total", style)[0]
+
+
+def _has_shared_scale(program: Program) -> bool:
+    """Return whether the values are more than clamped scores times weights, though nothing else shows it."""
+    weighted = program.nodes[program.outputs[f"{program.terms[0]}.value"]]
+    factor = program.nodes[weighted.right] if isinstance(weighted, n.Mul) else None
+    return factor != n.Param(f"{program.terms[0]}.weight")
+
+
+def _render_composed_total(program: Program, style: Style) -> str:
+    """Return the total as its nodes say, from the results of functions on, with the numbers in place."""
+    texts: dict[int, tuple[str, int]] = {}
+    for term in _list_functions(program):
+        at = program.outputs[f"{term}.score"]
+        texts[at] = (style.name(term), ATOM)
+        if term in program.adjustments and isinstance(flag := program.nodes[at], n.Number):
+            texts.setdefault(flag.arg, texts[at])
+    for at in find_reachable(program.nodes, [program.outputs["total"]], known=list(texts)):
+        match program.nodes[at]:
+            case n.Param(name):
+                number = style.constant(program.params[name])
+                texts[at] = (number, SIGN if number.startswith("-") else ATOM)
+            case n.Mul(left, right) if program.nodes[right] in _list_ones(program):
+                texts[at] = texts[left]
+            case node:
+                texts[at] = _render_node(program, node, texts, style)
+    return texts[program.outputs["total"]][0]
+
+
+def _list_ones(program: Program) -> list[n.Node]:
+    """Return the parameters that are 1, and need not be written as a factor."""
+    return [n.Param(name) for name, value in program.params.items() if value == 1.0 and not isinstance(value, bool)]
 
 
 def _render_clamp(program: Program, text: tuple[str, int], owner: str, style: Style) -> tuple[str, int]:
@@ -428,7 +473,7 @@ def _render_node(program: Program, node: n.Node, texts: Mapping[int, tuple[str, 
         case n.Input(name):
             return style.name(name), ATOM
         case n.Param(name):
-            return style.name(_strip_owner(name)), ATOM
+            return style.name(_name_parameter(program, name)), ATOM
         case n.Label(_, value):
             return style.text(value), ATOM
         case n.Select(condition, then, otherwise):

@@ -3,8 +3,9 @@
 import ast
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
@@ -13,16 +14,23 @@ from plaudit.language.functions import Reading, read_term
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
 from plaudit.language.reader import Computed, Scope, hold_within_range
+from plaudit.language.schedule import Schedule
+from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
+from plaudit.reward.schedules import find_counters, lower_numbers
 from plaudit.reward.state import State, read_states, refuse_unread
 from plaudit.reward.term import Term
+
+Function = Term | TotalFunction
+"""Whatever a reward reads from a plain function."""
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What the terms compute, before clamps and weights: the part of a reward that its fingerprint is about."""
+    """What the functions compute, before clamps and weights: the part of a reward that its fingerprint is about."""
 
     nodes: tuple[n.Node, ...]
     scores: Mapping[str, int]
+    """The score of each term, the gate, and whether the condition of each override holds."""
     guards: tuple[Guard, ...]
     inputs: Mapping[str, Field]
     terminal: frozenset[str]
@@ -65,19 +73,23 @@ class Formula:
 
 def build_formula(
     name: str,
-    terms: Sequence[Term],
+    functions: Sequence[Function],
     fields: Mapping[str, Field],
     shared: Mapping[str, Parameter],
     states: Mapping[str, State],
+    counters: Collection[str] = (),
 ) -> Formula:
-    """Return what `terms` and `states` compute, read into shared nodes; an input that nobody reads is an error."""
+    """Return what `functions` and `states` compute, read into shared nodes.
+
+    An input that nobody reads or counts is an error.
+    """
     builder = Builder()
-    transition = find_transitions(terms, states)
+    transition = find_transitions(functions, states)
     carried = read_states(builder, states, fields, transition, shared)
     inputs: dict[str, Field] = dict(carried.inputs)
     scores: dict[str, int] = {}
     guards: list[Guard] = list(carried.guards)
-    for term in terms:
+    for term in functions:
         reading = read_term_into(builder, term, fields, transition, shared, carried.computed)
         score = reading.result
         if term.terminal:
@@ -87,17 +99,17 @@ def build_formula(
         guards += reading.guards
         inputs |= reading.inputs
     nodes = tuple(builder.nodes)
-    final = find_final_inputs(nodes, scores, guards, terms, carried.entries)
+    final = find_final_inputs(nodes, scores, guards, functions, carried.entries)
     body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, carried.entries))
     refuse_unread(name, states, body.inputs)
     read = {field.name for field in body.inputs.values()}
     for field in fields:
-        if field not in read:
-            raise UnusedField(f"reward {name!r}: {_describe_unused(field, terms, read)}")
+        if field not in read and field not in counters:
+            raise UnusedField(f"reward {name!r}: {_describe_unused(field, functions, read)}")
     return body
 
 
-def _describe_unused(field: str, terms: Sequence[Term], read: Iterable[str]) -> str:
+def _describe_unused(field: str, terms: Sequence[Function], read: Iterable[str]) -> str:
     """Return what to do about a declared field that makes no difference to any score."""
     for term in terms:
         for name in term.reads:
@@ -108,7 +120,7 @@ def _describe_unused(field: str, terms: Sequence[Term], read: Iterable[str]) -> 
     return f"no term reads the declared field {field!r}.{did_you_mean(field, read)} Use it or drop it."
 
 
-def _mentions(term: Term, name: str) -> bool:
+def _mentions(term: Function, name: str) -> bool:
     """Return whether the function of a term names one of its parameters in its body."""
     body = term.source.tree.body if term.source is not None else ()
     return any(isinstance(node, ast.Name) and node.id == name for part in body for node in ast.walk(part))
@@ -116,25 +128,30 @@ def _mentions(term: Term, name: str) -> bool:
 
 def read_term_into(
     builder: Builder,
-    term: Term,
+    term: Function,
     fields: Mapping[str, Field],
     transition: frozenset[str],
     shared: Mapping[str, Parameter],
     states: Mapping[str, Computed],
 ) -> Reading:
-    """Return what came of reading the function of `term` into `builder`, where `states` have been read before."""
-    if term.source is None:
-        raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
+    """Return what came of reading the function of a term, a gate or a condition into `builder`.
+
+    What `states` are after the step has been read before.
+    """
     own = {f"{term.name}.{knob}": v for knob, v in term.knobs.items()}
     scope = Scope(fields, transition, {**shared, **own}, states)
+    if isinstance(term, TotalFunction):
+        return read_total_function(builder, term, scope)
+    if term.source is None:
+        raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
     return read_term(term.source, term.name, knobs, builder, scope, within=within)
 
 
-def find_transitions(terms: Iterable[Term], states: Mapping[str, State]) -> frozenset[str]:
-    """Return the fields that some term, or the update of a state, reads as `prev.x` or `curr.x`."""
-    reads = [*(term.reads for term in terms), *(state.reads for state in states.values())]
+def find_transitions(functions: Iterable[Function], states: Mapping[str, State]) -> frozenset[str]:
+    """Return the fields that some function, or the update of a state, reads as `prev.x` or `curr.x`."""
+    reads = [*(function.reads for function in functions), *(state.reads for state in states.values())]
     return frozenset(read.partition(".")[2] for each in reads for read in each if "." in read)
 
 
@@ -175,7 +192,7 @@ def find_final_inputs(
     nodes: tuple[n.Node, ...],
     scores: Mapping[str, int],
     guards: Iterable[Guard],
-    terms: Iterable[Term],
+    terms: Iterable[Function],
     states: Mapping[str, tuple[int, ...]],
 ) -> frozenset[str]:
     """Return the inputs that only terminal terms read; states are carried at every step."""
@@ -198,63 +215,80 @@ def assemble(
     terms: Sequence[Term],
     params: Mapping[str, float | bool],
     states: Mapping[str, State],
+    *,
+    composition: Composition | None = None,
+    schedules: Mapping[str, Schedule] = MappingProxyType({}),
+    fields: Mapping[str, Field] = MappingProxyType({}),
 ) -> Program:
-    """Return the whole Program: each score clamped, weighted and summed in declared order, and the guards of `ok`."""
-    builder = Builder(body.nodes)
+    """Return the whole Program: each score clamped, weighted and summed in declared order, and the guards of `ok`.
+
+    With a `composition` the sum is only the beginning of the total; parameters in `schedules` follow a counter.
+    """
+    counters = find_counters(body.inputs, schedules.values(), fields)
+    counted = dict(counters.values())
+    numbers = lower_numbers(body.nodes, schedules, counters, body.scores)
+    builder = numbers.builder
     outputs: dict[str, int] = {}
-    guards = list(body.guards)
+    guards = numbers.move_guards(body.guards)
+    scores = {owner: numbers.follow(at) for owner, at in body.scores.items()}
+    values: dict[str, int] = {}
     total: int | None = None
+    scale = None if composition is None else composition.scale_param
     for term in terms:
-        score = body.scores[term.name]
-        clamped = _clamp(builder, score, term.name, params)
+        score = scores[term.name]
+        clamped = numbers.clamp(score, term.name, params)
         if clamped != score:  # the sum below would not show an infinity that a clamp has hidden
             finite = builder.add(n.IsFinite(score))
             guards.append(Guard(finite, term.name, "scores a number that is not finite"))
-        value = builder.add(n.Mul(clamped, builder.add(n.Param(f"{term.name}.weight"))))
-        total = value if total is None else builder.add(n.Add(total, value))
+        value = builder.add(n.Mul(clamped, numbers.find(f"{term.name}.weight")))
+        if scale is not None:
+            value = builder.add(n.Mul(value, numbers.find(scale)))
+        values[term.name] = value
         outputs |= {f"{term.name}.score": score, f"{term.name}.clamped": clamped, f"{term.name}.value": value}
-    assert total is not None
-    guards.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
-    outputs["total"] = _clamp(builder, total, "total", params)
+        if composition is None:
+            total = value if total is None else builder.add(n.Add(total, value))
+    rows: tuple[str, ...] = ()
+    if composition is not None:
+        made = build_total(composition, terms, values, scores, numbers, params)
+        rows, outputs, guards = made.rows, {**outputs, **made.outputs}, [*guards, *made.guards]
+    else:
+        assert total is not None
+        guards.append(Guard(builder.add(n.IsFinite(total)), "total", "adds up to a number that is not finite"))
+        outputs["total"] = numbers.clamp(total, "total", params)
     carried = {name: states[name].carried for name in body.states}
     for state, ats in body.states.items():
-        for output, at in zip(carried[state].list_names("curr"), ats, strict=True):
+        for output, at in zip(carried[state].list_names("curr"), map(numbers.follow, ats), strict=True):
             outputs[output] = at
             if (condition := _build_range(builder, at, carried[state].field)) is not None:
                 guards.append(Guard(condition, output, "is outside its declared range"))
-    ranges = _build_range_guards(builder, body)
+    inputs, terminal = {**body.inputs, **counted}, body.terminal - counted.keys()
+    ranges = _build_range_guards(builder, inputs, terminal)
+    names = (*(term.name for term in terms), *rows)
     whole = Program(
         name,
-        tuple(term.name for term in terms),
+        names,
         tuple(builder.nodes),
-        body.inputs,
+        inputs,
         dict(params),
         outputs,
-        body.terminal,
+        terminal,
         tuple(guards),
         ranges,
         carried,
+        adjustments=rows,
+        counters=frozenset(counted),
     )
     return whole.prune()
 
 
-def _clamp(builder: Builder, at: int, owner: str, params: Mapping[str, float | bool]) -> int:
-    low, high = (f"{owner}.{bound}" if f"{owner}.{bound}" in params else None for bound in ("low", "high"))
-    if low and high:
-        return builder.add(n.Clip(at, builder.add(n.Param(low)), builder.add(n.Param(high))))
-    if low:
-        return builder.add(n.Max(at, builder.add(n.Param(low))))
-    return builder.add(n.Min(at, builder.add(n.Param(high)))) if high else at
-
-
-def _build_range_guards(builder: Builder, body: Formula) -> tuple[Guard, ...]:
+def _build_range_guards(builder: Builder, inputs: Mapping[str, Field], terminal: frozenset[str]) -> tuple[Guard, ...]:
     """Return the condition that each input lies in its declared set, written so that NaN fails."""
     guards = []
-    for name, field in body.inputs.items():
+    for name, field in inputs.items():
         condition = _build_range(builder, builder.add(n.Input(name)), field)
         if condition is None:
             continue
-        if name in body.terminal:
+        if name in terminal:
             condition = builder.add(n.Or(builder.add(n.Not(builder.add(n.Input("terminal")))), condition))
         guards.append(Guard(condition, name, "is outside its declared range"))
     return tuple(guards)

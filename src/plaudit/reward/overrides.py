@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from plaudit.errors import DefinitionError, FileError, UnknownParameter, did_you_mean
 from plaudit.language.parameters import Parameter, collect_parameters, expand_parameters, fit_parameter
+from plaudit.language.schedule import Schedule, change_number
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 
@@ -26,27 +27,38 @@ class Parametrised(Protocol):
     def params(self) -> Mapping[str, float | bool]:
         """Every parameter by its dotted name."""
 
+    @property
+    def schedules(self) -> Mapping[str, Schedule]:
+        """Those that follow a counter, whole."""
+
 
 def validate_overrides(reward: Parametrised, values: Mapping[str, Any]) -> dict[str, Parameter]:
     """Return overrides by dotted name, vectors whole; a name the reward does not have is an error that suggests one."""
     flat: dict[str, Any] = {}
+    known: dict[str, Parameter] = {**collect_parameters(reward.params), **reward.schedules}
     for name, value in values.items():
         if not isinstance(name, str):
             raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}: a name is a string")
-        flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, Mapping) else {name: value}
-    known = collect_parameters(reward.params)
+        table = isinstance(value, Mapping) and name not in known
+        flat |= {f"{name}.{key}": part for key, part in value.items()} if table else {name: value}
     found: dict[str, Parameter] = {}
     entries: dict[str, dict[str, Any]] = {}
     for name, value in flat.items():
-        if name in known:
+        schedule = next((each for each in reward.schedules if name.startswith(f"{each}.")), None)
+        if schedule is not None:
+            before = found.get(schedule, reward.schedules[schedule])
+            if not isinstance(before, Schedule):
+                raise DefinitionError(f"{schedule} is given as {before!r}, and {name} as well; give one of them")
+            found[schedule] = change_number(schedule, before, name.removeprefix(f"{schedule}."), value)
+        elif name in known:
             found[name] = fit_parameter(name, value, known[name])
         elif name in reward.params:
             entries.setdefault(name.partition("[")[0], {})[name] = fit_parameter(name, value, reward.params[name])
         else:
             raise UnknownParameter(f"reward {reward.name!r} has no parameter {name!r}.{_suggest(reward, name)}")
     for whole, changed in entries.items():
-        before = expand_parameters({whole: found.get(whole, known[whole])})
-        found |= collect_parameters({**before, **changed})
+        flat = expand_parameters({whole: found.get(whole, known[whole])})
+        found |= collect_parameters({**flat, **changed})
     return found
 
 
@@ -58,6 +70,8 @@ def _suggest(reward: Parametrised, name: str) -> str:
             f" {part!r} is a table or a string, which is a constant of the term; "
             "a vector of knobs is an array: np.array((0.1, 0.8))."
         )
+    if owner == "total" and part == "scale":
+        return " Declare scale= where the reward is defined; then it can be overridden."
     if part in ("low", "high") and (term is not None or owner == "total"):
         return f" Declare {part}= where the {'term' if term else 'reward'} is defined; then it can be overridden."
     return did_you_mean(name, reward.params) + f"\nIts parameters: {', '.join(collect_parameters(reward.params))}."

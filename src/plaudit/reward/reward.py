@@ -9,11 +9,25 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
-from plaudit.language.field import Field, validate_number
+from plaudit.language.field import Field
 from plaudit.language.functions import Reading
-from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
+from plaudit.language.parameters import (
+    Number,
+    Parameter,
+    expand_parameters,
+    validate_schedulable,
+    validate_vector_parameter,
+)
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_formula, render_python
+from plaudit.language.schedule import Schedule
+from plaudit.reward.composition import (
+    Composition,
+    Override,
+    TotalFunction,
+    read_composition,
+    validate_composition,
+)
 from plaudit.reward.declared import (
     Fact,
     Preference,
@@ -29,6 +43,7 @@ from plaudit.reward.declared import (
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.lower import (
     Formula,
+    Function,
     assemble,
     build_formula,
     clip_field,
@@ -38,9 +53,16 @@ from plaudit.reward.lower import (
     read_term_into,
 )
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
+from plaudit.reward.schedules import (
+    NumberInForce,
+    find_counters,
+    find_schedules,
+    multiply_numbers,
+    validate_counters,
+)
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states, validate_states
-from plaudit.reward.term import Term
+from plaudit.reward.term import Term, validate_limits
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
@@ -57,7 +79,7 @@ if TYPE_CHECKING:
 Guarding = bool | Literal["facts"]
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_PARTS = (*_DECLARED, "states", "facts", "discount", "prefer", "allow", "facts_program", "_formula")
+_PARTS = (*_DECLARED, "states", "facts", "discount", "prefer", "allow", "composition", "facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -88,8 +110,10 @@ class Reward:
     """What is carried from step to step."""
     action: str | None
     shared: Mapping[str, Parameter]
-    low: float | None
-    high: float | None
+    low: Number | None
+    high: Number | None
+    composition: Composition
+    """How the values of the terms become the total, where they do not only add up."""
     facts: tuple[Fact, ...]
     discount: float | None
     prefer: tuple[Preference, ...]
@@ -107,8 +131,11 @@ class Reward:
         fields: Iterable[Field | State],
         action: str | None = None,
         shared: Mapping[str, Parameter] | None = None,
-        low: float | None = None,
-        high: float | None = None,
+        low: Number | None = None,
+        high: Number | None = None,
+        scale: Number | str | None = None,
+        gate: Callable[..., Any] | None = None,
+        override: Iterable[tuple[Callable[..., Any], Number]] = (),
         facts: Iterable[Fact] = (),
         discount: float | None = None,
         prefer: Iterable[Preference] = (),
@@ -128,6 +155,12 @@ class Reward:
                 tuples and arrays of them.
             low: The smallest total; lower ones are held there.
             high: The largest total.
+            scale: A factor of every value, such as the time that a step takes: a number, or the name of a shared
+                parameter.
+            gate: A plain function in the language of terms that returns a number or a bool, a factor of the sum of the
+                terms; those with `gated=False` stand outside it.
+            override: Conditions, plain functions that return a bool, each with the total where it holds; the first that
+                holds counts.
             facts: What `@fact` made: what is true of every step that can happen.
             discount: How much a reward one step later is worth, above 0 and at most 1; for checks.
             prefer: What `prefer(...)` made: what must earn more than what.
@@ -155,18 +188,20 @@ class Reward:
             states=MappingProxyType(states),
             action=action,
             shared=MappingProxyType(numbers),
-            low=None if low is None else validate_number("total.low", low),
-            high=None if high is None else validate_number("total.high", high),
+            low=None if low is None else validate_schedulable("total.low", low),
+            high=None if high is None else validate_schedulable("total.high", high),
+            composition=read_composition(name, scale, gate, override),
             facts=tuple(facts),
             discount=validate_discount(name, discount),
             prefer=tuple(prefer),
             allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
         )
         self._validate(numbers)
-        vars(self)["_formula"] = body = build_formula(name, self.terms, self.fields, numbers, states)
-        transition = find_transitions(self.terms, states)
+        counted = {schedule.counter for schedule in self.schedules.values()}
+        vars(self)["_formula"] = build_formula(name, self.functions, self.fields, numbers, states, counted)
+        transition = find_transitions(self.functions, states)
         vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transition, states)
-        vars(self)["prefer"] = tuple(fit_preference(each, name, body.inputs) for each in self.prefer)
+        vars(self)["prefer"] = tuple(fit_preference(each, name, self.program.inputs) for each in self.prefer)
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
@@ -188,12 +223,14 @@ class Reward:
                 raise DuplicateName(
                     f"reward {self.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
                 )
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise DefinitionError(f"reward {self.name!r}: low={self.low} is above high={self.high}")
+        validate_limits(f"reward {self.name!r}", self.low, self.high)
+        if self.composed:
+            validate_composition(self.name, self.composition, names, shared)
+        validate_counters(self.name, self.schedules, self.fields)
         if self.action is not None and self.action not in self.fields:
             near = did_you_mean(self.action, self.fields)
             raise UnknownField(f"reward {self.name!r}: action={self.action!r} is not a declared field.{near}")
-        needed = _list_shared(self.terms, self.states.values())
+        needed = self._list_shared(self.functions, self.states.values())
         for name in needed - shared.keys():
             raise UnknownParameter(
                 f"reward {self.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}"
@@ -209,24 +246,73 @@ class Reward:
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
 
+    def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
+        """Return the parameters that functions and the updates of states share; the scale may be one of them."""
+        names = {name for function in (*functions, *states) for name in function.shared}
+        return names | {self.scale} if isinstance(self.scale, str) else names
+
     @cached_property
     def params(self) -> Mapping[str, float | bool]:
         """Every parameter by its dotted name: `comfort.harsh`, `far`, `pose.default[2]`, `total.low`."""
-        own = {name: value for term in self.terms for name, value in term.params.items()}
-        own |= {name: value for state in self.states.values() for name, value in state.params.items()}
-        clamps = {"total.low": self.low, "total.high": self.high}
-        ends = {name: value for name, value in clamps.items() if value is not None}
-        return MappingProxyType({**own, **expand_parameters(self.shared), **ends})
+        return MappingProxyType(expand_parameters(self._numbers))
+
+    @cached_property
+    def _numbers(self) -> dict[str, Parameter]:
+        """Every parameter by its dotted name, vectors and schedules whole."""
+        owners: tuple[Term | State, ...] = (*self.terms, *self.states.values())
+        own = {name: value for owner in owners for name, value in owner.numbers.items()}
+        ends = {"total.low": self.low, "total.high": self.high}
+        clamps = {name: value for name, value in ends.items() if value is not None}
+        return {**own, **self.shared, **clamps, **self.composition.numbers}
+
+    @cached_property
+    def schedules(self) -> Mapping[str, Schedule]:
+        """The numbers that follow a counter of steps, by dotted name: `safety.weight`."""
+        return MappingProxyType(find_schedules(self._numbers))
+
+    @property
+    def scale(self) -> Number | str | None:
+        """The factor of every value, or the shared parameter that it is."""
+        return self.composition.scale
+
+    @property
+    def gate(self) -> TotalFunction | None:
+        """The function whose result is a factor of the sum of the gated terms."""
+        return self.composition.gate
+
+    @property
+    def override(self) -> tuple[Override, ...]:
+        """The conditions under which the total is another number, the first that holds first."""
+        return self.composition.override
+
+    @property
+    def composed(self) -> bool:
+        """Whether the total is more than the sum of the terms within fixed limits, so that it has adjustments."""
+        return self.composition.changes_total(self.terms, self.low, self.high)
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        """Whatever was read from a plain function: the terms, the gate, the conditions of overrides."""
+        return (*self.terms, *self.composition.functions)
 
     @cached_property
     def program(self) -> Program:
         """The whole reward as one flat value, which every target compiles and every check walks."""
-        return assemble(self.name, self._formula, self.terms, self.params, self.states)
+        return assemble(
+            self.name,
+            self._formula,
+            self.terms,
+            self.params,
+            self.states,
+            composition=self.composition if self.composed else None,
+            schedules=self.schedules,
+            fields=self.fields,
+        )
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What a row holds: `distance`, `prev.tokens_used`, `torque[0]`, `terminal`."""
-        return tuple(self._formula.inputs)
+        """What a row holds: `distance`, `prev.tokens_used`, `torque[0]`, `terminal`, the `step` of a schedule."""
+        return tuple(self.program.inputs)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -266,14 +352,14 @@ class Reward:
 
     def _find_local_names(self) -> dict[str, Mapping[int, str]]:
         """Return what the functions of terms call the nodes of the program."""
-        own = [term for term in self.terms if term.source is not None]
-        return {term.name: self._read_term(Builder(self.program.nodes), term).names for term in own}
+        own = [function for function in self.functions if function.source is not None]
+        return {each.name: self._read_function(Builder(self.program.nodes), each).names for each in own}
 
-    def _read_term(self, builder: Builder, term: Term) -> Reading:
-        """Return what came of reading a term of this reward into `builder`."""
-        transition = find_transitions(self.terms, self.states)
+    def _read_function(self, builder: Builder, function: Function) -> Reading:
+        """Return what came of reading a term, the gate or a condition of this reward into `builder`."""
+        transition = find_transitions(self.functions, self.states)
         carried = read_states(builder, self.states, self.fields, transition, self.shared)
-        return read_term_into(builder, term, self.fields, transition, self.shared, carried.computed)
+        return read_term_into(builder, function, self.fields, transition, self.shared, carried.computed)
 
     def __repr__(self) -> str:
         """Return name, version, terms and the start of the fingerprint."""
@@ -311,10 +397,12 @@ class Reward:
         return self.name, self.version, self.fingerprint, self.domain_fingerprint
 
     def with_params(self, values: Mapping[str, Any] | None = None, /, **by_term: Any) -> "Reward":
-        """Return this reward with other knobs, clamps or weights.
+        """Return this reward with other knobs, clamps, weights, or numbers of its scale, gate and overrides.
 
         `with_params(comfort={"harsh": 5.0}, far=45.0)`, or by dotted name: `with_params({"comfort.harsh": 5.0})`. A
-        vector is given whole, `with_params(pose={"default": (0.1, 0.8, -1.5)})`, or by entry: `"pose.default[1]"`.
+        vector is given whole, `with_params(pose={"default": (0.1, 0.8, -1.5)})`, or by entry: `"pose.default[1]"`. A
+        number may become a schedule, `with_params(comfort={"weight": linear(0, 1, over=100_000)})`, and a schedule a
+        number; a number of a schedule is `"comfort.weight.end"`.
 
         Args:
             values: Numbers by dotted name, or a mapping for each term.
@@ -328,11 +416,20 @@ class Reward:
         shared = MappingProxyType({name: changed.get(name, value) for name, value in self.shared.items()})
         low, high = changed.get("total.low", self.low), changed.get("total.high", self.high)
         states = MappingProxyType({state.name: state for state in apply_overrides(self.states.values(), changed)})
-        terms = apply_overrides(self.terms, changed)
-        return Reward._build(self, terms=terms, states=states, shared=shared, low=low, high=high)
+        terms, composition = apply_overrides(self.terms, changed), self.composition.with_values(changed)
+        made = Reward._build(
+            self, terms=terms, states=states, shared=shared, low=low, high=high, composition=composition
+        )
+        return made._drop_unread() if self.schedules else made
 
-    def with_weights(self, **weights: float) -> "Reward":
-        """Return this reward with other weights: `with_weights(comfort=2.0)`."""
+    def _drop_unread(self) -> "Reward":
+        """Return this reward without counters that it declares and no longer follows."""
+        read = {field.name for field in self.program.inputs.values()}
+        fields = {name: field for name, field in self.fields.items() if name in read}
+        return self if len(fields) == len(self.fields) else Reward._build(self, fields=MappingProxyType(fields))
+
+    def with_weights(self, **weights: Number) -> "Reward":
+        """Return this reward with other weights: `with_weights(comfort=2.0)`, or `linear(0, 2, over=100_000)`."""
         return self.with_params({f"{name}.weight": weight for name, weight in weights.items()})
 
     def with_file(self, path: str | Path) -> "Reward":
@@ -362,7 +459,8 @@ class Reward:
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
-        Facts and preferences about anything else are left out.
+        Scale, gate, clamp and overrides of the total stay as they are. Facts and preferences about anything else are
+        left out.
 
         Raises:
             UnknownParameter: The reward has no such term.
@@ -372,11 +470,12 @@ class Reward:
             if name not in known:
                 raise UnknownParameter(f"reward {self.name!r} has no term {name!r}.{did_you_mean(name, known)}")
         kept = tuple(term for term in self.terms if term.name in terms)
-        body = self._formula.only([term.name for term in kept])
-        used = {field.name for field in body.inputs.values()}
+        functions: tuple[Function, ...] = (*kept, *self.composition.functions)
+        body = self._formula.only([function.name for function in functions])
+        used = {field.name for field in body.inputs.values()} | self._find_counters(kept)
         fields = MappingProxyType({name: field for name, field in self.fields.items() if name in used})
         states = MappingProxyType({name: state for name, state in self.states.items() if name in body.states})
-        needed = _list_shared(kept, states.values())
+        needed = self._list_shared(functions, states.values())
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
         facts_program = select_facts(self.facts_program, fields)
@@ -392,6 +491,11 @@ class Reward:
             facts=tuple(fact for fact in self.facts if fact.name in facts_program.outputs),
             prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
         )
+
+    def _find_counters(self, terms: Sequence[Term]) -> set[str]:
+        """Return the counters that some terms and the total follow."""
+        others = {name for term in self.terms if term not in terms for name in term.numbers}
+        return {schedule.counter for name, schedule in self.schedules.items() if name not in others}
 
     @cached_property
     def score(self) -> Callable[..., Signal]:
@@ -577,26 +681,40 @@ class Reward:
     @cached_property
     def _frame(self) -> Frame:
         layout = self._compiled.layout
+        fields = self.program.inputs
         return Frame(
             self.name,
             self.version,
             self.fingerprint,
             self.domain_fingerprint,
             layout.terms,
-            tuple(term.weight for term in self.terms),
+            (*(self._find_weight(term) for term in self.terms), *(1.0 for _ in self.program.adjustments)),
             self.inputs,
-            tuple(field.labels for field in self._formula.inputs.values()),
-            tuple(name in self._formula.terminal for name in self.inputs),
-            tuple(field.is_integer for field in self._formula.inputs.values()),
+            tuple(field.labels for field in fields.values()),
+            tuple(name in self.program.terminal for name in self.inputs),
+            tuple(field.is_integer for field in fields.values()),
             layout.scores,
             layout.clamped,
             layout.values,
             source=self,
+            overrides=tuple(each.name for each in self.override),
         )
 
     @cached_property
     def _narrow_frames(self) -> NarrowFrames:
         return NarrowFrames(self._frame)
+
+    def _find_weight(self, term: Term) -> float | NumberInForce:
+        """Return what the clamped score of a term is multiplied by, as a function of a row where that is a schedule."""
+        name = self.composition.scale_param
+        scale = 1.0 if name is None else self._numbers[name]
+        assert isinstance(scale, float | Schedule)
+        return self._place_number(term.weight, scale)
+
+    def _place_number(self, *factors: Number) -> float | NumberInForce:
+        """Return the product of some numbers, as a function of a row where one of them follows a schedule."""
+        counters = find_counters(self._formula.inputs, self.schedules.values(), self.fields)
+        return multiply_numbers(factors, self.inputs, counters)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""
@@ -646,11 +764,6 @@ def validate_title(what: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise DefinitionError(f"a reward's {what} must be a printable string, not {value!r}")
     return value
-
-
-def _list_shared(terms: Iterable[Term], states: Iterable[State]) -> set[str]:
-    """Return the parameters that terms and the updates of states share."""
-    return {name for term in terms for name in term.shared} | {name for state in states for name in state.shared}
 
 
 def _index_fields(reward: str, fields: Iterable[Field | State]) -> tuple[dict[str, Field], dict[str, State]]:

@@ -4,7 +4,7 @@ No code is run when a reward is read back: whatever is wrong with a specificatio
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from types import MappingProxyType
 from typing import Any
@@ -19,11 +19,13 @@ from plaudit.language.codec import (
     format_canonical,
     parse_json,
 )
-from plaudit.language.field import RECORDS, TERMINAL, Field, validate_number
+from plaudit.language.field import NAME, RECORDS, TERMINAL, Field, validate_number
 from plaudit.language.kinds import FLAG, NUMBER, infer_kinds
-from plaudit.language.parameters import Parameter, expand_parameters, validate_vector_parameter
+from plaudit.language.parameters import Number, Parameter, expand_parameters, validate_vector_parameter
 from plaudit.language.program import Guard, Program, find_reachable, prune
+from plaudit.language.schedule import Schedule, parse_schedule
 from plaudit.language.shapes import index_entries, nest_entries
+from plaudit.reward.composition import GATE, OVERRIDE, SCALE, Composition, Override, TotalFunction
 from plaudit.reward.declared import (
     Fact,
     Preference,
@@ -35,8 +37,9 @@ from plaudit.reward.declared import (
 )
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
 from plaudit.reward.reward import Reward, validate_title
+from plaudit.reward.schedules import find_schedules
 from plaudit.reward.state import State, refuse_unread
-from plaudit.reward.term import Term
+from plaudit.reward.term import PARAMETERS, Term
 
 FORMAT = 1
 MOST_ENTRIES = 1_000
@@ -59,8 +62,13 @@ _KEYS = {
     "prefer",
     "allow",
 }
+_OWN_KEYS = {"scale", "gate", "override", "states"}
+"""Keys that only a reward has that uses them."""
 _TERM_PARTS = ("name", "weight", "low", "high", "terminal", "kind", "doc", "knobs", "shared", "reads", "allow")
+_COMPOSED_PARTS = {"gated": True, "after_clamp": False}
+"""Parts of a term that are written only where they are not this."""
 _TERM_KINDS = {"name": str, "terminal": bool, "doc": str, "shared": list, "reads": list}
+_FUNCTION_PARTS = ("name", "doc", "knobs", "shared", "reads", "result")
 
 
 def to_dict(reward: Reward) -> dict[str, Any]:
@@ -77,15 +85,16 @@ def to_dict(reward: Reward) -> dict[str, Any]:
         **states,
         "terms": [_write_term(term) for term in reward.terms],
         "params": _write_values(reward.shared),
-        "low": reward.low,
-        "high": reward.high,
+        "low": _write_value(reward.low),
+        "high": _write_value(reward.high),
         "nodes": encode_nodes(body.nodes),
-        "scores": dict(body.scores),
+        "scores": {term.name: body.scores[term.name] for term in reward.terms},
         "guards": _write_guards(body.guards),
         "facts": _write_facts(reward),
         "discount": reward.discount,
         "prefer": [preference_to_dict(preference) for preference in reward.prefer],
         "allow": dict(reward.allow),
+        **_write_composition(reward),
     }
 
 
@@ -105,8 +114,8 @@ def from_dict(data: object) -> Reward:
         raise SpecError("this is not a reward: the key 'plaudit' is missing")
     if data["plaudit"] != FORMAT:
         raise SpecError(f"this reward has format {data['plaudit']!r}; this version of plaudit reads format {FORMAT}")
-    if data.keys() - {"states"} != _KEYS:
-        unknown = sorted(map(str, data.keys() - _KEYS))[:5]
+    if not _KEYS <= data.keys() <= _KEYS | _OWN_KEYS:
+        unknown = sorted(map(str, data.keys() - _KEYS - _OWN_KEYS))[:5]
         raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
     try:
         return _build_reward(data)
@@ -126,6 +135,15 @@ def compute_fingerprint(reward: Reward) -> str:
         "terms": [[term.name, term.terminal, body.scores[term.name]] for term in reward.terms],
         "guards": [[guard.node, guard.where] for guard in body.guards],
     }
+    if reward.schedules:
+        content["schedules"] = {name: [each.kind, each.counter] for name, each in reward.schedules.items()}
+    if reward.composed:
+        content["composition"] = {
+            "scale": reward.composition.scale_param,
+            "gate": None if reward.gate is None else body.scores[reward.gate.name],
+            "override": [[each.name, body.scores[each.name]] for each in reward.override],
+            "apart": [[term.name, term.gated, term.after_clamp] for term in reward.terms if _stands_apart(term)],
+        }
     if reward.states:
         content["states"] = [
             [name, state.field.kind, list(state.field.shape), list(state.reset), list(body.states[name])]
@@ -141,16 +159,23 @@ def compute_states_fingerprint(reward: Reward) -> str:
     roots = [at for ats in body.states.values() for at in ats]
     nodes, moved = prune(body.nodes, [*roots, *(guard.node for guard in guards)])
     names = [node.name for node in nodes if isinstance(node, n.Param)]
-    content = {
+    content: dict[str, Any] = {
         "nodes": encode_nodes(nodes),
-        "params": {name: encode_number(reward.params[name]) for name in names},
+        "params": {name: encode_number(reward.params[name]) for name in names if name not in reward.schedules},
         "states": [
             [name, field.kind, list(field.shape), field.low, field.high, list(state.reset), [moved[at] for at in ats]]
             for (name, state), ats in zip(reward.states.items(), body.states.values(), strict=True)
             for field in [state.field]
         ],
     }
+    if followed := {name: reward.schedules[name].to_dict() for name in names if name in reward.schedules}:
+        content["schedules"] = followed
     return _hash_content(content)
+
+
+def _stands_apart(term: Term) -> bool:
+    """Return whether a term takes part in less of the composition than others."""
+    return not term.gated or term.after_clamp
 
 
 def compute_domain_fingerprint(reward: Reward) -> str:
@@ -193,7 +218,8 @@ def _hash_content(content: object) -> str:
 
 
 def _write_term(term: Term) -> dict[str, Any]:
-    data = {part: getattr(term, part) for part in _TERM_PARTS}
+    data = {part: _write_value(getattr(term, part)) for part in _TERM_PARTS}
+    data |= {part: getattr(term, part) for part, usual in _COMPOSED_PARTS.items() if getattr(term, part) != usual}
     maps = {"knobs": _write_values(term.knobs), "allow": dict(term.allow)}
     return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
 
@@ -210,12 +236,42 @@ def _write_state(state: State, body: Formula) -> dict[str, Any]:
 
 
 def _write_values(values: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Return parameters for JSON, vectors as lists."""
+    """Return parameters for JSON, vectors as lists and schedules as objects."""
 
     def write(value: Any) -> Any:
-        return [write(entry) for entry in value] if isinstance(value, tuple) else value
+        return [write(entry) for entry in value] if isinstance(value, tuple) else _write_value(value)
 
     return {name: write(value) for name, value in values.items()}
+
+
+def _write_value(value: Any) -> Any:
+    """Return a number for JSON; a schedule as an object."""
+    return value.to_dict() if isinstance(value, Schedule) else value
+
+
+def _write_composition(reward: Reward) -> dict[str, Any]:
+    """Return what stands above the terms, as far as the reward uses it."""
+    scores, data = reward._formula.scores, dict[str, Any]()
+    if reward.scale is not None:
+        data["scale"] = _write_value(reward.scale)
+    if reward.gate is not None:
+        data["gate"] = _write_function(reward.gate, scores)
+    if reward.override:
+        data["override"] = [
+            {**_write_function(each.condition, scores), "value": _write_value(each.value)} for each in reward.override
+        ]
+    return data
+
+
+def _write_function(function: TotalFunction, scores: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "name": function.name,
+        "doc": function.doc,
+        "knobs": _write_values(function.knobs),
+        "shared": list(function.shared),
+        "reads": list(function.reads),
+        "result": scores[function.name],
+    }
 
 
 def _write_facts(reward: Reward) -> dict[str, Any]:
@@ -244,13 +300,14 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     if len(fields) != len(listed) or "terminal" in fields:
         raise SpecError("a field is declared twice, or called 'terminal'")
     terms = tuple(_read_term(entry) for entry in _read_list(data, "terms"))
-    shared = {str(name): validate_vector_parameter(str(name), value) for name, value in data["params"].items()}
+    shared = {str(name): _read_parameter(str(name), value) for name, value in data["params"].items()}
     if not isinstance(data["doc"], str) or not isinstance(data["action"], str | None):
         raise SpecError("'doc' and 'action' must be strings")
     for key in ("name", "version"):
         validate_title(key, data[key])
-    low, high = (None if data[key] is None else validate_number(key, data[key]) for key in ("low", "high"))
-    body = _read_formula(data, fields, terms, shared, states)
+    low, high = (None if data[key] is None else _read_number(f"total.{key}", data[key]) for key in ("low", "high"))
+    composition, results = _read_composition(data)
+    body = _read_formula(data, fields, terms, shared, states, composition, results)
     facts, program = _read_facts(data, fields, body)
     preferences = [_read_preference(entry, body.inputs) for entry in _read_list(data, "prefer")]
     parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
@@ -262,6 +319,7 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
         shared=MappingProxyType(shared),
         low=low,
         high=high,
+        composition=composition,
         facts=facts,
         discount=validate_discount(data["name"], data["discount"]),
         prefer=tuple(fit_preference(each, data["name"], body.inputs) for each in preferences),
@@ -277,17 +335,25 @@ def _read_formula(
     terms: tuple[Term, ...],
     shared: Mapping[str, Parameter],
     states: Mapping[str, State],
+    composition: Composition,
+    results: Mapping[str, object],
 ) -> Formula:
     nodes = decode_nodes(data["nodes"])
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
     for name, field in inputs.items():
         if field.name in states and not name.startswith("prev."):
             raise SpecError(f"a node reads {name!r}: what a state is after a step is computed")
-    params = {name: value for term in terms for name, value in term.params.items()}
-    params |= {name: value for state in states.values() for name, value in state.params.items()}
-    params |= expand_parameters(shared)
-    found = infer_kinds(nodes, inputs, params)
+    owners: tuple[Term | State, ...] = (*terms, *states.values())
+    numbers = {name: value for owner in owners for name, value in owner.numbers.items()}
+    numbers |= {**shared, **composition.numbers}
+    schedules = find_schedules(numbers)
+    found = infer_kinds(nodes, inputs, expand_parameters(numbers) | dict.fromkeys(schedules, 0.0))
     scores = {term.name: _read_position(data["scores"][term.name], found, NUMBER) for term in terms}
+    for function in composition.functions:
+        kind = FLAG if function.condition else NUMBER
+        if function.name in scores:
+            raise SpecError(f"{function.name!r} stands for two things")
+        scores[function.name] = _read_position(results[function.name], found, kind)
     for term in terms:
         asks = nodes[scores[term.name]]
         ends = isinstance(asks, n.Select) and nodes[asks.condition] == n.Input("terminal")
@@ -297,12 +363,15 @@ def _read_formula(
         raise SpecError("there is a score without a term")
     guards = _read_guards(data, (*scores, *states), found)
     entries = {state.name: _read_entries(entry, state, found) for entry, state in _pair_states(data, states)}
-    final = find_final_inputs(nodes, scores, guards, terms, entries)
+    final = find_final_inputs(nodes, scores, guards, (*terms, *composition.functions), entries)
     body = tidy(Formula(nodes, scores, tuple(guards), inputs, final, entries))
     roots = [*body.scores.values(), *(at for ats in body.states.values() for at in ats)]
     _validate_nodes(body.nodes, roots, body.guards, body.inputs)
     refuse_unread(data["name"], states, body.inputs)
-    unread = [name for name in fields if not any(field.name == name for field in body.inputs.values())]
+    limits = {key: data[key] for key in ("low", "high") if isinstance(data[key], Mapping)}
+    counters = {each.counter for each in schedules.values()} | {str(each.get("counter")) for each in limits.values()}
+    read = {field.name for field in body.inputs.values()} | counters
+    unread = [name for name in fields if name not in read]
     if unread:
         raise SpecError(f"no term reads the field {unread[0]!r}")
     return body
@@ -389,7 +458,7 @@ def _read_state(entry: object) -> State:
     if len(entry["reset"]) != (len(field.entries) or 1):
         raise SpecError(f"the state {field.name!r} has another number of entries than its reset")
     reset = nest_entries(entry["reset"], field.shape) if field.shape else entry["reset"][0]
-    knobs = {str(knob): validate_vector_parameter(str(knob), value) for knob, value in entry["knobs"].items()}
+    knobs = {str(knob): _read_parameter(str(knob), value) for knob, value in entry["knobs"].items()}
     return State.load(field, reset, knobs, tuple(map(str, entry["shared"])), tuple(map(str, entry["reads"])))
 
 
@@ -409,15 +478,68 @@ def _read_term(entry: object) -> Term:
     """Return a term without its function."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("knobs", {}), Mapping):
         raise SpecError("a term must be an object")
-    knobs = {str(knob): validate_vector_parameter(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
-    unknown = entry.keys() - set(_TERM_PARTS)
+    knobs = {str(knob): _read_parameter(str(knob), value) for knob, value in entry.get("knobs", {}).items()}
+    unknown = entry.keys() - set(_TERM_PARTS) - _COMPOSED_PARTS.keys()
     wrong = [part for part, kind in _TERM_KINDS.items() if part in entry and not isinstance(entry[part], kind)]
     if unknown or wrong or "name" not in entry:
         raise SpecError(f"a term must have a name and only these parts: {', '.join(_TERM_PARTS)}")
     parts: dict[str, Any] = {
         str(key): tuple(map(str, value)) if isinstance(value, list) else value for key, value in entry.items()
     }
-    return Term(**{**parts, "knobs": MappingProxyType(knobs)})
+    numbers = {part: _read_number(part, parts[part]) for part in PARAMETERS if isinstance(parts.get(part), Mapping)}
+    return Term(**{**parts, **numbers, "knobs": MappingProxyType(knobs)})
+
+
+def _read_parameter(name: str, value: Any) -> Parameter:
+    """Return a parameter; an object is a schedule."""
+    return parse_schedule(name, value) if isinstance(value, Mapping) else validate_vector_parameter(name, value)
+
+
+def _read_number(name: str, value: Any) -> Number:
+    """Return a number; an object is a schedule."""
+    return parse_schedule(name, value) if isinstance(value, Mapping) else validate_number(name, value)
+
+
+def _read_composition(data: Mapping[str, Any]) -> tuple[Composition, dict[str, object]]:
+    """Return what stands above the terms, and where the result of each function is said to be."""
+    results: dict[str, object] = {}
+    scale = data.get("scale")
+    if "scale" in data and not isinstance(scale, str):
+        scale = _read_number(SCALE, scale)
+    gate = None
+    if "gate" in data:
+        gate = _read_function(data["gate"], _FUNCTION_PARTS, results, condition=False)
+        if gate.name != GATE:
+            raise SpecError(f"the gate is called {gate.name!r:.60}, and not {GATE!r}")
+    overrides = []
+    for entry in _read_list(data, "override") if "override" in data else ():
+        condition = _read_function(entry, (*_FUNCTION_PARTS, "value"), results, condition=True)
+        overrides.append(Override(condition, _read_number(f"{OVERRIDE}.{condition.name}", entry["value"])))
+    return Composition(scale, gate, tuple(overrides)), results
+
+
+def _read_function(entry: Any, parts: Sequence[str], results: dict[str, object], *, condition: bool) -> TotalFunction:
+    """Return a gate or a condition without its function."""
+    kinds = {"name": str, "doc": str, "shared": list, "reads": list, "knobs": Mapping}
+    if not isinstance(entry, Mapping) or entry.keys() != {*parts}:
+        raise SpecError(f"a gate or override must have these parts and no others: {', '.join(parts)}")
+    if not all(isinstance(entry[part], kind) for part, kind in kinds.items()):
+        raise SpecError("of a gate or override, name and doc are strings, shared and reads lists, and knobs an object")
+    if entry["name"] in results:
+        raise SpecError(f"{entry['name']!r:.60} is there twice")
+    results[entry["name"]] = entry["result"]
+    knobs = {str(knob): _read_parameter(str(knob), value) for knob, value in entry["knobs"].items()}
+    for knob in knobs:
+        if not NAME.fullmatch(knob):
+            raise SpecError(f"a knob of {entry['name']!r:.60} is called {knob!r:.60}")
+    return TotalFunction(
+        entry["name"],
+        condition,
+        entry["doc"],
+        MappingProxyType(knobs),
+        tuple(map(str, entry["shared"])),
+        tuple(map(str, entry["reads"])),
+    )
 
 
 def _read_fact(entry: object) -> tuple[Fact, object]:

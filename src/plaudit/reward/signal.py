@@ -1,7 +1,7 @@
 """A signal: one reward and everything that made it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,13 @@ _STRINGS = ("reward", "version", "fingerprint", "domain_fingerprint")
 
 
 class TermScore(NamedTuple):
-    """One term's way from score to value: score, held within its clamps, times its weight."""
+    """One term's way from score to value: score, held within its clamps, times its weight.
+
+    The weight is the one in force in that step, with the scale of the reward in it. Behind the terms stands what
+    separates their sum from the total: the gate, the clamp and the overrides. The score of such a row is what it looked
+    at (the gate's factor, the sum that was clamped, 1 where a condition held), and its value the amount that it gave or
+    took.
+    """
 
     name: str
     score: float
@@ -33,7 +39,9 @@ class Frame:
     fingerprint: str
     domain_fingerprint: str
     terms: tuple[str, ...]
-    weights: tuple[float, ...]
+    """The terms, then what separates the sum of their values from the total."""
+    weights: tuple[float | Callable[[tuple[Any, ...]], float], ...]
+    """What each clamped score is multiplied by; a function of the inputs where that follows a schedule."""
     inputs: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     """The categories of each input; empty for numbers and flags."""
@@ -49,6 +57,8 @@ class Frame:
     """The Reward that scored them; None where they were read from data."""
     part: str = "whole"
     """"final" where only the terminal terms of `source` were scored."""
+    overrides: tuple[str, ...] = ()
+    """The terms among them that are conditions: the first whose score is 1 is the total."""
     dtypes: Dtypes = ()
     """The inputs that came as floats narrower than float64, with their dtypes."""
 
@@ -158,12 +168,22 @@ class Signal:
     def _term(self, at: int) -> TermScore:
         frame, outputs = self._frame, self._outputs
         score, clamped, value = outputs[frame.scores[at]], outputs[frame.clamped[at]], outputs[frame.values[at]]
-        return TermScore(frame.terms[at], score, clamped, frame.weights[at], value)
+        weight = frame.weights[at]
+        return TermScore(frame.terms[at], score, clamped, weight(self._inputs) if callable(weight) else weight, value)
 
     @property
     def values(self) -> dict[str, float]:
         """Each term's value: what it adds to the total."""
         return {name: self._outputs[at] for name, at in zip(self._frame.terms, self._frame.values, strict=True)}
+
+    @property
+    def override(self) -> str | None:
+        """The condition whose value is the total: of those that hold, the first declared; None where none holds."""
+        return next(iter(self._list_held()), None)
+
+    def _list_held(self) -> list[str]:
+        """Return the overrides whose condition holds, in declared order."""
+        return [name for name in self._frame.overrides if self[name].score]
 
     def __getitem__(self, name: str) -> TermScore:
         """Return one term by name.
@@ -201,7 +221,13 @@ class Signal:
             grouped.setdefault(name.partition("[")[0], []).append(_format_value(value))
         joined = {name: values[0] if len(values) == 1 else f"({', '.join(values)})" for name, values in grouped.items()}
         shown = ", ".join(f"{name}={text}" for name, text in joined.items())
-        return escape_controls(f"{self.reward} {self.version}\n{table}\nfrom {shown}")
+        return escape_controls(f"{self.reward} {self.version}\n{table}{self._explain_override()}\nfrom {shown}")
+
+    def _explain_override(self) -> str:
+        """Return which override decided the total, and which others held; nothing where none did."""
+        held = self._list_held()
+        others = f"; {' and '.join(held[1:])} held too, and came later" if len(held) > 1 else ""
+        return f"\nthe total is that of the override {held[0]}{others}" if held else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""
@@ -213,6 +239,7 @@ class Signal:
             "total": _to_plain(self.total),
             "terms": [{key: _to_plain(value) for key, value in term._asdict().items()} for term in self.terms],
             "inputs": {name: _to_plain(value) for name, value in self.inputs.items()},
+            **({"overrides": list(self._frame.overrides)} if self._frame.overrides else {}),
         }
 
     def to_row(self) -> dict[str, float]:
@@ -247,6 +274,9 @@ class Signal:
             inputs = {str(name): _read_value(value) for name, value in data["inputs"].items()}
             reward, version, fingerprint, domain = (_read_string(data[key]) for key in _STRINGS)
             total = _read_number(data["total"])
+            overrides = tuple(_read_string(name) for name in data.get("overrides", ()))
+            if not {*overrides} <= {term.name for term in terms}:
+                raise ValueError("an override is not one of the terms")
             if len({term.name for term in terms}) != len(terms):
                 raise ValueError("a term is there twice")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -266,6 +296,7 @@ class Signal:
             tuple(1 + 3 * i for i in count),
             tuple(2 + 3 * i for i in count),
             tuple(3 + 3 * i for i in count),
+            overrides=overrides,
         )
         outputs = [total, *(number for term in terms for number in (term.score, term.clamped, term.value))]
         return cls(frame, tuple(inputs.values()), tuple(outputs))

@@ -9,12 +9,13 @@ from typing import Any
 from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, UnusedField
 from plaudit.language.field import NAME, Field, to_number
 from plaudit.language.functions import read_update
-from plaudit.language.parameters import Parameter, expand_parameters, is_array
+from plaudit.language.parameters import Parameter, is_array
 from plaudit.language.program import Builder, Carried, Guard
 from plaudit.language.reader import Computed, Ref, Scope, Value, build_vector
+from plaudit.language.schedule import Schedule
 from plaudit.language.shapes import Shape, flatten_entries
-from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
-from plaudit.reward.term import Term, read_knobs
+from plaudit.language.source import ReadFunction, Source, read_source
+from plaudit.reward.term import Term, split_parameters
 
 
 @dataclass(frozen=True, init=False)
@@ -79,14 +80,13 @@ class State(ReadFunction):
             DefinitionError: The declaration contradicts itself, or `reset` is not a value that it allows.
         """
         source = read_source(update)
-        validate_signature(source)
         text = doc or (update.__doc__ or "").strip()
         declared = _declare(name, low=low, high=high, flag=flag, shape=shape, unit=unit, doc=text)
-        knobs, constants, shared = read_knobs(source, "state", name)
-        everything = {**dict.fromkeys(shared), **knobs, **constants}
-        scope = Scope(params={f"{name}.{knob}": value for knob, value in knobs.items()})
-        _, reading = read_update(source, declared, everything, Builder(), scope)
-        self._fill(declared, _fit_reset(declared, reset), knobs, shared, reading.reads, source, constants)
+        parts = split_parameters(source, f"state {name!r}", name)
+        scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
+        _, reading = read_update(source, declared, parts.everything, Builder(), scope)
+        start = _fit_reset(declared, reset)
+        self._fill(declared, start, parts.knobs, parts.shared, reading.reads, source, parts.constants)
 
     @classmethod
     def load(
@@ -133,12 +133,13 @@ class State(ReadFunction):
         """Return what the plain function returns, unchecked."""
         if self.source is None:
             raise DefinitionError(f"state {self.name!r} was loaded from a specification and has no function")
-        return self.source.function(*inputs, **{**self.knobs, **knobs})
+        changed = {name: value for name, value in self.knobs.items() if not isinstance(value, Schedule)}
+        return self.source.function(*inputs, **{**changed, **knobs})
 
     @property
-    def params(self) -> dict[str, float | bool]:
-        """Its knobs by dotted name, entry by entry."""
-        return expand_parameters({f"{self.name}.{knob}": value for knob, value in self.knobs.items()})
+    def numbers(self) -> dict[str, Parameter]:
+        """Its knobs by dotted name, vectors and schedules whole: `air_time.dt`."""
+        return {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
 
     @property
     def carried(self) -> Carried:

@@ -3,14 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, NamedTuple, get_args, overload
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import NAME, RESERVED, to_number, validate_number
+from plaudit.language.field import NAME, RESERVED, to_number
 from plaudit.language.functions import read_term
-from plaudit.language.parameters import Parameter, expand_parameters, is_array, validate_vector_parameter
+from plaudit.language.parameters import (
+    Number,
+    Parameter,
+    expand_parameters,
+    is_array,
+    validate_schedulable,
+    validate_vector_parameter,
+)
 from plaudit.language.program import Builder
 from plaudit.language.reader import Scope
+from plaudit.language.schedule import Schedule
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.reward.declared import validate_allow
 
@@ -24,13 +32,14 @@ class Term(ReadFunction):
     """One named part of a reward. Calling it calls the plain function it was made from.
 
     `weight` multiplies the score, after it has been held within `low` and `high`; a negative one makes a penalty.
-    A `terminal` term is scored only when the episode ends. `kind` says what the term is meant to be.
+    A `terminal` term is scored only when the episode ends. `kind` says what the term is meant to be. `gated` and
+    `after_clamp` say what of the reward's own composition it takes part in.
     """
 
     name: str
-    weight: float = 1.0
-    low: float | None = None
-    high: float | None = None
+    weight: Number = 1.0
+    low: Number | None = None
+    high: Number | None = None
     terminal: bool = False
     kind: Intent | None = None
     doc: str = ""
@@ -45,6 +54,10 @@ class Term(ReadFunction):
     """Keyword-only parameters whose default is a table or a string: constants of the term."""
     allow: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Findings that are meant to be, by the code of their rule, each with the reason."""
+    gated: bool = True
+    """Whether the gate of the reward, where it has one, is a factor of its value."""
+    after_clamp: bool = False
+    """Whether it is added after the total has been gated and held within its limits."""
 
     def __post_init__(self) -> None:
         """Refuse names and numbers that cannot work."""
@@ -59,9 +72,11 @@ class Term(ReadFunction):
             value = getattr(self, name)
             if value is None and name != "weight":
                 continue
-            object.__setattr__(self, name, validate_number(f"{self.name}.{name}", value))
-        if self.low is not None and self.high is not None and self.low > self.high:
-            raise DefinitionError(f"term {self.name!r}: low={self.low} is above high={self.high}")
+            object.__setattr__(self, name, validate_schedulable(f"{self.name}.{name}", value))
+        validate_limits(f"term {self.name!r}", self.low, self.high)
+        for part in ("gated", "after_clamp"):
+            if not isinstance(getattr(self, part), bool):
+                raise DefinitionError(f"term {self.name!r}: {part}={getattr(self, part)!r:.60} must be True or False")
         if self.kind not in (None, *get_args(Intent)):
             raise DefinitionError(f"term {self.name!r}: kind={self.kind!r} is not one of {', '.join(get_args(Intent))}")
         object.__setattr__(self, "allow", validate_allow(f"term {self.name!r}", self.allow))
@@ -76,7 +91,13 @@ class Term(ReadFunction):
         changed: dict[str, Any] = {}
         for name, value in self.knobs.items():
             default = defaults.get(name)
-            if not isinstance(value, tuple):
+            if isinstance(value, Schedule):
+                if name not in knobs:
+                    raise DefinitionError(
+                        f"term {self.name!r}: the knob {name!r} follows {value}; say what it is when you call the "
+                        f"plain function, {name}=..., or score through the reward"
+                    )
+            elif not isinstance(value, tuple):
                 changed |= {name: value} if default != value else {}
             elif validate_vector_parameter(name, default) != value:
                 changed[name] = _to_array(value)
@@ -85,7 +106,12 @@ class Term(ReadFunction):
     @property
     def params(self) -> dict[str, float | bool]:
         """The term's own parameters by dotted name: its knobs, entry by entry, its weight and clamps."""
-        own = expand_parameters({f"{self.name}.{knob}": value for knob, value in self.knobs.items()})
+        return expand_parameters(self.numbers)
+
+    @property
+    def numbers(self) -> dict[str, Parameter]:
+        """The same with vectors and schedules whole."""
+        own = {f"{self.name}.{knob}": value for knob, value in self.knobs.items()}
         return own | {f"{self.name}.{name}": value for name in PARAMETERS if (value := getattr(self, name)) is not None}
 
     def with_values(self, values: Mapping[str, Parameter]) -> "Term":
@@ -99,36 +125,25 @@ class Term(ReadFunction):
         return replace(self, **own, knobs=MappingProxyType(knobs))
 
 
+def validate_limits(owner: str, low: Number | None, high: Number | None) -> None:
+    """Refuse a clamp whose lower end is above its upper end; of schedules, at any count where one of them turns."""
+    if low is None or high is None:
+        return
+    ends = [end for end in (low, high) if isinstance(end, Schedule)]
+    if len({end.counter for end in ends}) > 1:
+        return  # nobody knows which counts come together
+    for count in [at for end in ends for at in end.corners] or [0.0]:
+        least, most = (end(count) if isinstance(end, Schedule) else end for end in (low, high))
+        if least > most:
+            when = f" at {ends[0].counter}={count:g}" if ends else ""
+            raise DefinitionError(f"{owner}: low={least} is above high={most}{when}")
+
+
 def _to_array(value: tuple[Any, ...]) -> Any:
     """Return a vector parameter as a plain function takes it."""
     import numpy as np
 
     return np.array(value)
-
-
-def read_knobs(source: Source, what: str, name: str) -> tuple[dict[str, Parameter], dict[str, object], tuple[str, ...]]:
-    """Return the keyword-only parameters of a function: knobs, constants, and those that the reward supplies.
-
-    Args:
-        source: The function.
-        what: What it is the function of, for errors: a "term" or a "state".
-        name: What that is called.
-
-    Raises:
-        DefinitionError: A knob is None, or no number that a float holds.
-    """
-    defaults = source.function.__kwdefaults__ or {}
-    names = [argument.arg for argument in source.tree.args.kwonlyargs]
-    for knob in names:
-        if knob in defaults and defaults[knob] is None:
-            raise DefinitionError(f"{what} {name!r}: the knob {knob!r} is None; give it a number, or no default")
-    knobs = {
-        knob: validate_vector_parameter(f"{name}.{knob}", defaults[knob])
-        for knob in names
-        if knob in defaults and (to_number(defaults[knob]) is not None or is_array(defaults[knob]))
-    }
-    constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
-    return knobs, constants, tuple(knob for knob in names if knob not in defaults)
 
 
 @overload
@@ -138,10 +153,12 @@ def term(function: Callable[..., Any], /) -> Term: ...
 @overload
 def term(
     *,
-    weight: float = 1.0,
-    low: float | None = None,
-    high: float | None = None,
+    weight: Number = 1.0,
+    low: Number | None = None,
+    high: Number | None = None,
     terminal: bool = False,
+    gated: bool = True,
+    after_clamp: bool = False,
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
@@ -152,10 +169,12 @@ def term(
     function: Callable[..., Any] | None = None,
     /,
     *,
-    weight: float = 1.0,
-    low: float | None = None,
-    high: float | None = None,
+    weight: Number = 1.0,
+    low: Number | None = None,
+    high: Number | None = None,
     terminal: bool = False,
+    gated: bool = True,
+    after_clamp: bool = False,
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
@@ -164,10 +183,12 @@ def term(
 
     Args:
         function: The function, where the decorator is used bare: `@term`.
-        weight: What the score is multiplied by; a negative one makes a penalty.
+        weight: What the score is multiplied by, a number or a schedule; a negative one makes a penalty.
         low: The smallest score that counts; lower ones are held there.
         high: The largest score that counts.
         terminal: Whether the term is scored only when the episode ends.
+        gated: Whether the gate of the reward, where it has one, is a factor of this term too.
+        after_clamp: Whether it is added after the total has been gated and held within its limits.
         name: The name of the term, if not that of the function.
         kind: What the term is meant to be, for checks.
         allow: Findings that are meant to be: the code of each rule, with the reason.
@@ -188,17 +209,12 @@ def term(
 
     def decorate(plain: Callable[..., Any]) -> Term:
         source = read_source(plain)
-        validate_signature(source)
         title = name or source.name
-        for argument in source.tree.args.kwonlyargs:
-            if argument.arg in PARAMETERS:
-                raise DefinitionError(
-                    f"term {title!r}: a knob cannot be called {argument.arg!r}; that is the term's own parameter"
-                )
-        knobs, constants, shared = read_knobs(source, "term", title)
-        everything = {**dict.fromkeys(shared), **knobs, **constants}
-        scope = Scope(params={f"{title}.{knob}": value for knob, value in knobs.items()})
-        reading = read_term(source, title, everything, Builder(), scope)
+        parts = split_parameters(source, f"term {title!r}", title)
+        for knob in {*parts.knobs, *parts.shared, *parts.constants} & {*PARAMETERS}:
+            raise DefinitionError(f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter")
+        scope = Scope(params={f"{title}.{knob}": value for knob, value in parts.knobs.items()})
+        reading = read_term(source, title, parts.everything, Builder(), scope)
         return Term(
             title,
             weight=weight,
@@ -207,12 +223,46 @@ def term(
             terminal=terminal,
             kind=kind,
             doc=(plain.__doc__ or "").strip(),
-            knobs=MappingProxyType(knobs),
-            shared=shared,
+            knobs=MappingProxyType(parts.knobs),
+            shared=parts.shared,
             reads=reading.reads,
             source=source,
-            constants=MappingProxyType(constants),
+            constants=MappingProxyType(parts.constants),
             allow={} if allow is None else allow,
+            gated=gated,
+            after_clamp=after_clamp,
         )
 
     return decorate if function is None else decorate(function)
+
+
+class FunctionParameters(NamedTuple):
+    """The keyword-only parameters of a plain function."""
+
+    everything: dict[str, Any]
+    """Each with its default, None where it has none, in order."""
+    knobs: dict[str, Parameter]
+    shared: tuple[str, ...]
+    constants: dict[str, Any]
+
+
+def split_parameters(source: Source, owner: str, title: str) -> FunctionParameters:
+    """Return the keyword-only parameters of a function: knobs, what the reward supplies, and constants."""
+    validate_signature(source)
+    defaults = source.function.__kwdefaults__ or {}
+    names = [argument.arg for argument in source.tree.args.kwonlyargs]
+    for knob in names:
+        if knob in defaults and defaults[knob] is None:
+            raise DefinitionError(f"{owner}: the knob {knob!r} is None; give it a number, or no default")
+    knobs = {
+        knob: validate_vector_parameter(f"{title}.{knob}", defaults[knob])
+        for knob in names
+        if knob in defaults and _is_parameter(defaults[knob])
+    }
+    constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
+    shared = tuple(knob for knob in names if knob not in defaults)
+    return FunctionParameters({knob: defaults.get(knob) for knob in names}, knobs, shared, constants)
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, Schedule) or to_number(value) is not None or is_array(value)

@@ -48,8 +48,7 @@ class RowDiagnosis:
                 f"reward {program.name!r}{where}: the row {failed.why}.{line}\n  inputs: {shown}\n"
                 "Fix the row, or correct the fact."
             )
-        what = "the update of state" if failed.where in program.states else "term"
-        term = "" if failed.where == "total" else f"{what} {failed.where!r} of "
+        term = "" if failed.where == "total" else f"{self._find_owner(failed.where)} of "
         return OutsideDomain(
             f"{term}reward {program.name!r} {failed.why}{where}.{line}\n  inputs: {shown}\n"
             "Guard the operation with an `if`, or narrow the field's declared range."
@@ -70,10 +69,18 @@ class RowDiagnosis:
             "Widen the range, hold the value within it in the update (`min`, `max`), or fix what it is computed from."
         )
 
+    def _find_owner(self, name: str) -> str:
+        """Return what a term, an update, the gate or the condition of an override is called."""
+        if name in self.program.states:
+            return f"the update of state {name!r}"
+        if name not in self.program.adjustments:
+            return f"term {name!r}"
+        return "the gate" if name == "gate" else f"the override {name!r}"
+
     def _find_culprit(self, row: Sequence[Any]) -> Guard | None:
         """Return the term whose score is not finite, where there is one."""
         for term, score in zip(self.program.terms, self._scores(*row), strict=True):
-            if not math.isfinite(score):
+            if not math.isfinite(score) and term not in self.program.adjustments:
                 return Guard(0, term, "scores a number that is not finite")
         return None
 

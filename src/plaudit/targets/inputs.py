@@ -151,6 +151,8 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
             apart = any(f"{slot.column}{entry}" in flat for entry in slot.field.entries)
+            if slot.name in program.counters:
+                raise make_counter_error(program.name, slot.name, flat)
             missing = make_missing_error(program.name, slot.name if apart else slot.column, flat)
             if slot.key in program.states:
                 raise MissingField(f"{missing}\n{advise_state(slot.key)}")
@@ -371,6 +373,15 @@ def advise_state(name: str) -> str:
     return (
         f"{name!r} is a state that the reward carries. Before the first step of an episode it is what "
         "reward.initial_state() says; after each step, what signal.state says, or the second result of step()."
+    )
+
+
+def make_counter_error(reward: str, name: str, given: Mapping[str, Any]) -> MissingField:
+    """Return the error for a counter that was not given, though a number of the reward follows it."""
+    names = ", ".join(map(str, given)) or "nothing"
+    return MissingField(
+        f"reward {reward!r} needs {name!r}, which was not given: its schedules follow it. Give the number of steps "
+        f"that training has taken so far; wrappers of environments count for themselves.\nGiven: {names}."
     )
 
 

@@ -64,6 +64,19 @@ class Recorder:
         self._stream = self._buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, dtypes=dtypes)
         self._append = self._stream.waiting.append
 
+    def change_reward(self, reward: Reward) -> None:
+        """Record another reward from now on; episodes and steps go on being counted.
+
+        Raises:
+            VersionConflict: The reward's label stands for another formula; nothing has changed then.
+        """
+        before, self._reward = self._reward, reward
+        try:
+            self._attach()
+        except BaseException:
+            self._reward = before
+            raise
+
     def begin_episode(self) -> None:
         """Begin another episode of the only environment; one without a step is none."""
         if self._step:

@@ -39,32 +39,65 @@ MANY = 256
 class Scoring:
     """A reward, the function that reads its inputs off a step, and what becomes of the environment's own reward."""
 
-    def __init__(self, reward: Reward, features: Features, mode: str) -> None:
+    def __init__(self, reward: Reward, features: Features, mode: str, *, steps_taken: int = 0) -> None:
         """Keep them; DefinitionError where one is not what it should be."""
-        if not isinstance(reward, Reward):
-            raise DefinitionError(f"{reward!r:.60} is not a Reward.")
+        _validate_reward(reward)
+        count: object = steps_taken
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+            raise DefinitionError(f"steps_taken={steps_taken!r:.60} must be an integer from 0 up.")
         if not callable(features) or inspect.iscoroutinefunction(features):  # type: ignore[redundant-expr]
             wanted = "a plain function of (obs, action, next_obs, info) to the reward's inputs"
             raise DefinitionError(f"features={features!r:.60} is not {wanted}.")
         if mode not in get_args(Mode):
             known = get_args(Mode)
             raise DefinitionError(f"mode={mode!r} is not one of {', '.join(known)}.{did_you_mean(str(mode), known)}")
-        self.reward = reward
         self.features = features
         self.adds = mode == "add"
-        self.components = (*list_components(reward), *((ORIGINAL,) if self.adds else ()))
-        self._ends = "terminal" in reward.inputs
+        self.steps_taken = int(steps_taken)
+        """How many steps were paid for, in all episodes: what schedules follow unless the features say otherwise."""
+        self.reward = reward
+        self.components = self._list_components(reward)
+        self._known = self._list_known(reward)
+
+    def _list_components(self, reward: Reward) -> tuple[str, ...]:
+        return (*list_components(reward), *((ORIGINAL,) if self.adds else ()))
+
+    def _list_known(self, reward: Reward) -> tuple[str, ...]:
+        """Return the inputs that are known without the features."""
+        ends = ("terminal",) if "terminal" in reward.inputs else ()
+        return (*ends, *(name for name in reward.inputs if name in reward.program.counters and "." not in name))
+
+    def change_reward(self, reward: Reward) -> None:
+        """Pay by another reward from now on; DefinitionError where its total is made of other parts."""
+        self.validate_change(reward)
+        self.reward, self._known = reward, self._list_known(reward)
+
+    def validate_change(self, reward: Reward) -> None:
+        """Refuse a reward whose total is made of other parts, which the sums of running episodes do not have."""
+        _validate_reward(reward)
+        if self._list_components(reward) != self.components:
+            raise DefinitionError(
+                f"reward {reward.name!r} has the components {', '.join(self._list_components(reward))}, and the sums "
+                f"of running episodes are of {', '.join(self.components)}; wrap the environment anew."
+            )
 
     def read_fields(
-        self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], terminated: Any
+        self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], terminated: Any, *, envs: int | None = None
     ) -> Mapping[str, Any]:
-        """Return what the features give for a step; the end of an episode is known without them."""
+        """Return what the features give for a step; the end of an episode and the count of steps are known anyway."""
         fields = self.features(obs, action, next_obs, info)
         if not isinstance(fields, Mapping):
             raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
-        if self._ends and "terminal" not in fields:
-            return {**fields, "terminal": terminated}
-        return fields
+        missing = [name for name in self._known if name not in fields]
+        if not missing:
+            return fields
+        count = self.steps_taken if envs is None else np.full(envs, float(self.steps_taken))
+        return {**fields, **{name: terminated if name == "terminal" else count for name in missing}}
+
+
+def _validate_reward(reward: object) -> None:
+    if not isinstance(reward, Reward):
+        raise DefinitionError(f"{reward!r:.60} is not a Reward.")
 
 
 def extend_info(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
@@ -100,7 +133,7 @@ class BatchScorer:
         """Prepare for `count` environments; blocks get `spare` rows after the others."""
         self._reward = reward
         self._shape = (count,)
-        self._terms = len(reward.terms)
+        self._terms = len(reward.program.terms)
         self._clamp = has_clamp(reward)
         self._size = (self._terms + self._clamp + spare, count)
         self._categories = any(field.kind == "category" for field in reward.program.inputs.values())

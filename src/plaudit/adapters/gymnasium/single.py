@@ -38,14 +38,16 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        steps_taken: int = 0,
     ) -> None:
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, **recording}
+        given |= {"steps_taken": steps_taken} if steps_taken else {}
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
         super().__init__(env)
         self.signal: Signal | None = None
         """What the last step was paid for, as `signal.explain()` tells it."""
-        self._scoring = Scoring(reward, features, mode)
+        self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken)
         self._record = None if ledger is None else Recorder(ledger, reward, recording)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
         self._autoreset = _has_autoreset(env)
@@ -53,6 +55,23 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._state = reward.initial_state()
         """What the reward carries into the next step."""
         self._obs: Any = None
+
+    @property
+    def reward(self) -> Reward:
+        """What pays each step. Assign another one with the same terms, and it pays from the next step on."""
+        return self._scoring.reward
+
+    @reward.setter
+    def reward(self, reward: Reward) -> None:
+        self._scoring.validate_change(reward)
+        if self._record is not None:
+            self._record.change_reward(reward)
+        self._scoring.change_reward(reward)
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps were paid for, in all episodes; give it to the next wrapper when training is resumed."""
+        return self._scoring.steps_taken
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: the sums of its terms begin at 0."""
@@ -74,6 +93,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         if self._state:
             fields = join_state(paying.program, fields, self._state)
         self.signal = signal = paying.score(**fields)
+        self._scoring.steps_taken += 1
         if self._state:
             self._state = signal.state
         components, reward = split_total(signal), signal.total
@@ -125,12 +145,13 @@ class RewardWrapper(_SingleEnvWrapper):
         actor: Under which actor to record.
         flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
             shortest time holds.
+        steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
 
     Returns:
         A `RewardWrapper` around one environment, a `VectorRewardWrapper` around many.
 
     Raises:
-        DefinitionError: `reward`, `features`, `mode` or `flush_every` is not what it should be.
+        DefinitionError: `reward`, `features`, `mode`, `flush_every` or `steps_taken` is not what it should be.
         WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
         VersionConflict: In the ledger the reward's label stands for another formula.
     """
@@ -147,6 +168,7 @@ class RewardWrapper(_SingleEnvWrapper):
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        steps_taken: int = 0,
     ) -> VectorRewardWrapper: ...
 
     @overload
@@ -161,6 +183,7 @@ class RewardWrapper(_SingleEnvWrapper):
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        steps_taken: int = 0,
     ) -> Self: ...
 
     def __new__(cls, env: Any = None, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it

@@ -58,6 +58,7 @@ class VectorRewardWrapper(Base):
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        steps_taken: int = 0,
     ) -> None:
         """Wrap many environments.
 
@@ -72,15 +73,16 @@ class VectorRewardWrapper(Base):
             actor: Under which actor to record.
             flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
                 shortest time holds.
+            steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
 
         Raises:
-            DefinitionError: `reward`, `features`, `mode` or `flush_every` is not what it should be.
+            DefinitionError: `reward`, `features`, `mode`, `flush_every` or `steps_taken` is not what it should be.
             WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
             VersionConflict: In the ledger the reward's label stands for another formula.
         """
         super().__init__(env)
-        self._scoring = Scoring(reward, features, mode)
-        self._scorer = BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
+        self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken)
+        self._scorer = self._build_scorer(reward)
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
         self._autoreset = _find_autoreset_mode(env)
@@ -89,6 +91,28 @@ class VectorRewardWrapper(Base):
         """Which environments begin anew in the next step."""
         self._begun = False
         self._obs: Any = None
+
+    def _build_scorer(self, reward: Reward) -> BatchScorer:
+        return BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
+
+    @property
+    def reward(self) -> Reward:
+        """What pays each step. Assign another one with the same terms, and it pays from the next step on."""
+        return self._scoring.reward
+
+    @reward.setter
+    def reward(self, reward: Reward) -> None:
+        self._scoring.validate_change(reward)
+        scorer = self._build_scorer(reward)
+        if self._record is not None:
+            self._record.change_reward(reward)
+        self._scorer = scorer
+        self._scoring.change_reward(reward)
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps were paid for, each of all environments at once; for a wrapper when training is resumed."""
+        return self._scoring.steps_taken
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment, or in those of `options["reset_mask"]`."""
@@ -116,8 +140,9 @@ class VectorRewardWrapper(Base):
             )
         fields: Mapping[str, Any] | None = None
         if len(self._over) < self.num_envs:
-            fields = self._scoring.read_fields(before, actions, seen, about, terminated)
+            fields = self._scoring.read_fields(before, actions, seen, about, terminated, envs=self.num_envs)
         reward, block = self._scorer.zeros() if fields is None else self._scorer(fields, self._over)
+        self._scoring.steps_taken += fields is not None
         own = np.array(original, np.float64)
         if self._scoring.adds:
             block[-1] = own

@@ -121,9 +121,9 @@ class Pair:
 
     @property
     def clamped(self) -> bool:
-        """Whether the total of either is clamped."""
+        """Whether the total of either is clamped, gated or overridden."""
         ends = [end for side in self.sides for end in (side.reward.low, side.reward.high)]
-        return any(end is not None for end in ends)
+        return any(end is not None for end in ends) or any(side.reward.composed for side in self.sides)
 
     @property
     def remarks(self) -> tuple[str, ...]:

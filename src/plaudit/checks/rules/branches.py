@@ -19,8 +19,9 @@ from plaudit.language.parameters import expand_parameters
 from plaudit.language.program import Builder, Program
 from plaudit.language.reader import Mark
 from plaudit.language.source import SourceLine
+from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
-from plaudit.reward.term import Term
+from plaudit.reward.schedules import find_schedules
 
 MOST_LISTED = 5
 """So many branches of a term are listed one by one; of more, how many there are."""
@@ -31,7 +32,7 @@ MOST_SETTINGS = 12
 
 @dataclass(frozen=True, slots=True)
 class MarkedTerm:
-    """A term, read again with its places marked; flags that are knobs are left open, as inputs."""
+    """A term, read again with its places marked; knobs that are flags or follow a schedule are left open, as inputs."""
 
     program: Program
     """Outputs `reached 0`, `test 0`, …, one of each for every mark that has them."""
@@ -77,7 +78,7 @@ class Edge:
 )
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""
-    for term in context.reward.terms:
+    for term in context.reward.functions:
         read = mark_branches(context.reward, term)
         if read is None:
             continue
@@ -240,15 +241,19 @@ def find_jumps(context: CheckContext) -> Found:
         )
 
 
-def mark_branches(reward: Reward, term: Term) -> MarkedTerm | None:
-    """Return `term` with its places marked; None where it was loaded and has no source."""
+def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
+    """Return a term, gate or condition with its places marked; None where it was loaded and has no source."""
     if term.source is None:
         return None
     builder = Builder()
-    reading = reward._read_term(builder, term)
-    carried = {name: value for state in reward.states.values() for name, value in state.params.items()}
-    params = {**term.params, **carried, **expand_parameters(reward.shared)}
+    reading = reward._read_function(builder, term)
+    owners = (term, *reward.states.values())
+    numbers = {name: value for owner in owners for name, value in owner.numbers.items()} | dict(reward.shared)
+    params = expand_parameters(numbers)
     switches = {name: Field("switch", flag=True) for name, value in params.items() if isinstance(value, bool)}
+    for name, schedule in find_schedules(numbers).items():
+        low, high = schedule.span
+        switches[name] = Field("schedule", low=low, high=high)
     nodes = _open_switches(builder.nodes, set(switches))
     outputs = {f"reached {at}": mark.reached for at, mark in enumerate(reading.marks)}
     outputs |= {f"test {at}": mark.test for at, mark in enumerate(reading.marks) if mark.test is not None}
@@ -292,6 +297,8 @@ def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
     named = find_breakpoints(program, comparing=(n.Eq, n.Ne))
     everywhere = find_breakpoints(program)
     for name, breakpoints in find_breakpoints(program, comparing=ORDERED).items():
+        if name in context.model.unread_counters:
+            continue  # a schedule is meant to change what is paid
         settings = _list_settings(program, name, everywhere) if breakpoints and not context.solver.late else []
         for at in breakpoints:
             sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))

@@ -12,6 +12,7 @@ from plaudit.checks.model import UNCLAMPED
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.breakpoints import to_column
 from plaudit.checks.solver.ranges import NumericRow, declared_range, strip_step_end, value_at_rest
+from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def find_saturated_clamps(context: CheckContext) -> Found:
             if field.shape and not name.endswith(field.entries[0]):
                 continue  # the first entry of a vector stands for all of them
             for side, limit in (("low", term.low), ("high", term.high)):
-                if limit is not None:
+                if isinstance(limit, float):
                     yield from _find_saturation(context, term, name, side, limit)
 
 
@@ -149,7 +150,7 @@ def find_idle_clamps(context: CheckContext) -> Found:
     reward = context.reward
     clamped = [(term.name, f"{term.name}.score", term.low, term.high) for term in reward.terms]
     for name, output, low, high in [*clamped, ("total", UNCLAMPED, reward.low, reward.high)]:
-        if low is None and high is None:
+        if (low is None and high is None) or isinstance(low, Schedule) or isinstance(high, Schedule):
             continue
         reach = context.span(output)
         if (low is not None and reach.least < low) or (high is not None and reach.most > high):

@@ -21,13 +21,17 @@ ROWS = 400
 def find_unused_fields(context: CheckContext) -> Found:
     """Find fields that a term reads and that cannot change the total."""
     model = context.model
-    weighed = {name for term in context.reward.terms if term.weight != 0 for name in model.reads_score[term.name]}
+    scores = {term.name: model.reads_score[term.name] for term in context.reward.terms if term.weight != 0}
+    above = {each.name: model.reads_result(each.name) for each in context.reward.composition.functions}
+    weighed = {name for names in (*scores.values(), *above.values()) for name in names} - model.unread_counters
     by_field: dict[str, set[str]] = {}
     for name in weighed:
         by_field.setdefault(model.program.inputs[name].name, set()).add(name)
     by_field.pop("terminal", None)
     for field in sorted(by_field):
         readers = [term.name for term in context.reward.terms if model.reads_score[term.name] & by_field[field]]
+        if any(names & by_field[field] for names in above.values()):
+            readers = list(model.terms)
         part = RewardModel(context.reward.only(*readers))
         if has_effect(part, by_field[field]):
             continue
@@ -78,7 +82,7 @@ def find_missing_ranges(context: CheckContext) -> Found:
             end for end in ("low", "high") if getattr(field, end) is None and not (end == "high" and field.infinite)
         ]
         for field in context.reward.fields.values()
-        if field.kind == "number" and not field.numbers
+        if field.kind == "number" and not field.numbers and field.name not in context.model.unread_counters
     }
     open_ended = [f"{name} ({' and '.join(ends)})" for name, ends in without.items() if ends]
     if open_ended:
@@ -135,7 +139,7 @@ def find_unused_allowances(context: CheckContext) -> Found:
 )
 def find_changed_constants(context: CheckContext) -> Found:
     """Find functions whose constants or helpers were given another value after the reward was made."""
-    for owner in (*context.reward.terms, *context.reward.states.values()):
+    for owner in (*context.reward.functions, *context.reward.states.values()):
         for source, name, before, after in _find_changes(owner.source) if owner.source is not None else ():
             yield context.finding(
                 owner.name,

@@ -23,7 +23,7 @@ def find_unbounded_totals(context: CheckContext) -> Found:
         open_ended = sorted(
             {
                 field.name
-                for name in model.reads["total"]
+                for name in model.reads["total"] - model.unread_counters
                 if (field := model.program.inputs[name]).kind == "number" and not field.numbers
                 if field.low is None or (field.high is None and not field.infinite)
             }

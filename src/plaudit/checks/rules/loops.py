@@ -225,7 +225,8 @@ class StateGraph:
                 np.repeat(ends, size * options) if name.startswith("prev.") else np.tile(np.repeat(ends, options), size)
             )
         else:
-            values = np.full(size * size * options, self.model.resting_events.get(name, 0.0))
+            still = value_at_rest(field) if name in self.model.program.counters else 0.0
+            values = np.full(size * size * options, self.model.resting_events.get(name, still))
         return to_column(values, field)
 
     @cached_property
@@ -359,7 +360,8 @@ def _read_lap(model: RewardModel, names: list[str], row: NumericRow, length: int
     fields = find_state_fields(model)
     states = tuple({each: row.get(f"{name}.{each}", row.get(each, 0.0)) for each in fields} for name in names)
     suffixes = [f", step {at}" for at in range(length)]
-    chosen = tuple({k.removesuffix(end): v for k, v in row.items() if k.endswith(end)} for end in suffixes)
+    counted = {name: row[name] for name in model.program.counters if name in row}
+    chosen = tuple({**counted, **{k.removesuffix(e): v for k, v in row.items() if k.endswith(e)}} for e in suffixes)
     gain = sum(_score_step(model, *step) for step in zip(states, [*states[1:], states[0]], chosen, strict=True))
     return Lap(states, chosen, gain)
 
@@ -410,7 +412,7 @@ def _blame_term(model: RewardModel, steps: list[tuple[NumericRow, NumericRow, Nu
         scores = model.score(build_row(model, *step))
         for term, value in scores.values.items() if scores is not None else ():
             earned[term] = earned.get(term, 0.0) + float(value)
-    return max(earned, key=lambda term: earned[term])
+    return max(model.terms, key=lambda term: earned.get(term, 0.0))
 
 
 def _format_state_value(field: Field, value: float) -> str:

@@ -15,6 +15,7 @@ from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, value_at_rest
 from plaudit.language import nodes as n
+from plaudit.language.schedule import Schedule
 
 MOST_STRETCHES = 8
 MOST_SHOWN = 4
@@ -172,7 +173,7 @@ def _list_events(model: RewardModel) -> dict[str, frozenset[str]]:
     """Return the inputs of each event that can change the total and does not follow from the action."""
     action = model.reward.action
     found: dict[str, frozenset[str]] = {}
-    for name in sorted(model.reads["total"] - {"terminal"}, key=list(model.fields).index):
+    for name in sorted(model.reads["total"] - {"terminal"} - model.program.counters, key=list(model.fields).index):
         field = model.fields[name]
         if model.role(field) == "event" and not (action is not None and name in find_tied_inputs(model, action)):
             found[field.name] = found.get(field.name, frozenset()) | {name}
@@ -243,7 +244,12 @@ def drop_shaping(context: CheckContext) -> RewardModel | None:
     None where nothing else is left of it.
     """
     shaping = classify_shaping_terms(context)
-    kept = [t.name for t in context.reward.terms if not t.terminal and shaping.get(t.name) != Impossible()]
+    gate = context.reward.gate is not None  # what a gate multiplies is no difference of potentials any more
+    kept = [
+        term.name
+        for term in context.reward.terms
+        if not term.terminal and (shaping.get(term.name) != Impossible() or (gate and term.gated))
+    ]
     return RewardModel(context.reward.only(*kept)) if kept else None
 
 
@@ -276,9 +282,11 @@ def maximise_pay(context: CheckContext, question: Question, pay: int) -> Maximum
 
 
 def bound_best_end(context: CheckContext) -> float:
-    """Return the most that the terminal terms can pay; 0 where they cannot pay."""
+    """Return the most that the terminal terms, or an override at the end, can pay; 0 where they cannot pay."""
     ends = (term for term in context.reward.terms if term.terminal and term.weight != 0)
-    return sum(max(0.0, context.span(f"{term.name}.value").high) for term in ends)
+    best = sum(max(0.0, context.span(f"{term.name}.value").high) for term in ends)
+    final = [each.value for each in context.reward.override if "terminal" in each.condition.reads]
+    return max([best, *(each.span[1] if isinstance(each, Schedule) else each for each in final)])
 
 
 def _format_pay(pay: float, prefix: str = "") -> str:

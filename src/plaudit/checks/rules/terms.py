@@ -4,6 +4,8 @@ from plaudit.checks.formats.plain import format_number
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.ranges import is_unlimited
+from plaudit.language.parameters import Number
+from plaudit.language.schedule import Schedule
 from plaudit.reward.term import Term
 
 SHARE = 0.01
@@ -64,11 +66,17 @@ def find_wrong_signs(context: CheckContext) -> Found:
     for term in context.reward.terms:
         if term.weight == 0:
             continue
-        penalty = term.kind == "penalty" or (term.kind is None and term.weight < 0)
+        penalty = term.kind == "penalty" or (term.kind is None and _is_negative(term.weight))
         if penalty:
             yield from _find_paying_penalty(context, term)
         elif term.kind == "bonus":
             yield from _find_costing_bonus(context, term)
+
+
+def _is_negative(weight: Number) -> bool:
+    """Return whether a weight makes a penalty; of a schedule, at every count."""
+    least, most = weight.span if isinstance(weight, Schedule) else (weight, weight)
+    return least < 0 and most <= 0
 
 
 def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
@@ -83,9 +91,8 @@ def _find_paying_penalty(context: CheckContext, term: Term) -> Found:
         yield context.undecided(term.name, "whether this penalty can pay")
         return
     paid = float(scores.values[term.name])
-    declared = (
-        "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {format_number(term.weight)}"
-    )
+    weight = str(term.weight) if isinstance(term.weight, Schedule) else format_number(term.weight)
+    declared = "declared a penalty" if term.kind == "penalty" else f"a penalty, for its weight is {weight}"
     yield context.finding(
         term.name,
         f"{term.name!r} is {declared}, and it can raise the total: by {format_number(paid)} here.",

@@ -226,6 +226,8 @@ def list_mismatches(program: Program) -> list[UnitMismatch]:
     """Return every place in a term where known units that differ are joined, or an angle is taken in degrees."""
     owners: dict[int, list[str]] = {}
     for term in program.terms:
+        if term == "clamp" and term in program.adjustments:
+            continue  # what is clamped is the sum of all values, whatever their units
         for at in find_reachable(program.nodes, [program.outputs[f"{term}.score"]]):
             owners.setdefault(at, []).append(term)
     found: list[UnitMismatch] = []

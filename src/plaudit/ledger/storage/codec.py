@@ -35,6 +35,8 @@ MAX_RECORDS = 4096
 
 Rows = NDArray[np.float64]
 
+Limit = float | Callable[[Sequence[Any]], float] | None
+"""An end of a clamp; a function of the inputs where it follows a schedule."""
 Packer = Callable[[Signal], tuple[bytes, bytes]]
 """From a signal to the bytes of its inputs and of its outputs."""
 
@@ -78,7 +80,7 @@ class RecordLayout:
     @cached_property
     def breadth(self) -> int:
         """How many numbers come out."""
-        return 1 + 2 * len(self.scored.terms)
+        return 1 + 2 * len(self.scored.program.terms)
 
     # -- from signals and scores to bytes ---------------------------------------------------------------------------
 
@@ -174,16 +176,22 @@ class RecordLayout:
     def frame(self) -> Frame:
         """What the signals of stored rows share: their outputs stand as they are stored, clamped scores after."""
         own = self.scored._frame
-        terms = self.scored.terms
-        scores = tuple(1 + 2 * at for at in range(len(terms)))
+        terms, adjustments = self.scored.terms, self.scored.program.adjustments
+        scores = tuple(1 + 2 * at for at in range(len(terms) + len(adjustments)))
         clamps = [at for at, term in enumerate(terms) if term.low is not None or term.high is not None]
-        clamped = tuple(self.breadth + clamps.index(at) if at in clamps else scores[at] for at in range(len(terms)))
-        return replace(own, scores=scores, values=tuple(at + 1 for at in scores), clamped=clamped)
+        clamped = [self.breadth + clamps.index(at) if at in clamps else scores[at] for at in range(len(terms))]
+        clamped += [at + 1 for at in scores[len(terms) :]]  # of an adjustment, the amount
+        return replace(own, scores=scores, values=tuple(at + 1 for at in scores), clamped=tuple(clamped))
 
     @cached_property
-    def _clamps(self) -> list[tuple[int, float | None, float | None]]:
+    def _clamps(self) -> list[tuple[int, Limit, Limit]]:
         terms = enumerate(self.scored.terms)
-        return [(1 + 2 * at, t.low, t.high) for at, t in terms if t.low is not None or t.high is not None]
+        place = self.scored._place_number
+        return [
+            (1 + 2 * at, *(None if end is None else place(end) for end in (t.low, t.high)))  # type: ignore[misc]
+            for at, t in terms
+            if t.low is not None or t.high is not None
+        ]
 
     @cached_property
     def _flags(self) -> tuple[int, ...]:
@@ -194,8 +202,9 @@ class RecordLayout:
         """Return the signal of one stored row."""
         for at in self._flags:
             inputs[at] = bool(inputs[at])
-        for at, low, high in self._clamps:
+        for at, *limits in self._clamps:
             score = outputs[at]
+            low, high = (limit(inputs) if callable(limit) else limit for limit in limits)
             low_bound = score if low is None else max(score, low)
             outputs.append(low_bound if high is None else min(low_bound, high))
         return Signal(self.frame, tuple(inputs), tuple(outputs))

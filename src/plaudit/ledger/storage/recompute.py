@@ -121,15 +121,25 @@ class Recomputer:
         return "; ".join([*parts[:3], *(["…"] if len(parts) > 3 else [])]) or "its values do not add up to its total"
 
     def find_wrong_sums(self, stored: Rows, target: str = "numpy") -> Flags:
-        """Return in which rows the values do not add up to the total, in the dtype of `target`."""
+        """Return in which rows the values do not add up to the total, in the dtype of `target`.
+
+        Of a reward with adjustments they do so only nearly: an adjustment is a difference, and was rounded.
+        """
         computation = self.parse(target)
+        if self.program.adjustments:
+            values = stored[:, 2::2]
+            allowed = ULP * values.shape[1] * np.finfo(np.float64).eps * np.abs(values).sum(axis=1)
+            if not computation.is_wide:
+                allowed = allowed + estimate_rounding(self.program, computation.dtype, stored)
+            apart: Flags = np.abs(values.sum(axis=1) - stored[:, 0]) > allowed
+            return apart
         total = np.zeros(len(stored))
         for at in range(2, self.layout.breadth, 2):
             total = stored[:, at] if at == 2 else total + stored[:, at]
         reward = self.layout.scored
-        if reward.low is not None:
+        if isinstance(reward.low, float):
             total = np.where(total < reward.low, reward.low, total)
-        if reward.high is not None:
+        if isinstance(reward.high, float):
             total = np.where(total > reward.high, reward.high, total)
         room = 0.0 if computation.is_wide else estimate_rounding(self.program, computation.dtype, stored)
         wrong: Flags = ~(np.abs(total - stored[:, 0]) <= room) & ~np.isnan(stored[:, 0])

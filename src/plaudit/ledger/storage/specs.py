@@ -8,11 +8,14 @@ from sqlalchemy import Connection, Row, bindparam, insert, select
 
 from plaudit.errors import LedgerBroken, LedgerError, NotInLedger, SpecError, VersionConflict, WrongType, shorten
 from plaudit.language.field import Field
+from plaudit.language.schedule import Schedule
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.storage.schema import labels, specs
+from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Frame, Signal
+from plaudit.reward.term import Term
 
 IDENTITY = ("name", "version", "part", "fingerprint", "domain")
 """The columns that tell one stored reward from another."""
@@ -77,7 +80,7 @@ class SpecCache:
     def _search(self, frame: Frame) -> RecordLayout:
         for layout in self._list_layouts(frame):
             found = (frame.reward, frame.version, layout.part, frame.fingerprint, frame.domain_fingerprint)
-            if layout.identity == found and tuple(term.name for term in layout.scored.terms) == frame.terms:
+            if layout.identity == found and layout.scored.program.terms == frame.terms:
                 return layout
         raise NotInLedger(
             f"{self._backend.name} does not know {frame.reward}@{frame.version} ({frame.fingerprint[:12]}), the reward "
@@ -149,40 +152,54 @@ def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConfl
 
 def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
     """Yield what differs between two formulas: parameters, terms, inputs."""
-    for name in dict.fromkeys((*old.params, *new.params)):
-        before, after = old.params.get(name), new.params.get(name)
-        if before != after:
-            yield f"{name}: {_format_value(before)} → {_format_value(after)}"
-    texts = [{term.name: reward.only(term.name).source() for term in reward.terms} for reward in (old, new)]
-    for name in dict.fromkeys((*texts[0], *texts[1])):
-        if name not in texts[1]:
-            yield f"term {name}: removed"
-        elif name not in texts[0]:
-            yield f"term {name}: added"
-        elif texts[0][name] != texts[1][name] and not _differ_in_numbers(old, new, name):
-            yield f"term {name}: its formula differs"
-    if [term.name for term in old.terms] != [term.name for term in new.terms] and texts[0].keys() == texts[1].keys():
+    values = [_collect_numbers(reward) for reward in (old, new)]
+    for name in dict.fromkeys((*values[0], *values[1])):
+        was, now = (each.get(name) for each in values)
+        if was != now:
+            yield f"{name}: {_format_value(was)} → {_format_value(now)}"
+    before, after = ({each.name: each for each in reward.functions} for reward in (old, new))
+    for name in dict.fromkeys((*before, *after)):
+        what = f"term {name}" if isinstance(after.get(name, before.get(name)), Term) else name
+        if name not in after:
+            yield f"{what}: removed"
+        elif name not in before:
+            yield f"{what}: added"
+        elif old._formula.only([name]).nodes != new._formula.only([name]).nodes:
+            yield f"{what}: its formula differs"
+        elif _find_place(before[name]) != _find_place(after[name]):
+            yield f"{what}: {_find_place(before[name])} → {_find_place(after[name])}"
+    if before.keys() == after.keys() and [*before] != [*after]:
         yield "the order of the terms differs"
+    if old.composition.scale_param != new.composition.scale_param:
+        yield f"scale: {old.composition.scale_param or '(none)'} → {new.composition.scale_param or '(none)'}"
     for name, field in old.program.inputs.items():
-        now = new.program.inputs.get(name)
-        if now is not None and (field.kind, field.labels) != (now.kind, now.labels):
-            yield f"{name}: {_format_kind(field)} → {_format_kind(now)}"
+        other = new.program.inputs.get(name)
+        if other is not None and (field.kind, field.labels) != (other.kind, other.labels):
+            yield f"{name}: {_format_kind(field)} → {_format_kind(other)}"
     if old.inputs != new.inputs:
         yield f"inputs: {', '.join(old.inputs)} → {', '.join(new.inputs)}"
 
 
-def _differ_in_numbers(old: Reward, new: Reward, term: str) -> bool:
-    """Return whether a term differs in parameters alone."""
-    parts = [reward.only(term) for reward in (old, new)]
-    return parts[0].program.nodes == parts[1].program.nodes and parts[0].params != parts[1].params
+def _find_place(function: Function) -> str:
+    """Return where in the composition of a total a term stands."""
+    if not isinstance(function, Term) or (function.gated and not function.after_clamp):
+        return "gated"
+    return "after the clamp" if function.after_clamp else "outside the gate"
 
 
 def _format_kind(field: Field) -> str:
     return f"{field.kind} of {', '.join(field.labels)}" if field.labels else f"a {field.kind}"
 
 
-def _format_value(value: float | bool | None) -> str:
-    return "(none)" if value is None else f"{value:g}"
+def _collect_numbers(reward: Reward) -> dict[str, float | Schedule]:
+    """Return every parameter by dotted name, schedules whole."""
+    parts = tuple(f"{name}." for name in reward.schedules)
+    plain = {name: value for name, value in reward.params.items() if not name.startswith(parts)}
+    return {**plain, **reward.schedules}
+
+
+def _format_value(value: float | Schedule | None) -> str:
+    return "(none)" if value is None else str(value) if isinstance(value, Schedule) else f"{value:g}"
 
 
 def load_spec(backend: Backend, row: Row[Any]) -> RecordLayout:

@@ -147,7 +147,7 @@ def _comment(episode: Episode) -> Iterator[str]:
 
 def _sum_by_cause(episode: Episode) -> dict[str, float]:
     """Return what an episode earned by what it was earned for."""
-    weights = {term.name: float(term.weight) for term in reward.terms}
+    weights = {term.name: reward.params[f"{term.name}.weight"] for term in reward.terms}
     rows = [step.reward for step in episode.steps]
     switches = sum(row.switch_committed for row in rows)
     return {
