@@ -9,6 +9,7 @@ import stat
 import pytest
 
 from plaudit import Field, Reward, term
+from support import carrying
 from support.command_line import built_in
 from support.samples import EPISODES, SAMPLES
 
@@ -313,3 +314,17 @@ def test_a_matrix_is_a_list_of_lists_or_its_entries(plaudit, write, objects, tmp
     refused = plaudit("score", "impact.json", "-i", "ragged.jsonl", "-o", "r.jsonl")
     assert refused.exit_code != 0
     assert "values of the shape (2, 2) are needed" in refused.output
+
+
+def test_a_state_is_a_column_and_one_that_lacks_is_told_where_it_comes_from(plaudit, write, objects):
+    reward = carrying.walking()
+    write("reward.json", reward.to_json())
+    found = reward.score(contact=[True, False, True, False], prev={"air_time": [0.3, 0.1, 0.0, 0.2]})
+    write("rows.jsonl", json.dumps({"contact": [1, 0, 1, 0], "prev": {"air_time": [0.3, 0.1, 0.0, 0.2]}}) + "\n")
+    assert plaudit("score", "reward.json", "rows.jsonl", "--output", "scores.jsonl").exit_code == 0
+    assert objects("scores.jsonl")[0]["total"] == found.total
+    write("rows.csv", ",".join(f"contact[{foot}]" for foot in range(4)) + "\n1,0,1,0\n")
+    done = plaudit("score", "reward.json", "rows.csv", "--output", "scores.csv")
+    assert done.exit_code == 1
+    assert "no column 'prev.air_time[0]'" in done.stderr
+    assert "reward.score_episodes computes it" in done.stderr
