@@ -60,6 +60,19 @@ def test_a_field_that_matters_somewhere_is_left_alone(text):
     assert told(reward_from(f"def f(x, y): return {text}", UNIT, Field("y", low=0, high=1)), "unused-field") == []
 
 
+def test_a_penalty_under_a_clamp_of_the_total_matters():
+    @term
+    def earned(x):
+        return x
+
+    @term(weight=-0.1)
+    def spent(y):
+        return y
+
+    reward = Reward("r", version="1", terms=[earned, spent], fields=[UNIT, Field("y", low=0, high=1)], low=0.0)
+    assert told(reward, "unused-field") == []
+
+
 def test_both_ends_of_a_field_count_as_one():
     @term
     def gain(prev, curr, x):

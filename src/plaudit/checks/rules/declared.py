@@ -24,13 +24,14 @@ def find_unused_fields(context: CheckContext) -> Found:
     scores = {term.name: model.reads_score[term.name] for term in context.reward.terms if term.weight != 0}
     above = {each.name: model.reads_result(each.name) for each in context.reward.composition.functions}
     weighed = {name for names in (*scores.values(), *above.values()) for name in names} - model.unread_counters
+    together = context.reward.low is not None or context.reward.high is not None  # a clamp hides one term alone
     by_field: dict[str, set[str]] = {}
     for name in weighed:
         by_field.setdefault(model.program.inputs[name].name, set()).add(name)
     by_field.pop("terminal", None)
     for field in sorted(by_field):
         readers = [term.name for term in context.reward.terms if model.reads_score[term.name] & by_field[field]]
-        if any(names & by_field[field] for names in above.values()):
+        if together or any(names & by_field[field] for names in above.values()):
             readers = list(model.terms)
         part = RewardModel(context.reward.only(*readers))
         if has_effect(part, by_field[field]):
