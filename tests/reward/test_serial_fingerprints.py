@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,6 @@ def test_a_fingerprint_is_the_same_on_every_run_and_every_machine(seed):
 @examples(1 / 4)
 @given(cases())
 def test_reading_the_same_source_again_gives_the_same_fingerprint(case):
-    again = type(case)(case.source, case.fields, case.terms, case.params, case.low, case.high)
+    again = replace(case)
     assert again.reward.fingerprint == case.reward.fingerprint
     assert again.reward == case.reward
