@@ -230,7 +230,7 @@ class Reward:
             raise UnknownParameter(
                 f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
             )
-        validate_facts(self.name, self.facts, names)
+        validate_facts(self.name, self.facts, [function.name for function in self.functions])
         validate_preferences(self.name, self.prefer)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
