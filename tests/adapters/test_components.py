@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from plaudit import DefinitionError
-from plaudit.adapters.components import ISAAC, TRL, Profile, average, find_profile
+from plaudit import DefinitionError, Signal
+from plaudit.adapters.components import (
+    ISAAC,
+    TRL,
+    Profile,
+    average,
+    find_profile,
+    list_components,
+    list_weights,
+    split_total,
+)
+from support import composed
 
 COMPONENTS = {"upright": 2.0, "effort": -0.5}
 
@@ -29,3 +39,19 @@ def test_what_many_environments_gave_is_averaged_over_those_it_is_about():
     components = {"upright": np.array([1.0, 3.0, 0.0]), "_upright": np.array([True, True, False]), "effort": -0.5}
     assert average(components, np.array([True, True, False])) == {"upright": 2.0, "effort": -0.5}
     assert average({"_own": 1.0}) == {"_own": 1.0}
+
+
+def test_the_components_of_a_composed_reward_are_its_rows():
+    reward = composed.walking()
+    assert list_components(reward) == ("forward", "effort", "termination", "gate", "clamp", "fell", "ran")
+    for row in composed.rows():
+        signal = reward.score(**row)
+        weights = list_weights(reward)
+        assert sum(weights[name] * signal[name].clamped for name in weights) == pytest.approx(signal.total, abs=1e-12)
+        assert split_total(signal) == signal.values
+        assert split_total(Signal.from_dict(signal.to_dict())) == signal.values
+
+
+def test_weights_that_follow_a_schedule_have_no_fixed_value():
+    with pytest.raises(DefinitionError, match="the weight of 'forward' follows a schedule"):
+        list_weights(composed.training())

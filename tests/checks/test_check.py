@@ -296,7 +296,7 @@ def test_a_reward_with_other_parameters_is_another_reward():
 def test_whatever_is_found_in_a_random_reward_is_really_so(case):
     made = case.reward
     report = check(made, z3=False)
-    names = {"total", *(term.name for term in made.terms)}
+    names = {"total", *made.program.terms}
     for finding in report:
         assert finding.term in names
         assert finding.message.endswith(".")

@@ -13,6 +13,7 @@ from plaudit import (
     Signal,
     SpecError,
     bounds,
+    fact,
     prove,
     term,
 )
@@ -281,6 +282,22 @@ def test_a_condition_is_no_term_and_no_shared_parameter():
     named = term(name="fell")(effort.__wrapped__)
     with pytest.raises(DuplicateName, match="'fell' is both a term and the condition of an override"):
         walking(terms=[forward, named, termination])
+
+
+def test_a_condition_is_no_fact():
+    with pytest.raises(DuplicateName, match="'fell' is both"):
+        walking(facts=[fact(fell)])
+
+
+def test_the_end_alone_is_scored_under_the_same_composition():
+    @term(terminal=True, weight=4.0)
+    def arrival(speed):
+        return 1.0 if speed < 1 else 0.0
+
+    reward = Reward("r", version="1", terms=[forward, arrival], fields=[*FIELDS[:1], FIELDS[2]], gate=upright)
+    signal = reward.final(speed=0.5, height=0.25)
+    assert signal.values == {"arrival": 4.0, "gate": -2.0}
+    assert signal.total == 2.0
 
 
 @pytest.mark.parametrize("option", ["gated", "after_clamp"])

@@ -309,16 +309,18 @@ def validate_allow(owner: str, allow: object) -> Mapping[str, str]:
     return MappingProxyType(dict(allow))
 
 
-def validate_facts(reward: str, facts: Iterable[object], terms: Collection[str]) -> None:
-    """Refuse anything that is not a fact, and a name that a reward has twice."""
+def validate_facts(reward: str, facts: Iterable[object], functions: Collection[str]) -> None:
+    """Refuse anything that is not a fact, and a name that a reward has twice; `functions` are its other functions."""
     seen: set[str] = set()
     for fact in facts:
         if not isinstance(fact, Fact):
             raise DefinitionError(f"reward {reward!r}: {fact!r} is not a fact; decorate the function with @fact")
         if fact.name in seen:
             raise DuplicateName(f"reward {reward!r} has two facts called {fact.name!r}")
-        if fact.name in terms:
-            raise DuplicateName(f"reward {reward!r}: {fact.name!r} is both a term and a fact")
+        if fact.name in functions:
+            raise DuplicateName(
+                f"reward {reward!r}: {fact.name!r} is both a term and a fact, or a condition and a fact"
+            )
         seen.add(fact.name)
 
 

@@ -241,7 +241,8 @@ class Reward:
                 f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
             )
         validate_states(self.name, self.states, self.terms, needed)
-        validate_facts(self.name, self.facts, [*names, *self.states])
+        taken = [*(function.name for function in self.functions), *self.states]
+        validate_facts(self.name, self.facts, taken)
         validate_preferences(self.name, self.prefer)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")

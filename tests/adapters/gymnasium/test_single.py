@@ -341,7 +341,8 @@ def test_without_the_library_the_extra_is_named(missing, module, says):
 @pytest.mark.parametrize(("kind", "wrapped"), [(RewardWrapper, "Env"), (VectorRewardWrapper, "VectorEnv")])
 def test_the_signature_shows_every_parameter_and_the_documentation_says_what_it_is_for(kind, wrapped):
     signature = inspect.signature(kind)
-    assert list(signature.parameters) == ["env", "reward", "features", "mode", "ledger", "run", "actor", "flush_every"]
+    names = ["env", "reward", "features", "mode", "ledger", "run", "actor", "flush_every", "steps_taken"]
+    assert list(signature.parameters) == names
     assert signature.parameters["reward"].annotation is Reward
     assert wrapped in str(signature.parameters["env"].annotation)
     documentation = inspect.getdoc(kind) + (inspect.getdoc(kind.__init__) or "")
