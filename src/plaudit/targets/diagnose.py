@@ -39,7 +39,7 @@ class RowDiagnosis:
             )
         if failed.where == "total":
             failed = self._find_culprit(row) or failed
-        if failed.where in program.outputs:
+        if failed.where.startswith("curr."):  # what a state is after the step
             return self._explain_state(failed.where, row, where)
         line = f"\n  {failed.line}" if failed.line else ""
         shown = ", ".join(f"{name}={value!r}" for name, value in zip(program.inputs, row, strict=True))
