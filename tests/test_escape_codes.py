@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import plaudit
-from plaudit import Field, Ledger, Reward, Signal, errors, term
+from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
 from plaudit.checks.bounds import Bound
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
@@ -22,6 +22,7 @@ from plaudit.learn.off_policy.intervals import Estimate, Interval
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.ledger.rescore import Lacking, Rescoring
+from plaudit.ledger.rounding import Rounding
 from plaudit.ledger.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
 from plaudit.targets.python import ABSENT
@@ -102,6 +103,9 @@ def samples(tmp_path):
         "learn/off_policy/evaluate.py:Evaluation": [
             Evaluation(STEER, 9, (STEER,), {"dr": estimate}, estimate, 9.0, 1.0, 1.0, "normal", 0.95, notes=(STEER,))
         ],
+        "language/schedule.py:Piecewise": [piecewise([1, 2], at=[3], counter="steps")],
+        "language/schedule.py:Ramp": [linear(0, 1, over=9, counter="steps")],
+        "language/schedule.py:Schedule": [linear(0, 1, over=9)],
         "language/source.py:SourceLine": [SourceLine(STEER, 3, STEER)],
         "ledger/changes.py:Changes": [changes],
         "ledger/dataset/files.py:FileRescoring": [
@@ -111,6 +115,7 @@ def samples(tmp_path):
         "ledger/record.py:Why": [ledger.why(number), ledger[number], signal.explain()],
         "ledger/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
         "ledger/rescore.py:Rescoring": [Rescoring(1, STEER, STEER, 1, (Lacking(STEER, STEER, 1, (STEER,)),), changes)],
+        "ledger/rounding.py:Rounding": [Rounding(2, 1, [STEER])],
         "ledger/stats.py:Stats": [
             ledger.stats(),
             Stats(

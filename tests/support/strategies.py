@@ -25,7 +25,7 @@ TABLES = {"PRICES": (0.5, -1.0, 2.0, 7.25), "STEPS": (3, 1, 0), "OPEN": (True, F
 ORDER = ("wild", "calm", "rest", "busy")
 CONSTANTS = ("0", "1", "2", "-1", "3", "0.5", "0.1", "-0.3", "2.5", "10.0", "1e-3", "100")
 NONZERO = ("2", "-3", "0.5", "1.7", "-0.25")
-MATH = tuple(kind for kind in n.FUNCTIONS if kind not in (n.Abs, n.Floor, n.Ceil, n.Round))
+MATH = tuple(kind for kind in n.FUNCTIONS if kind not in (n.Abs, n.Floor, n.Ceil, n.Round, n.Power))
 """Functions that are written wherever a number may stand; the others are written in ways of their own."""
 BAD = "martian"
 
