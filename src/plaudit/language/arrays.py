@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from plaudit.errors import ReadError
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, UNKNOWN
-from plaudit.language.reader import Constant, Reader, Value, Vector, describe
+from plaudit.language.reader import Reader
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
 from plaudit.language.source import Source
 from plaudit.language.syntax import FOREIGN, explain_unsupported
+from plaudit.language.values import Constant, Value, Vector, describe
 from plaudit.language.vectors import (
     ShapeProblem,
     build_array,

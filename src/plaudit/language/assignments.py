@@ -3,8 +3,8 @@
 import ast
 
 from plaudit.language.calls import CallReader
-from plaudit.language.reader import Constant, Value, Vector, describe
 from plaudit.language.syntax import explain_unsupported, explain_unsupported_target
+from plaudit.language.values import Constant, Value, Vector, describe
 from plaudit.language.vectors import has_items, is_open
 
 

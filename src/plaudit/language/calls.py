@@ -11,9 +11,9 @@ from plaudit.language.helpers import HelperReader
 from plaudit.language.kinds import FLAG
 from plaudit.language.loops import BUILTIN_LOOPS
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, describe
 from plaudit.language.source import Source, is_standard
 from plaudit.language.spellings import find_spelling
+from plaudit.language.values import Constant, Nested, Ref, Undeclared, Value, describe
 from plaudit.language.vectors import find_open, has_items, is_array
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}

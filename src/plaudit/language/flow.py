@@ -12,7 +12,7 @@ from typing import NamedTuple
 from plaudit.errors import ReadError
 from plaudit.language import nodes as n
 from plaudit.language.assignments import AssignmentReader
-from plaudit.language.reader import Unassigned, Value
+from plaudit.language.values import Unassigned, Value
 
 
 class Leave(NamedTuple):

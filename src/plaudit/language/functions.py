@@ -11,9 +11,10 @@ from plaudit.errors import ReadError
 from plaudit.language.field import Field
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.program import Builder, Guard
-from plaudit.language.reader import Mark, Reader, Scope, Value, describe
+from plaudit.language.reader import Mark, Reader, Scope
 from plaudit.language.source import Source
 from plaudit.language.statements import StatementReader
+from plaudit.language.values import Value, describe
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from functools import partial
 from plaudit.errors import ReadError
 from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.expressions import ExpressionReader
-from plaudit.language.reader import Nested, Value
+from plaudit.language.library_calls import LibraryCallReader
 from plaudit.language.source import Source, validate_signature
-from plaudit.language.spellings import SpellingReader
+from plaudit.language.values import Nested, Value
 
 MOST_CALLS = 10_000
 
 
-class HelperReader(SpellingReader):
+class HelperReader(LibraryCallReader):
     """Reads the helpers that one function calls, and those that it defines."""
 
     env: dict[str, Value]

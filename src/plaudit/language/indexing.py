@@ -9,7 +9,7 @@ from plaudit.language.advice import explain_unsupported_index
 from plaudit.language.expressions import ExpressionReader
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.reader import Constant, Ref, Value, Vector, describe
+from plaudit.language.values import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import (
     BATCH,
     build_array,

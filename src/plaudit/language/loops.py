@@ -9,8 +9,8 @@ from itertools import islice
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.indexing import IndexReader
-from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.shapes import MOST_ENTRIES
+from plaudit.language.values import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import find_open, has_items, is_open
 
 MOST_TURNS = 20_000

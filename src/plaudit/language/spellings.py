@@ -5,109 +5,16 @@ refused, with what to write instead.
 """
 
 import ast
-from abc import ABC
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.advice import METHODS as METHOD_ADVICE
-from plaudit.language.advice import find_advice, find_whole_name
-from plaudit.language.library import LibraryReader
-from plaudit.language.reader import Constant, Value, Vector, describe
+from plaudit.language.making import MakingReader
 from plaudit.language.syntax import FOREIGN
-from plaudit.language.vectors import BATCH, find_open, is_array
-
-Arguments = dict[str, Any]
-"""What a call passes, by the name of the parameter; None for a literal None."""
-
-
-class SpellingReader(LibraryReader, ABC):
-    """Reads calls of the functions and methods of array libraries."""
-
-    def call_spelling(self, name: str, node: ast.Call, env: dict[str, Value], *first: Value) -> Value:
-        """Return what a function of a library, or a method of the value `first`, gives."""
-        spelled = SPELLINGS[name]
-        passed = self.bind_arguments(spelled.signature, node, env, first)
-        known = [value for value in passed.values() if value is not None]
-        if (unknown := find_open(*known)) is not None:
-            return unknown
-        self.validate_dtype(passed.pop("dtype", None), passed.get("x"), node)
-        return spelled.function(self, node, **passed)
-
-    def bind_arguments(
-        self, signature: str, node: ast.Call, env: dict[str, Value], first: tuple[Value, ...]
-    ) -> Arguments:
-        """Return what a call passes to the parameters of `signature`, such as `x low?|min high?|max`."""
-        parameters = [part.replace("?", "").split("|") for part in signature.split()]
-        required = [part.split("|")[0] for part in signature.split() if "?" not in part and "*" not in part]
-        values = [*first, *(self.read_argument(argument, env) for argument in node.args)]
-        star = next((at for at, names in enumerate(parameters) if names[0].startswith("*")), None)
-        passed: Arguments = {}
-        if star is not None:
-            passed[parameters[star][0][1:]] = Vector(tuple(value for value in values[star:] if value is not None))
-            values = values[:star]
-        elif len(values) > len(parameters):
-            count = len(parameters) - len(first)
-            raise self.error(node, f"`{ast.unparse(node.func)}` takes {count} argument{'s'[: count != 1]} here.")
-        passed |= {names[0]: value for names, value in zip(parameters, values, strict=False)}
-        for keyword in node.keywords:
-            name = next((names[0] for names in parameters if keyword.arg in names), None)
-            if name is None or name in passed:
-                advice = f"It reads {', '.join(names[-1] for names in parameters[1:]) or 'no keywords'}."
-                if keyword.arg == "dim":
-                    advice = "With dim= torch gives positions as well; write torch.amax(v, dim=0) or torch.amin."
-                raise self.error(node, f"`{ast.unparse(node.func)}` is read without {keyword.arg}=.", advice)
-            passed[name] = self.read_argument(keyword.value, env)
-        missing = [name for name in required if passed.get(name) is None]
-        if missing:
-            raise self.error(node, f"`{ast.unparse(node.func)}` is called without {' and '.join(missing)}.")
-        return passed
-
-    def read_argument(self, node: ast.expr, env: dict[str, Value]) -> Value | None:
-        """Return an argument; None where it is a literal None."""
-        if isinstance(node, ast.Starred):
-            raise self.error(node, "`*` cannot be read in this call.", "Pass the arguments one by one.")
-        if isinstance(node, ast.Constant) and node.value is None:
-            return None
-        return self.read_iterable(node, env)
-
-    def validate_dtype(self, dtype: Value | None, value: Value | None, node: ast.AST) -> None:
-        """Refuse a dtype that would change what is computed; a float is what every number is."""
-        if dtype is None:
-            return
-        known = dtype.value if isinstance(dtype, Constant) else None
-        name = str(getattr(known, "__name__", known)).removeprefix("torch.")
-        if name in FLOATS or (value is not None and name in INTEGERS and self.holds_flags(value)):
-            return
-        advice = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
-        raise self.error(node, f"the dtype {name} is not read.", advice)
-
-    def read_method(self, base: Value, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what a method of a value gives."""
-        assert isinstance(node.func, ast.Attribute)
-        name = node.func.attr
-        table = base.value if isinstance(base, Constant) else None
-        if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
-            return self.look_up_position(table, self.read_expression(node.args[0], env), node)
-        if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
-            return self.call_spelling(f".{name}" if f".{name}" in SPELLINGS else name, node, env, base)
-        if name in METHODS:
-            raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
-        advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
-        near = "" if advice else did_you_mean(name, METHODS)
-        raise self.error(node, f"the method `.{name}()` is not read.{near}", advice or _LISTED)
-
-    def refuse_library(self, called: object, node: ast.Call) -> None:
-        """Refuse a function of a library that is not read."""
-        library, name = get_library(called), str(getattr(called, "__name__", ""))
-        if library:
-            advice = REFUSED.get(name) or find_advice(find_whole_name(called))
-            near = "" if advice else did_you_mean(name, SPELLINGS)
-            what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
-            raise self.error(node, what, advice or _LISTED)
+from plaudit.language.values import Constant, Value
+from plaudit.language.vectors import BATCH
 
 
 class Spelling(NamedTuple):
@@ -121,7 +28,7 @@ class Spelling(NamedTuple):
 X = "x|a|input|arr|object|data|tensors|arrays"
 X_Y = f"{X} y|other|x2|b|exponent"
 ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
-READ = LibraryReader
+READ = MakingReader
 
 
 def _list_entrywise() -> dict[str, Spelling]:
@@ -135,7 +42,7 @@ def _list_entrywise() -> dict[str, Spelling]:
     return found
 
 
-def _call_node(kind: type[n.Node], reader: LibraryReader, node: ast.AST, **operands: Value) -> Value:
+def _call_node(kind: type[n.Node], reader: MakingReader, node: ast.AST, **operands: Value) -> Value:
     return reader.map_node(kind, node, **operands)
 
 
@@ -239,7 +146,7 @@ METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
-_LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
+LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
 _SPREAD = "The libraries divide by other counts. Write np.sqrt(np.mean((v - np.mean(v)) ** 2))."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: bad input is refused or masked before it. For infinity write np.isinf(x)."

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from plaudit.language.flow import Flow, FlowReader, Leave, Return
 from plaudit.language.kinds import FLAG, UNKNOWN
-from plaudit.language.reader import Constant, Value
 from plaudit.language.syntax import explain_unsupported, explain_unsupported_pattern
+from plaudit.language.values import Constant, Value
 
 
 class Branch(NamedTuple):

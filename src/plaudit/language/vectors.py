@@ -10,8 +10,8 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import UNKNOWN
-from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector, build_vector
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
+from plaudit.language.values import Constant, Ref, Undeclared, Value, Vector, build_vector
 
 BATCH = "A term sees one row, so there is no batch axis"
 
