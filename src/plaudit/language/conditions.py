@@ -12,7 +12,7 @@ from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, format_category
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.syntax import COMPARISONS, explain_unsupported
-from plaudit.language.values import Constant, Ref, Unassigned, Undeclared, Value, Vector, describe
+from plaudit.language.values import Constant, Dictionary, Record, Ref, Unassigned, Undeclared, Value, Vector, describe
 from plaudit.language.vectors import find_open, has_items, is_array, is_open
 
 
@@ -51,10 +51,17 @@ class ConditionReader(ArrayReader):
         reader, source = self.reader, self.source
         if then.is_same(otherwise) if isinstance(then, Constant) else then == otherwise:
             return then
-        if isinstance(then, Unassigned) or isinstance(otherwise, Unassigned):
-            return Unassigned()
+        lost = [value for value in (then, otherwise) if isinstance(value, Unassigned)]
+        if lost:
+            return next((value for value in lost if value.error or value.why), lost[0])
         if is_open(then) or is_open(otherwise):
             return find_open(then, otherwise) or then
+        if isinstance(then, Dictionary) and isinstance(otherwise, Dictionary):
+            pairs = {
+                key: (then.items.get(key, Unassigned()), otherwise.items.get(key, Unassigned()))
+                for key in {**then.items, **otherwise.items}
+            }
+            return Dictionary({key: self.join(test, *pair, node) for key, pair in pairs.items()})
         if has_items(then) and has_items(otherwise):
             return self.join_vectors(test, then, otherwise, node)
         kinds = {self.find_kind(then), self.find_kind(otherwise)}
@@ -138,6 +145,8 @@ class ConditionReader(ArrayReader):
 
     def compare(self, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
         """Return one comparison."""
+        if (same := self.compare_to_none(op, left, right)) is not None:
+            return Constant(same)
         if isinstance(op, ast.In | ast.NotIn):
             found = self.find_member(left, right, node)
             return found if isinstance(op, ast.In) else self.apply_unary(ast.Not(), found, node)
@@ -146,6 +155,8 @@ class ConditionReader(ArrayReader):
         kind = COMPARISONS[type(op)]
         if is_array(left) or is_array(right):
             return self.spread(lambda one, other: self.compare(op, one, other, node), left, right, node=node)
+        if (has_items(left) or has_items(right)) and (unknown := find_open(left, right)) is not None:
+            return unknown
         if isinstance(left, Constant) and isinstance(right, Constant):
             try:
                 return self.read_constant(PYTHON_OPERATIONS[kind](left.value, right.value), node)
@@ -167,10 +178,23 @@ class ConditionReader(ArrayReader):
             )
         return find_open(left, right) or Ref(self.reader.add(kind(*operands)), FLAG)
 
+    def compare_to_none(self, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+        """Return what a comparison with None gives: what is read from a row never is None."""
+        nones = [isinstance(value, Constant) and value.value is None for value in (left, right)]
+        if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+            return None
+        return all(nones) is isinstance(op, ast.Is | ast.Eq)
+
     def find_member(self, value: Value, table: Value, node: ast.AST) -> Value:
         """Return `value in table`."""
+        if isinstance(table, Record) and isinstance(value, Constant) and isinstance(value.value, str):
+            return Constant(
+                not isinstance(self.reader.read_part((*table.path, value.value), node, self.source), Record)
+            )
         if is_open(table):
             return find_open(table) or table
+        if isinstance(table, Dictionary):
+            table = Constant(tuple(table.items))
         if not has_items(table):
             raise self.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
         if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):

@@ -3,21 +3,37 @@
 import ast
 import types
 from abc import abstractmethod
+from collections.abc import Mapping
+from types import EllipsisType
 
 from plaudit.errors import did_you_mean
 from plaudit.language.advice import explain_unsupported_attribute
 from plaudit.language.arithmetic import ArithmeticReader
-from plaudit.language.arrays import copy_array, is_library_array
-from plaudit.language.field import to_number
+from plaudit.language.field import RECORDS, to_number
 from plaudit.language.reader import Reader
 from plaudit.language.source import Source, list_assigned
 from plaudit.language.syntax import explain_unsupported
-from plaudit.language.values import Constant, Record, Ref, Unassigned, Value, Vector, describe
+from plaudit.language.values import (
+    Constant,
+    Dictionary,
+    Record,
+    Ref,
+    Unassigned,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    format_part,
+    freeze,
+    is_library_array,
+    is_object,
+)
 from plaudit.language.vectors import (
     find_open,
     find_shape,
     is_array,
     is_open,
+    is_record,
     list_entries,
     transpose,
 )
@@ -55,6 +71,14 @@ class ExpressionReader(ArithmeticReader):
     def read_comprehension(self, node: ast.ListComp, env: dict[str, Value]) -> Value:
         """Return the values of a list comprehension."""
 
+    @abstractmethod
+    def read_dict(self, node: ast.Dict, env: dict[str, Value]) -> Value:
+        """Return a dict that is written out."""
+
+    @abstractmethod
+    def read_dict_comprehension(self, node: ast.DictComp, env: dict[str, Value]) -> Value:
+        """Return the dict of a comprehension."""
+
     def read_expression(self, node: ast.expr, env: dict[str, Value]) -> Value:
         """Return what an expression stands for."""
         match node:
@@ -84,6 +108,10 @@ class ExpressionReader(ArithmeticReader):
                 return self.find_open_star(elements, env) or Vector(tuple(self.read_several(elements, env)))
             case ast.ListComp():
                 return self.read_comprehension(node, env)
+            case ast.Dict():
+                return self.read_dict(node, env)
+            case ast.DictComp():
+                return self.read_dict_comprehension(node, env)
             case ast.Call():
                 return self.read_call(node, env)
             case ast.Lambda():
@@ -114,6 +142,8 @@ class ExpressionReader(ArithmeticReader):
 
     def read_constant(self, value: object, node: ast.AST) -> Value:
         """Return a constant of the language; refuse what it does not have."""
+        if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
+            return Vector(tuple(self.read_constant(item, node) for item in value))
         if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
             return Constant(value)
         number = to_number(value)
@@ -123,18 +153,25 @@ class ExpressionReader(ArithmeticReader):
             return self.read_array(value, node)
         if type(value).__name__ == "dtype":
             return Constant(value)
-        if value is None:
-            raise self.error(node, "there is no None in a term.", "Give the field a `missing=` value instead.")
-        if isinstance(value, list | dict | set):
-            raise self.error(node, f"a {type(value).__name__} can change.", "Use a tuple of constants.")
-        raise self.error(
-            node, f"a {type(value).__name__} is not part of the language.", "Use numbers, bools, strings or tuples."
-        )
+        if isinstance(value, list):
+            return Vector(tuple(self.read_constant(item, node) for item in value))
+        if isinstance(value, set | frozenset):
+            return Constant(freeze(value))
+        if isinstance(value, Mapping):
+            return Dictionary({key: self.read_constant(item, node) for key, item in value.items()})
+        if isinstance(value, bytes | complex | EllipsisType):
+            what = f"a {type(value).__name__} is not part of the language."
+            raise self.error(node, what, "Use numbers, bools, strings, tuples or dicts.")
+        return Constant(value)  # None, or an object whose attributes may be read
 
     def read_name(self, node: ast.Name, env: dict[str, Value]) -> Value:
         """Return a local name, or a constant from outside the function."""
         if node.id in env:
             value = env[node.id]
+            if isinstance(value, Unassigned) and value.error:
+                raise value.error
+            if isinstance(value, Unassigned) and value.why:
+                raise self.error(node, value.why, f"Give the new value a name of its own: `total = {node.id} + ...`.")
             if isinstance(value, Unassigned):
                 raise self.error(node, f"some path leaves {node.id!r} without a value.", "Assign it before the `if`.")
             return value
@@ -149,15 +186,27 @@ class ExpressionReader(ArithmeticReader):
                 f"the name {node.id!r} is not known.{near}",
                 "Define constants above the term; a field is a parameter.",
             ) from None
-        self.source.known[node.id] = outer = copy_array(outer)  # kept as it was when the function was first read
+        self.source.known[node.id] = outer = freeze(outer)  # kept as it was when the function was first read
         return self.read_constant(outer, node)
 
     def read_attribute(self, node: ast.Attribute, env: dict[str, Value]) -> Value:
-        """Return `prev.x`, `curr.x`, a constant of a module or class, or the shape of an array."""
-        return self.find_attribute(self.read_expression(node.value, env), node)
+        """Return a part of a record, a constant of a module or class, or the shape of an array."""
+        base = self.read_expression(node.value, env)
+        if is_record(base) and (local := format_part(base, node.attr)) in env:
+            return self.read_name(ast.copy_location(ast.Name(local, ast.Load()), node), env)
+        return self.find_attribute(base, node)
+
+    def read_part(self, base: Value, part: str, node: ast.AST) -> Value:
+        """Return a part of a record: `base.part` or `base["part"]`."""
+        assert isinstance(base, Record | Undeclared)
+        if base.path[0] in RECORDS:
+            return self.reader.read_record(base.path[0], part, node, self.source)
+        return self.reader.read_part((*base.path, part), node, self.source)
 
     def find_attribute(self, base: Value, node: ast.Attribute) -> Value:
         """Return the attribute that `node` names, of what it is read from."""
+        if node.attr in ("values", "indices") and is_open(base) and isinstance(base, Ref):
+            return base  # of `torch.max(v, dim=0)`
         if node.attr in ("shape", "size", "ndim", "T") and (is_open(base) or is_array(base)):
             if (unknown := find_open(base)) is not None:
                 return unknown
@@ -165,13 +214,16 @@ class ExpressionReader(ArithmeticReader):
                 return self.fit(transpose, base, node=node)
             shape = self.fit(find_shape, base, node=node)
             return Constant({"shape": shape, "size": len(list_entries(base)), "ndim": len(shape)}[node.attr])
-        if isinstance(base, Record):
-            return self.reader.read_record(base.name, node.attr, node, self.source)
-        if isinstance(base, Constant) and isinstance(base.value, types.ModuleType | type):
-            key = (base.value, node.attr)
+        if is_record(base):
+            return self.read_part(base, node.attr, node)
+        if isinstance(base, Constant) and (isinstance(base.value, types.ModuleType | type) or is_object(base.value)):
+            key = (id(base.value), node.attr)
             if key not in self.source.known:
                 if not hasattr(base.value, node.attr):
                     raise self.error(node, f"{ast.unparse(node)!r} does not exist.")
-                self.source.known[key] = copy_array(getattr(base.value, node.attr))
+                self.source.known[id(base.value)] = base.value  # so that no other object gets its id
+                self.source.known[key] = freeze(getattr(base.value, node.attr))
             return self.read_constant(self.source.known[key], node)
+        if isinstance(base, Vector) and not base.array and node.attr in ("values", "indices") and len(base.items) == 2:
+            return base.items[node.attr == "indices"]
         raise self.error(node, *explain_unsupported_attribute(node, describe(base)))

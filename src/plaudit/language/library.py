@@ -3,6 +3,7 @@
 import ast
 from abc import ABC, abstractmethod
 from functools import partial
+from math import log
 
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
@@ -106,3 +107,71 @@ class EntrywiseReader(LoopReader, ABC):
         falling = self.map_node(n.Exp, node, x=self.negative(node, self.map_node(n.Abs, node, x=x)))
         below = self.apply_operator(ast.Add(), node, Constant(1.0), falling)
         return self.apply_operator(ast.Div(), node, top, below)
+
+    def is_finite(self, node: ast.AST, x: Value) -> Value:
+        """Return `np.isfinite`: a NaN never reaches a term."""
+        return self.negate(node, self.map_node(n.IsInf, node, x=x))
+
+    def is_nan(self, node: ast.AST, x: Value) -> Value:
+        """Return `np.isnan`, which is False: a NaN never reaches a term."""
+        return self.spread(lambda _: Constant(False), x, node=node)
+
+    def is_close(self, node: ast.AST, x: Value, y: Value, rtol: Value, atol: Value) -> Value:
+        """Return `abs(x - y) <= atol + rtol * abs(y)`."""
+        scale = self.apply_operator(ast.Mult(), node, rtol, self.map_node(n.Abs, node, x=y))
+        off = self.map_node(n.Abs, node, x=self.apply_operator(ast.Sub(), node, x, y))
+        return self.apply_comparison(ast.LtE(), node, off, self.apply_operator(ast.Add(), node, atol, scale))
+
+    def is_near(self, node: ast.AST, x: Value, y: Value, rel_tol: Value, abs_tol: Value) -> Value:
+        """Return `math.isclose`: `abs(x - y) <= max(rel_tol * max(abs(x), abs(y)), abs_tol)`."""
+        sizes = [self.map_node(n.Abs, node, x=value) for value in (x, y)]
+        scale = self.apply_operator(ast.Mult(), node, rel_tol, self.extreme(n.Max, node, *sizes))
+        off = self.map_node(n.Abs, node, x=self.apply_operator(ast.Sub(), node, x, y))
+        return self.apply_comparison(ast.LtE(), node, off, self.extreme(n.Max, node, scale, abs_tol))
+
+    def logarithm(self, base: float, node: ast.AST, x: Value) -> Value:
+        """Return a logarithm to a constant base."""
+        return self.apply_operator(ast.Div(), node, self.map_node(n.Log, node, x=x), Constant(log(base)))
+
+    def tangent(self, node: ast.AST, x: Value) -> Value:
+        """Return `sin(x) / cos(x)`."""
+        return self.apply_operator(ast.Div(), node, self.map_node(n.Sin, node, x=x), self.map_node(n.Cos, node, x=x))
+
+    def hyperbolic(self, op: ast.operator, node: ast.AST, x: Value) -> Value:
+        """Return `(exp(x) + exp(-x)) / 2`, or with a minus."""
+        rising, falling = (self.map_node(n.Exp, node, x=value) for value in (x, self.negative(node, x)))
+        return self.apply_operator(ast.Div(), node, self.apply_operator(op, node, rising, falling), Constant(2.0))
+
+    def softplus(self, node: ast.AST, x: Value) -> Value:
+        """Return `log(1 + exp(x))`, as `max(x, 0) + log1p(exp(-abs(x)))`, which never overflows."""
+        falling = self.map_node(n.Exp, node, x=self.negative(node, self.map_node(n.Abs, node, x=x)))
+        above = self.extreme(n.Max, node, x, Constant(0.0))
+        return self.apply_operator(ast.Add(), node, above, self.map_node(n.Log1p, node, x=falling))
+
+    def truncate(self, node: ast.AST, x: Value) -> Value:
+        """Return the integer next to a number on the side of 0: `np.trunc`, `int`."""
+        below = self.apply_comparison(ast.Lt(), node, x, Constant(0.0))
+        ends = (self.map_node(kind, node, x=x) for kind in (n.Ceil, n.Floor))
+        return self.choose(node, below, *ends)
+
+    def select(self, node: ast.AST, conditions: Value, choices: Value, default: Value) -> Value:
+        """Return `np.select`: the choice of the first condition that holds."""
+        pairs = zip(self.list_items(conditions, node), self.list_items(choices, node), strict=False)
+        for condition, choice in reversed(list(pairs)):
+            default = self.choose(node, condition, choice, default)
+        return default
+
+    def interpolate(self, node: ast.AST, x: Value, xp: Value, fp: Value) -> Value:
+        """Return `np.interp`: straight lines between points, flat outside them."""
+        places, heights = self.list_items(xp, node), self.list_items(fp, node)
+        if len(places) != len(heights) or not places:
+            raise self.error(node, f"{len(places)} places for {len(heights)} values.", "Write as many of both.")
+        add, subtract, times, by = (
+            partial(self.apply_operator, op, node) for op in (ast.Add(), ast.Sub(), ast.Mult(), ast.Div())
+        )
+        result = heights[-1]
+        for at in range(len(places) - 2, -1, -1):
+            slope = by(subtract(heights[at + 1], heights[at]), subtract(places[at + 1], places[at]))
+            line = add(times(slope, subtract(x, places[at])), heights[at])
+            result = self.choose(node, self.apply_comparison(ast.Lt(), node, x, places[at + 1]), line, result)
+        return self.choose(node, self.apply_comparison(ast.LtE(), node, x, places[0]), heights[0], result)

@@ -2,17 +2,20 @@
 
 import ast
 from abc import ABC
+from dataclasses import replace
 from math import prod
 
 from plaudit.language.reductions import ReductionReader
-from plaudit.language.values import Constant, Value, Vector, describe
+from plaudit.language.values import Constant, Ref, Value, Vector, describe
 from plaudit.language.vectors import (
     build_array,
     find_shape,
     has_items,
+    insert_axis,
     join_arrays,
     list_entries,
     normalise_axis,
+    remove_axes,
     reshape,
     stack_arrays,
     to_array,
@@ -32,16 +35,33 @@ class MakingReader(ReductionReader, ABC):
         return self.apply_operator(ast.Sub(), node, Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
 
     def make_array(self, node: ast.AST, x: Value) -> Value:
-        """Return `np.array`."""
+        """Return `np.asarray`."""
         return self.fit(to_array, x, node=node)
+
+    def copy_array(self, node: ast.AST, x: Value) -> Value:
+        """Return `np.array`, whose entries are its own."""
+        return self.spread(lambda entry: replace(entry) if isinstance(entry, Ref | Constant) else entry, x, node=node)
+
+    def add_axis(self, node: ast.AST, x: Value, axis: Value) -> Value:
+        """Return `np.expand_dims`, or `unsqueeze`."""
+        rank = len(self.fit(find_shape, x, node=node)) + 1
+        return self.fit(
+            insert_axis, x, self.fit(normalise_axis, self.find_axis(axis, node), rank, node=node), node=node
+        )
+
+    def drop_axis(self, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
+        """Return `np.squeeze`."""
+        return self.fit(remove_axes, x, None if axis is None else self.find_axis(axis, node), node=node)
 
     def join_arrays(self, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
         """Return `np.concatenate`."""
-        return self.fit(join_arrays, self.list_items(x, node), self.find_axis(axis, node), node=node)
+        joined = self.fit(join_arrays, self.list_items(x, node), self.find_axis(axis, node), node=node)
+        return self.copy_array(node, joined)
 
     def stack_arrays(self, node: ast.AST, x: Value, axis: Value | None = None) -> Value:
         """Return `np.stack`."""
-        return self.fit(stack_arrays, self.list_items(x, node), self.find_axis(axis, node), node=node)
+        stacked = self.fit(stack_arrays, self.list_items(x, node), self.find_axis(axis, node), node=node)
+        return self.copy_array(node, stacked)
 
     def find_axis(self, axis: Value | None, node: ast.AST) -> int:
         """Return a constant axis; the first one where none is given."""
@@ -64,7 +84,7 @@ class MakingReader(ReductionReader, ABC):
             raise self.error(node, f"{sizes} is not a shape.")
         self.refuse_array(value, node)
         self.fit(validate_shape, sizes, node=node)
-        return build_array([value] * prod(sizes), sizes)
+        return self.copy_array(node, build_array([value] * prod(sizes), sizes))
 
     def refuse_array(self, value: Value, node: ast.AST) -> None:
         """Refuse an array where every entry is to be one value."""
@@ -79,7 +99,7 @@ class MakingReader(ReductionReader, ABC):
     def fill_shape(self, node: ast.AST, x: Value, fill_value: Value) -> Value:
         """Return `np.full_like`."""
         self.refuse_array(fill_value, node)
-        return self.spread(lambda _: fill_value, x, node=node)
+        return self.copy_array(node, self.spread(lambda _: fill_value, x, node=node))
 
     def count_up(self, node: ast.Call, numbers: Value) -> Value:
         """Return `np.arange` of constant integers."""
@@ -109,6 +129,10 @@ class MakingReader(ReductionReader, ABC):
     def count_entries(self, node: ast.AST, x: Value) -> Value:
         """Return `np.size`."""
         return Constant(len(list_entries(x)))
+
+    def make_list(self, node: ast.AST, x: Value) -> Value:
+        """Return `v.tolist()`."""
+        return Vector(tuple(self.list_items(x, node))) if has_items(x) else x
 
     def hand_back(self, node: ast.AST, x: Value) -> Value:
         """Return the value as it is."""

@@ -1,11 +1,14 @@
 """What an expression can stand for while a function is read."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType, NoneType
+from typing import Any
 
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.shapes import Shape, nest_entries
 from plaudit.language.source import Source
+from plaudit.language.syntax import FOREIGN
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,33 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """`prev` or `curr`: the values before or after the step."""
+class Dictionary:
+    """A dict: values by constant keys."""
 
-    name: str
+    items: Mapping[Any, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something whose parts are fields: `prev` and `curr`, or a parameter such as `self`, `obs` or `params`."""
+
+    path: tuple[str, ...]
+    """The parameter, and the parts that lead here: `("self", "robot")`."""
+
+    @property
+    def name(self) -> str:
+        """The path as people write it."""
+        return ".".join(self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:
-    """A parameter whose field is not declared yet; it may turn out to be a vector."""
+    """A parameter whose field is not declared yet; it may turn out to be a vector, or a record."""
 
     at: int
     name: str
+    path: tuple[str, ...] = ()
+    """Where its parts may be fields: the parameter, and the parts that lead here."""
 
     @property
     def kind(self) -> str:
@@ -58,7 +76,11 @@ class Undeclared:
 
 @dataclass(frozen=True, slots=True)
 class Unassigned:
-    """A local name that some path leaves without a value."""
+    """A local name that has no value: some path leaves it without one, or `why` says how it lost it."""
+
+    why: str = ""
+    error: Exception | None = field(default=None, compare=False)
+    """What reading it raises: it needs a field that is not declared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +95,7 @@ class Nested:
     """What the functions around it assign anywhere: never a name from outside them."""
 
 
-Value = Ref | Constant | Vector | Record | Undeclared | Unassigned | Nested
+Value = Ref | Constant | Vector | Dictionary | Record | Undeclared | Unassigned | Nested
 """What an expression can stand for while a function is read."""
 
 
@@ -92,18 +114,34 @@ def describe(value: Value) -> str:
             return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
             return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
-        case Record(name):
-            return f"the whole of `{name}`; read one of its fields, `{name}.something`"
+        case Dictionary(items):
+            return f"a dict of {len(items)}"
+        case Record():
+            return f"the whole of `{value.name}`; read one of its fields, `{value.name}.something`"
         case Undeclared(_, name):
             return f"the field {name!r}"
         case Nested(source):
             return f"the function {source.name!r}"
         case Constant(known) if isinstance(known, str):
             return f"the string {known!r}"
+        case Constant(known) if is_object(known) and not isinstance(known, tuple):
+            return f"an object of the class {type(known).__name__}"
         case Constant(known):
             short = not isinstance(known, int) or abs(known) < 10**40
             return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
     return "a value that is not known here"
+
+
+def format_part(base: Value, part: str) -> str:
+    """Return the local name under which a function keeps what it assigned to a part of a record."""
+    return ".".join((*getattr(base, "path", ()), part))
+
+
+def is_object(known: object) -> bool:
+    """Return whether a constant is an object from outside that has attributes, and is no value itself."""
+    if isinstance(known, tuple):
+        return hasattr(known, "_fields")
+    return not isinstance(known, str | float | int | NoneType) and not callable(known)
 
 
 def _list_sizes(value: Value) -> Iterator[int]:
@@ -111,3 +149,25 @@ def _list_sizes(value: Value) -> Iterator[int]:
     while isinstance(value, Vector):
         yield len(value.items)
         value = value.items[0] if value.items else Unassigned()
+
+
+def is_library_array(value: object) -> bool:
+    """Return whether a constant is an array of NumPy, JAX or PyTorch."""
+    library = type(value).__module__.partition(".")[0] in (*FOREIGN, "jaxlib")
+    return library and hasattr(value, "tolist") and not isinstance(value, type)
+
+
+def freeze(value: Any) -> Any:
+    """Return a copy of what may change, with sets as tuples; anything else as it is.
+
+    >>> freeze([1, {2}]), freeze({"a": [1]})["a"]
+    ([1, (2,)], [1])
+    """
+    if is_library_array(value):
+        return value.detach().clone() if hasattr(value, "detach") else value.copy()
+    if type(value) in (list, tuple, set, frozenset):
+        copies = [freeze(item) for item in value]
+        return copies if isinstance(value, list) else tuple(copies)
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    return value

@@ -9,9 +9,9 @@ from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.functions import Reading, read_term
+from plaudit.language.inputs import Scope, hold_within_range
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.reader import Scope, hold_within_range
 from plaudit.reward.term import Term
 
 
@@ -98,7 +98,7 @@ def read_term_into(
     scope = Scope(fields, transition, {**shared, **{f"{term.name}.{knob}": v for knob, v in term.knobs.items()}})
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
-    return read_term(term.source, term.name, knobs, builder, scope, within=within)
+    return read_term(term.source, term.name, knobs, builder, scope, within=within, part=term.part, batched=term.batched)
 
 
 def find_transitions(terms: Iterable[Term]) -> frozenset[str]:

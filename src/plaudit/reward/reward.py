@@ -37,7 +37,7 @@ from plaudit.reward.lower import (
 )
 from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
 from plaudit.reward.signal import Frame, Signal
-from plaudit.reward.term import Term
+from plaudit.reward.term import Term, share
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
 from plaudit.targets.python import PythonReward
@@ -137,12 +137,14 @@ class Reward:
         if not isinstance(doc, str):
             raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
         numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
+        declared = _index_fields(name, fields)
+        given = [key for key in numbers if key not in declared]
         vars(self).update(
             name=validate_title("name", name),
             version=validate_title("version", version),
             doc=doc,
-            terms=tuple(terms),
-            fields=MappingProxyType(_index_fields(name, fields)),
+            terms=tuple(share(term, given) for term in terms),
+            fields=MappingProxyType(declared),
             action=action,
             shared=MappingProxyType(numbers),
             low=None if low is None else validate_number("total.low", low),
@@ -190,7 +192,8 @@ class Reward:
         for name in shared.keys() - needed:
             near = did_you_mean(name, needed)
             raise UnknownParameter(
-                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
+                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default, "
+                f"nor reads it from a record.{near}"
             )
         validate_facts(self.name, self.facts, names)
         validate_preferences(self.name, self.prefer)

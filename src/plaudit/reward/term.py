@@ -1,6 +1,6 @@
 """A term: a plain Python function with a weight and clamps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args, overload
@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args, overload
 from plaudit.errors import DefinitionError
 from plaudit.language.field import NAME, RESERVED, to_number, validate_number
 from plaudit.language.functions import read_term
+from plaudit.language.inputs import Scope
 from plaudit.language.parameters import Parameter, expand_parameters, is_array, validate_vector_parameter
 from plaudit.language.program import Builder
-from plaudit.language.reader import Scope
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.reward.declared import validate_allow
 
@@ -45,6 +45,12 @@ class Term(ReadFunction):
     """Keyword-only parameters whose default is a table or a string: constants of the term."""
     allow: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Findings that are meant to be, by the code of their rule, each with the reason."""
+    part: int | str | None = field(default=None, compare=False)
+    """Which of the values that the function returns is the score: a position in a tuple, or a key of a dict."""
+    batched: bool = field(default=False, compare=False)
+    """Whether the function takes many rows at once, along the first axis of what it is given."""
+    parts: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """What its positional parameters, and the parts of those that are records, may be called."""
 
     def __post_init__(self) -> None:
         """Refuse names and numbers that cannot work."""
@@ -99,6 +105,15 @@ class Term(ReadFunction):
         return replace(self, **own, knobs=MappingProxyType(knobs))
 
 
+def share(term: Any, names: Iterable[str]) -> Any:
+    """Return a term with those of `names` as shared parameters that it reads by position, or from a record."""
+    if not isinstance(term, Term):
+        return term  # which the reward refuses
+    found = tuple(name for name in names if name in term.parts and name not in term.shared)
+    reads = tuple(name for name in term.reads if name not in found)
+    return replace(term, shared=term.shared + found, reads=reads) if found else term
+
+
 def _to_array(value: tuple[Any, ...]) -> Any:
     """Return a vector parameter as a plain function takes it."""
     import numpy as np
@@ -120,6 +135,8 @@ def term(
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
+    part: int | str | None = None,
+    batched: bool = False,
 ) -> Callable[[Callable[..., Any]], Term]: ...
 
 
@@ -134,6 +151,8 @@ def term(
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
+    part: int | str | None = None,
+    batched: bool = False,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
     """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
 
@@ -146,6 +165,8 @@ def term(
         name: The name of the term, if not that of the function.
         kind: What the term is meant to be, for checks.
         allow: Findings that are meant to be: the code of each rule, with the reason.
+        part: Which of several returned values is the score: 0 of `return reward, info`, a key of a returned dict.
+        batched: The function was written for many rows at once: everything it is given has them along its first axis.
 
     Returns:
         The term; or, with options, the decorator that makes it.
@@ -164,7 +185,7 @@ def term(
     def decorate(plain: Callable[..., Any]) -> Term:
         source = read_source(plain)
         validate_signature(source)
-        title = name or source.name
+        title = name or (part if isinstance(part, str) else source.name)
         defaults = source.function.__kwdefaults__ or {}
         names = [argument.arg for argument in source.tree.args.kwonlyargs]
         for knob in names:
@@ -182,7 +203,7 @@ def term(
         constants = {knob: value for knob, value in defaults.items() if knob not in knobs}
         everything = {knob: defaults.get(knob) for knob in names}
         scope = Scope(params={f"{title}.{knob}": value for knob, value in knobs.items()})
-        reading = read_term(source, title, everything, Builder(), scope)
+        reading = read_term(source, title, everything, Builder(), scope, part=part)
         return Term(
             title,
             weight=weight,
@@ -197,6 +218,9 @@ def term(
             source=source,
             constants=MappingProxyType(constants),
             allow={} if allow is None else allow,
+            part=part,
+            batched=batched,
+            parts=reading.parts,
         )
 
     return decorate if function is None else decorate(function)
