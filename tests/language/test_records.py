@@ -26,6 +26,7 @@ def read(text, *fields, shared=None, **options):
         ("def g(o): return o['speed'] ** 2\ndef f(o): return g(o) + o['angle']", {"speed": 2.0, "angle": 1.0}),
         ("def f(obs):\n    state = obs\n    return state['speed']", {"speed": 1.0}),
         ("def f(obs, unused): return obs['joint pos']", {"joint_pos": 1.0}),
+        ("def f(o): return sum(w * o.get(k, 0) for k, w in {'a': 1.0, 'b': 2.0}.items())", {"a": 3.0, "b": 4.0}),
     ],
 )
 def test_a_part_of_a_record_is_a_field(text, row):
@@ -102,6 +103,8 @@ def test_a_parameter_and_a_part_are_not_one_field():
         ("def f(self): return self.state(0)[1]", [Field("state", length=3)], {"state": [1.0, 2.0, 3.0]}),
         ("def f(self, u): return 3 - self.cost(u)", ["cost"], {"cost": 1.0}),
         ("def f(sim): return sim.get_state().height", ["height"], {"height": 2.0}),
+        ("def f(env): return env.cars[0].speed", ["cars_0_speed"], {"cars_0_speed": 2.0}),
+        ("def f(env): return env.cars[0].speed", ["speed"], {"speed": 2.0}),
     ],
 )
 def test_what_a_method_of_a_record_measures_is_a_field(text, fields, row):

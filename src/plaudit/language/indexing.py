@@ -2,6 +2,7 @@
 
 import ast
 from abc import ABC
+from dataclasses import replace
 from types import EllipsisType
 
 from plaudit.language import nodes as n
@@ -9,7 +10,7 @@ from plaudit.language.advice import explain_unsupported_index
 from plaudit.language.dictionaries import DictionaryReader
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.values import Constant, Dictionary, Ref, Value, Vector, describe
+from plaudit.language.values import Constant, Dictionary, Record, Ref, Undeclared, Value, Vector, describe
 from plaudit.language.vectors import (
     BATCH,
     BATCHED,
@@ -44,6 +45,10 @@ class IndexReader(DictionaryReader, ABC):
         known = parts[0].value if isinstance(parts[0], Constant) else None
         if isinstance(known, str) and is_record(base) and not several:
             return self.read_part(base, known, node)
+        if isinstance(known, int) and isinstance(base, Record) and not several:
+            return self.read_part(base, str(known), node)  # `env.vehicles[0].speed`
+        if isinstance(known, int) and isinstance(base, Undeclared) and base.path and not several:
+            return replace(base, path=(*base.path, str(known)))
         if isinstance(known, str) and is_open(base) and isinstance(base, Ref):
             return base  # of a dict of dicts
         if isinstance(known, str):

@@ -132,7 +132,10 @@ class InputReader:
     def refuse_record(self, value: Value, node: ast.AST, source: Source) -> None:
         """Refuse a record where a value is needed: no field is declared for it."""
         if isinstance(value, Record) and value.path[0] not in RECORDS:
-            raise self.make_unknown(value.name, format_field_name(value.path[-1]), node, source)
+            path = value.path
+            while path[-1].isdigit():  # an index of what is not declared
+                path = path[:-1]
+            raise self.make_unknown(".".join(path), format_field_name(path[-1]), node, source)
 
     def _list_readable(self) -> list[str]:
         """Return the names that a term may read: fields, and fields before and after the step."""

@@ -27,10 +27,11 @@ class RecordReader(LibraryCallReader, ABC):
         """
         assert isinstance(node.func, ast.Attribute)
         name = node.func.attr
+        if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
+            key, *default = [self.read_argument(argument, env) for argument in node.args]
+            if isinstance(key, Constant) and isinstance(key.value, str):
+                return self.read_default(self.read_part(base, key.value, node), default, key.value, node)
         known = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
-        if name == "get" and known and isinstance(known[0], str) and len(node.args) <= 2 and not node.keywords:
-            default = [self.read_argument(argument, env) for argument in node.args[1:]]
-            return self.read_default(self.read_part(base, known[0], node), default, known[0], node)
         if known and len(known) == len(node.args):
             found = self.read_part(base, "_".join([name, *map(str, known)]), node)
             if not isinstance(found, Record | Undeclared):
