@@ -1,8 +1,12 @@
 """Assignments: several names at once, tuples and vectors taken apart, and what must not change in place."""
 
+import re
+
+import numpy as np
 import pytest
 
-from plaudit import Field, ReadError
+from plaudit import Field, ReadError, Reward, term
+from support.strategies import load
 from support.written import agree, plain, reward_from
 
 V = Field("v", length=3)
@@ -40,7 +44,7 @@ REFUSED = {
     "a number taken apart": ("x, y = v[0]", "x, y", "2 names are given one value, a number", "Unpack a vector field"),
     "a string taken apart": ("x, y = 'ab'", "x, y", "the string 'ab'", "Unpack a vector field"),
     "an entry": ("v[0] = 1", "v[0]", "changed in place", "a name of its own"),
-    "an entry, augmented": ("v[0] += 1", "v[0] += 1", "changed in place", "a name of its own"),
+    "an entry, augmented": ("v[0] += 1", "v[0]", "changed in place", "a name of its own"),
     "an entry among names": ("x, v[0] = 1, 2", "v[0]", "changed in place", "a name of its own"),
     "an attribute": ("v.x = 1", "v.x", "no outside effects", "`x = ...`"),
     "a field in place": ("v += v", "v += v", "shares with others", "`v = v + ...`"),
@@ -65,3 +69,67 @@ def test_an_assignment_inside_that_some_rows_miss_is_refused():
 
 def test_the_plain_function_is_left_as_it_was():
     assert plain("def f(v):\n    x, *rest = v\n    return x + rest[0]")((1, 2, 3)) == 3
+
+
+CHANGED = [
+    "w = v * 2\nw += 1\nw[0] = x\nreturn sum(w)",
+    "w = np.zeros(3)\nw[1] = x\nw[2:] = 7.0\nreturn sum(w)",
+    "w = np.array(v)\nw -= x\nreturn sum(w) + sum(v)",
+    "w = v.copy()\nw[0] = x\nreturn w[0] + v[0]",
+    "w = v * 1\nw[w > 0] = -1.0\nreturn sum(w)",
+    "m = np.stack([v, v]) * 2\nm[1, 2] = x\nm[0] = 5.0\nm[:, 1] = v[:2]\nreturn np.sum(m)",
+    "a = [x]\nb = a\nb.append(3.0)\nreturn sum(a) + len(b)",
+    "a = [x]\na += [2.0]\nreturn sum(a)",
+    "total = 0\nparts = []\nfor e in v:\n    if e > 0:\n        e = 2 * e\n    parts.append(e)\nreturn sum(parts)",
+]
+
+SHARED = [
+    "w = v * 2\nu = w\nw += 1\nreturn sum(u)",
+    "w = v * 2\nu = w[:2]\nw[0] = 1.0\nreturn sum(u)",
+    "m = np.stack([v, v])\nrow = m[0]\nm[0, 0] = 5.0\nreturn sum(row)",
+    "z = np.zeros(3)\ny = z[:2]\nz[0] = x\nreturn sum(y)",
+    "w = v * 2\nd = {'w': w}\nw[0] = 1.0\nreturn sum(d['w'])",
+    "inner = [x]\nouter = {'a': inner}\ninner.append(2.0)\nreturn sum(outer['a'])",
+    "a = [x]\nb = a\nb += [1.0]\nreturn sum(a)",
+    "w = v * 2\nfor row in [w]:\n    row += 1\nreturn sum(w)",
+]
+
+
+def write(body, names=("v", "x")):
+    """Return the plain function with this body."""
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return load(f"import numpy as np\ndef f({', '.join(names)}):\n{lines}\n")["f"]
+
+
+@pytest.mark.parametrize("body", CHANGED)
+def test_what_is_local_changes_in_place_as_in_python(body):
+    names = [name for name in ("v", "x") if re.search(rf"\b{name}\b", body)]
+    function = write(body, names)
+    fields = [V if name == "v" else Field("x") for name in names]
+    reward = Reward("r", version="1", terms=[term(function)], fields=fields)
+    for v, x in (([1.0, -2.0, 3.0], 4.0), ([-0.5, 0.0, 2.5], -1.0)):
+        row = {name: {"v": np.array(v), "x": x}[name] for name in names}
+        found = reward.score(**row).total
+        assert found == pytest.approx(float(function(**row)), rel=1e-15)
+
+
+@pytest.mark.parametrize("body", SHARED)
+def test_what_may_have_changed_with_something_else_is_not_read(body):
+    with pytest.raises(ReadError, match="may share what was changed in place"):
+        Reward("r", version="1", terms=[term(write(body))], fields=[Field("v", length=3), Field("x")])
+
+
+@pytest.mark.parametrize("line", ["w += 1", "w[0] = 1.0"])
+def test_an_array_of_a_record_is_the_callers(line):
+    function = load(f"def f(obs):\n    w = obs['v']\n    {line}\n    return sum(w) + sum(obs['v'])\n")["f"]
+    with pytest.raises(ReadError, match=r"shares with others|changed in place"):
+        Reward("r", version="1", terms=[term(function)], fields=[Field("v", length=3)])
+
+
+def test_an_array_that_self_holds_is_forgotten_under_its_other_names():
+    text = "def f(self):\n    old = self.v\n    self.v += 1.0\n    return sum(self.v)NEXT\n"
+    fields = [Field("v", length=3)]
+    reward = Reward("r", version="1", terms=[term(load(text.replace("NEXT", ""))["f"])], fields=fields)
+    assert reward.score(v=[1.0, 2.0, 3.0]).total == 9.0
+    with pytest.raises(ReadError, match="may share what was changed in place"):
+        Reward("r", version="1", terms=[term(load(text.replace("NEXT", " - sum(old)"))["f"])], fields=fields)

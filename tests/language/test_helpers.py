@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, ReadError, term
+from plaudit import Field, ReadError, Reward, term
 from support.written import NUMBERS, agree, module, plain, reward_from, reward_of
 
 ROWS = [{"x": x} for x in NUMBERS]
@@ -73,10 +73,11 @@ def test_a_knob_without_a_default_must_be_passed_to_a_helper():
         term(plain("def g(a, *, k): return a * k\ndef f(x): return g(x)"))
 
 
-@pytest.mark.parametrize("call", ["g(*(x, 1))", "g(**{'a': x})"])
-def test_stars_in_a_call_are_refused(call):
-    with pytest.raises(ReadError, match=r"(?s)`\*` and `\*\*` cannot be read in a call.*one by one"):
-        term(plain(f"def g(a, b): return a\ndef f(x): return {call}"))
+@pytest.mark.parametrize("call", ["g(*(x, 1))", "g(**{'a': x, 'b': 1})", "g(x, **OTHERS)", "g(*[x], b=1)"])
+def test_stars_in_a_call_stand_for_what_is_known(call):
+    function = plain(f"OTHERS = {{'b': 1}}\ndef g(a, b): return 10 * a + b\ndef f(x): return {call}")
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("x")])
+    assert reward.score(x=2.0).total == function(2.0) == 21.0
 
 
 def test_a_helper_that_another_decorator_wrapped_is_refused():

@@ -161,7 +161,7 @@ def test_a_whole_record_is_no_value(text):
         reward_from(f"def f(prev, curr): return {text}")
 
 
-@pytest.mark.parametrize("text", ["math", "abs", "(1, 2)", "math.sqrt", "'text'"])
+@pytest.mark.parametrize("text", ["math", "abs", "math.sqrt", "'text'"])
 def test_a_term_returns_a_number_or_a_flag(text):
     with pytest.raises(ReadError, match="a number is needed here"):
         reward_from(f"def f(): return {text}")

@@ -33,6 +33,16 @@ NUMPY = [
     "(v > 0).astype(float).sum() + (v > 0).astype(int).sum() + v.astype(np.float64)[0] + np.float64(x) + v.copy()[0] + x",
     "float(x) + float(x > 0) + float('2.5') + float(np.sum(v))",
     "int(x > 0) + bool(v[0]) + int(bool(x)) + v[int(True)]",
+    "np.argmax(v) + np.argmin(w) + np.argmax(m, axis=1).sum() + np.count_nonzero(v > 0) + np.count_nonzero(c) + x",
+    "np.std(v) + np.var(u) + np.std(m, axis=0).sum() + np.var(v, ddof=1) + np.cumsum(v)[2]",
+    "1.0 * np.isfinite(v).sum() + np.isnan(x) + np.isclose(x, x + 1e-9) + np.allclose(v, v) + np.nan_to_num(x) + np.isclose(v, w, atol=1.0).sum()",
+    "np.log2(np.abs(x) + 1) + np.log10(np.abs(v) + 1).sum() + np.tan(x) + np.sinh(x) + np.cosh(x) + np.reciprocal(np.abs(x) + 1)",
+    "np.trunc(v).sum() + np.fix(x) + int(x) + np.select([x > 1, x > 0], [v, w], default=2.0)[0] + np.interp(x, [-1.0, 0.0, 2.0], [3.0, 1.0, 5.0])",
+    "np.expand_dims(v, 0)[0, 1] + np.squeeze(v[None])[1] + np.vstack([v, w])[1, 0] + v[:, None][1, 0] + v[None, :][0, 2] + v[..., None][2, 0] + x",
+    "math.tan(x) + math.sinh(x) + math.cosh(x) + math.log2(abs(x) + 1) + math.log10(abs(x) + 1) + math.log(abs(x) + 1, 3)",
+    "math.degrees(x) + math.radians(x) + math.isclose(x, 1.0, abs_tol=1.0) + math.isnan(x) + math.isfinite(x) + math.trunc(x)",
+    "math.dist(v, w) + math.prod(v) + math.fsum(v) + math.hypot(*v) + math.hypot(x) + pow(x, 2) + sum(v, x) + np.clip(x, *(-1.0, 1.0))",
+    "statistics.mean(v) + statistics.fmean(w) + sum(v.tolist() + [x]) + m[:, [0, 2]].sum() + m[0, [0, 2]].sum() + m[[0, 1], 2].sum()",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
 ]  # fmt: skip
 
@@ -56,6 +66,12 @@ TORCH = [
     "torch.add(v, w).sum() + torch.sub(v, w).max() + torch.mul(v, 2).sum() + torch.div(v, 2).sum() + torch.neg(v).max()",
     "torch.gt(v, w).sum() + torch.ge(v, w).sum() + torch.lt(v, 0).sum() + torch.le(v, 0).sum() + torch.eq(v, v).sum() + torch.ne(v, w).sum()",
     "v.view(3, 1).sum() + u.reshape(2, 3).t()[0, 1] + torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64) @ v + v.clone().detach()[0]",
+    "torch.std(v) + torch.var(v, unbiased=False) + torch.std(m, dim=1).sum() + torch.max(m, dim=1)[0].sum() + torch.max(m, 1).values[0] + x",
+    "torch.min(v, dim=0)[1] + m.max(dim=0)[0][1] + m.min(dim=1)[0].sum() + torch.argmax(v) + torch.max(v, dim=0).indices + x",
+    "F.mse_loss(v, w) + F.l1_loss(v, w, reduction='sum') + F.smooth_l1_loss(v, w) + F.mse_loss(v, w, reduction='none')[0]",
+    "F.cosine_similarity(v, w, dim=0) + F.normalize(v, dim=0)[0] + F.softplus(x) + torch.softmax(v, dim=0)[1]",
+    "v.unsqueeze(0).squeeze(0)[1] + v.to('cpu')[0] + torch.zeros(3, device='cpu', dtype=torch.float64) @ v + v.cpu().numpy()[0] + x",
+    "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
 ]  # fmt: skip
 
@@ -91,6 +107,7 @@ def test_a_spelling_of_jax_means_what_jax_means(text):
 def test_every_spelling_has_a_test_of_its_meaning():
     written = " ".join([*NUMPY, *TORCH, *JAX])
     plain = {name.rpartition(".")[2] for name in SPELLINGS}
+    plain.remove("cuda")  # which few machines have
     assert [name for name in sorted(plain) if not re.search(rf"\b{name}\(", written)] == []
 
 
@@ -109,10 +126,7 @@ def test_a_function_is_known_by_its_module_and_name():
 
 
 REFUSED = {
-    "np.std": ("np.std(v)", "`np.std` of numpy is not read", "np.mean((v - np.mean(v)) ** 2)"),
     "a method": ("v.std()", "`.std()` is not read", "divide by other counts"),
-    "np.argmax": ("np.argmax(v)", "is not read", "as a field"),
-    "np.isnan": ("np.isnan(x)", "is not read", "never reaches a term"),
     "np.einsum": ("np.einsum('i,i->', v, w)", "is not read", "np.dot(a, b)"),
     "an unknown function": ("np.linalg.svd(m)", "`np.linalg.svd` of numpy is not read", "docs/language.md lists"),
     "a misspelling": ("np.exp2(x)", "Did you mean 'exp'", "before scoring"),
@@ -136,12 +150,12 @@ REFUSED = {
     "a string": ("np.exp('a') * x", "a number is needed here", ""),
     "float of a word": ("float('much') * x", "'much' is not a number", ""),
     "float of an array": ("float(v)", "a number is needed here", "Reduce it"),
-    "int of a number": ("int(x)", "not a function that every target has", "math.floor(x)"),
     "bool of an array": ("bool(v)", "a condition is needed here", "any(v > 0)"),
     "joined numbers": ("np.sum(np.concatenate([x, v]))", "one of these is a number", "np.array([a, b])"),
     "shapes that do not join": ("np.sum(np.concatenate([v, m]))", "the shapes (3,) and (2, 3) do not fit", ""),
     "shapes that do not stack": ("np.sum(np.stack([v, u]))", "differ in shape: (3,) and (6,)", ""),
-    "a star": ("np.sum(*m)", "`*` cannot be read", "one by one"),
+    "an array for a function of a number": ("math.tan(v)", "takes one number at a time", "np.tan(v)"),
+    "places without values": ("np.interp(x, [0.0, 1.0], [2.0])", "2 places for 1 values", "as many of both"),
 }
 
 
@@ -151,12 +165,6 @@ def test_a_spelling_that_is_not_read_is_refused_with_what_to_write(text, what, a
     assert what in message
     assert advice in message
     assert "^" in message
-
-
-@pytest.mark.parametrize("text", ["torch.max(v, 0)", "torch.max(v, dim=0)", "v.max(dim=0)"])
-def test_a_maximum_of_torch_that_gives_positions_is_refused(text):
-    pytest.importorskip("torch")
-    assert "torch.amax(v, dim=0)" in refusal(text, HEADER + "import torch\n")
 
 
 @pytest.mark.parametrize("text", ["np.sum(v - w)", "v @ np.array([1.0, 0.0, 1.0])", "np.linalg.norm(v[:2])"])

@@ -1,11 +1,13 @@
 """Statements: loops written out turn by turn, and `match`; both with Python's meaning."""
 
+import itertools
 import random
 
 import pytest
 
-from plaudit import Field, ReadError, term
+from plaudit import Field, ReadError, Reward, term
 from plaudit.language.loops import MOST_TURNS
+from support.strategies import load
 from support.written import agree, plain, reward_from
 
 V = Field("v", length=4)
@@ -228,3 +230,37 @@ def test_long_chains_of_elifs_and_cases_are_no_deeper():
     text = f"def f(x):\n    if x < 0:\n        return 0\n{branches}    match x:\n{cases}    return -1"
     reward = reward_from(text)
     assert [reward.score(x=x).total for x in (-1.0, 0.5, 518.5, 519.0, 520.0)] == [0.0, 1.0, 519.0, 519.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "match mood:\n    case 'calm':\n        return 1.0\n    case 'wild':\n        return 2.0\n    case 'other':\n        return 3.0",
+        "if mood == 'calm':\n    return 1.0\nelif mood in ('wild', 'other'):\n    return 2.0",
+        "if mood == 'calm' and lit:\n    return 1.0\nif not lit:\n    return 3.0\nif mood != 'calm':\n    return 2.0",
+        "if level == 0:\n    return 1.0\nelif level == 1:\n    return 2.0\nelif level == 2:\n    return 3.0",
+    ],
+)  # fmt: skip
+def test_what_names_every_value_of_a_field_needs_no_default(body):
+    fields = {
+        "mood": Field("mood", values=("calm", "wild", "other")),
+        "lit": Field("lit", flag=True),
+        "level": Field("level", values=(0, 1, 2)),
+    }
+    names = [name for name in fields if name in body]
+    function = load(f"def f({', '.join(names)}):\n" + "\n".join(f"    {line}" for line in body.split("\n")))["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[fields[name] for name in names])
+    values = {"mood": ("calm", "wild", "other"), "lit": (True, False), "level": (0, 1, 2)}
+    for row in itertools.product(*(values[name] for name in names)):
+        given = dict(zip(names, row, strict=True))
+        assert reward.score(**given).total == function(**given)
+
+
+def test_a_value_that_nobody_names_is_a_path_without_return():
+    made = term(
+        load("def f(level):\n    if level == 0:\n        return 1\n    elif level == 1:\n        return 2\n")["f"]
+    )
+    with pytest.raises(ReadError, match="a path ends without `return`"):
+        Reward("r", version="1", terms=[made], fields=[Field("level", values=(0, 1, 2))])
+    with pytest.raises(ReadError, match="a path ends without `return`"):
+        Reward("r", version="1", terms=[made], fields=[Field("level")])

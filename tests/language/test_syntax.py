@@ -13,18 +13,14 @@ from support.strategies import load
 
 STATEMENTS = {
     "while": ("«while x > 0:»\n        x -= 1\n    return x", "how often a `while` runs", "for i in range"),
-    "an attribute as target": ("«x.y» = 1\n    return x", "outside effects", "local name: `y = ...`"),
-    "an item as target": ("«x[0] += 1»\n    return x", "changed in place", "a name of its own"),
+    "an item as target": ("«x[0]» += 1\n    return x", "changed in place", "a name of its own"),
     "an expression": ("«x + 1»\n    return x", "without effect", "drop this line"),
     "a second docstring": ("'''One.'''\n    «'''Two.'''»\n    return x", "without effect", "drop this line"),
     "a docstring alone": ("«'''Nothing else.'''»", "without effect", "return the value"),
     "a class": ("«class A:»\n        b = 1\n    return x", "class inside a term", "above the term"),
     "try": ("«try:»\n        return x\n    except ValueError:\n        return 0", "exceptions", "`if`"),
     "raise": ("«raise ValueError»", "exceptions", "range of the field"),
-    "assert": ("«assert x > 0»\n    return x", "assertions", "range of the field"),
     "global": ("«global y»\n    return x", "outside effects", "pass it in"),
-    "import": ("«import math»\n    return x", "import", "top of the module"),
-    "from import": ("«from math import pi»\n    return x", "import", "top of the module"),
     "with": ("«with x:»\n        return x", "`with`", "before scoring"),
     "del": ("«del x»\n    return 1", "`del`", "Drop this line"),
     "return alone": ("«return»", "without a value", "every path"),
@@ -39,11 +35,9 @@ STATEMENTS = {
 EXPRESSIONS = {
     "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
-    "a dict": ("«{1: 2}»[x]", "dict", "tuple"),
     "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{x}'»", "string arithmetic", "category"),
-    "None": ("x == «None»", "no None", "missing="),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
     "bytes": ("x == «b'a'»", "bytes", "numbers"),
     "a complex number": ("x + «1j»", "complex", "numbers"),
@@ -55,17 +49,9 @@ EXPRESSIONS = {
     "a shift": ("1 + («x << 1»)", "bit operations", "conditions"),
     "a large power": ("«x ** 65»", "from -64 to 64", r"math\.exp"),
     "a large power below": ("«x ** -65.0»", "from -64 to 64", r"math\.exp"),
-    "an attribute": ("«x.real»", "cannot be read", "prev.name"),
     "an unknown name": ("x + «threshhold»", "not known. Did you mean 'threshold'", "above the term"),
     "a name read too early": ("x + «late»\n    late = 1", "before it is assigned", "above this line"),
-    "a set outside": ("x in «THINGS»", "a set can change", "tuple"),
-    "a list outside": ("min(«ITEMS»)", "a list can change", "tuple"),
-    "a dict outside": ("«PRICES»[x]", "a dict can change", "tuple"),
-    "an object outside": ("x + «THING»", "object is not part", "numbers"),
-    "pow": ("«pow(x, 2)»", "every target", r"x \*\* 2"),
-    "math.isnan": ("«math.isnan(x)»", "every target", "NaN never reaches"),
-    "math.isfinite": ("«math.isfinite(x)»", "every target", "not math.isinf"),
-    "math.dist": ("«math.dist(x, x)»", "every target", "zip"),
+    "an object outside": ("«x + THING»", "an object of the class object", "attributes"),
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
     "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
@@ -77,8 +63,6 @@ TERSE = {
     "keywords": ("«round(x, ndigits=2)»", "plain arguments"),
     "two arguments": ("«round(x, 2)»", "takes one argument"),
     "no argument": ("«math.sqrt()»", "takes one argument"),
-    "three arguments": ("«math.hypot(x, x, x)»", "takes two arguments"),
-    "sum of two": ("«sum(x, 1)»", "takes one vector"),
     "an empty minimum": ("x + «min(())»", "vector is empty"),
     "constants that differ in length": (
         "x + sum(a * b for a, b in «zip((1, 2), (1, 2, 3))»)",
@@ -111,9 +95,6 @@ HEADER = """\
 import math
 import numpy
 
-THINGS = {1, 2}
-ITEMS = [1, 2]
-PRICES = {1: 2}
 THING = object()
 threshold = 3
 HALF = 0.5

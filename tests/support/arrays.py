@@ -18,6 +18,7 @@ FIELDS = {
 }
 HEADER = """\
 import math
+import statistics
 import numpy as np
 
 GOAL = np.array([1.0, 0.5, -2.0])

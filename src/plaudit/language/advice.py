@@ -12,32 +12,17 @@ _FIXED = "A score depends on its fields alone: "
 _CATEGORY = "Compare a category with one of its values: phase == 'coding'."
 
 CALLS: dict[str, str] = {
-    "pow": "Write `x ** 2` with a constant integer exponent.",
-    "math.isnan": "A NaN never reaches a term: bad input is refused or masked before it.",
-    "math.isfinite": "Write `not math.isinf(x)`; a NaN never reaches a term.",
-    "math.dist": "Write math.sqrt(sum((a - b) ** 2 for a, b in zip(p, q))).",
+    "pow": "Write `x ** 2`.",
     "math.copysign": "Write `x if y >= 0 else -x`.",
-    "math.prod": "Write the products out, or loop: `for x in v: total *= x`.",
-    "math.fsum": "Write sum(v).",
-    "math.log": "Of another base write math.log(x) / math.log(base).",
-    "math.log2": "Write math.log(x) / math.log(2).",
-    "math.log10": "Write math.log(x) / math.log(10).",
-    "math.tan": "Write math.sin(x) / math.cos(x).",
-    "math.sinh": "Write (math.exp(x) - math.exp(-x)) / 2.",
-    "math.cosh": "Write (math.exp(x) + math.exp(-x)) / 2.",
-    "math.radians": "Write x * math.pi / 180.",
-    "math.degrees": "Write x * 180 / math.pi.",
-    "math.trunc": "Write math.floor(x), or round(x).",
-    "math.isclose": "Write `abs(a - b) <= 1e-9`, with the tolerance that you mean.",
-    "math.hypot": "Of three or more write math.sqrt(x * x + y * y + z * z).",
+    "math.log": "Write math.log(x), or math.log(x, base).",
     "round": "Write round(x), or round(x * 100) / 100 for two digits.",
-    "sum": "Write sum(v), of one vector; add a start to it: sum(v) + start.",
+    "sum": "Write sum(v), or sum(v, start).",
     "min": "Write min(a, b) or min(v), without `key` and `default`.",
     "max": "Write max(a, b) or max(v), without `key` and `default`.",
     "abs": "Write abs(x), of one number.",
     "len": "Write len(v), of one vector.",
-    "int": "Write math.floor(x), or round(x).",
-    "float": "Every number is a float already; drop the call.",
+    "int": "Write int(x), of one number.",
+    "float": "Write float(x), of one number.",
     "bool": "Write `x != 0`.",
     "divmod": "Write x // y and x % y.",
     "sorted": "Sorting is a feature: compute it before scoring and pass it in as a field.",
@@ -52,27 +37,17 @@ CALLS: dict[str, str] = {
     "list": "Drop the call: a vector is listed already.",
     "tuple": "Drop the call: a vector is listed already.",
     "set": "Write a tuple of constants: (1, 2, 3).",
-    "dict": "Write a constant tuple and index it, or `if` and `elif`.",
     "map": "Write a generator: sum(g(x) for x in v).",
     "filter": "Write `x if condition else 0` for each element.",
     "next": "Loop, and `break` at the first: `for x in v: if x > 1: first = x; break`.",
     "iter": "Loop over the vector itself: `for x in v:`.",
     "open": f"A term has no outside effects. {_BEFORE}",
     "input": f"A term has no outside effects. {_BEFORE}",
-    "statistics.mean": "Write sum(v) / len(v).",
-    "statistics.fmean": "Write sum(v) / len(v).",
     "functools.partial": "Write a helper: `def g(x): return f(x, 2)`.",
     "functools.reduce": "Loop instead: `for x in v: total = total * x`.",
     "clip": "Write min(max(x, low), high).",
     "inv": f"A matrix is inverted before scoring: {_BEFORE.lower()}",
-    "std": "Libraries differ in what they divide by; write it out: "
-    "mean = sum(v) / len(v), then math.sqrt(sum((x - mean) ** 2 for x in v) / len(v)).",
-    "var": "Libraries differ in what they divide by; write it out: "
-    "mean = sum(v) / len(v), then sum((x - mean) ** 2 for x in v) / len(v).",
     "median": f"Sorting is a feature. {_BEFORE}",
-    "argmax": f"The nearest or the largest of many is a feature. {_BEFORE}",
-    "argmin": f"The nearest or the largest of many is a feature. {_BEFORE}",
-    "no_grad": "Drop it: gradients are for who calls the compiled reward.",
 }
 """By the whole name of a function; of a library of arrays, by its last part."""
 
@@ -151,8 +126,6 @@ def explain_unsupported_attribute(node: ast.Attribute, base: str) -> tuple[str, 
     what = f"`.{node.attr}` of {base} cannot be read."
     if node.attr in METHODS:
         return what, METHODS[node.attr]
-    if isinstance(node.value, ast.Name) and node.value.id == "self":
-        return what, f"A term is a plain function, not a method: take `{node.attr}` as a parameter, or as a knob."
     declare = f"Declare Field({node.attr!r}) and take `{node.attr}` as a parameter"
     return what, f"{declare}. Fields are parameters, or `prev.name` and `curr.name`."
 

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from plaudit.errors import ReadError
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, UNKNOWN
-from plaudit.language.reader import Constant, Reader, Value, Vector, describe
+from plaudit.language.reader import Reader
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES
 from plaudit.language.source import Source
-from plaudit.language.syntax import FOREIGN, explain_unsupported
+from plaudit.language.syntax import explain_unsupported
+from plaudit.language.values import Constant, Dictionary, Value, Vector, describe
 from plaudit.language.vectors import (
     ShapeProblem,
     build_array,
@@ -85,6 +86,9 @@ class ArrayReader(ABC):
             return [self.read_constant(item, node) for item in value.value]
         if isinstance(value, Vector):
             return list(value.items)
+        if isinstance(value, Dictionary):
+            return [Constant(key) for key in value.items]
+        self.reader.refuse_record(value, node, self.source)
         advice = "Give the field a length: Field('torque', length=12)."
         raise self.error(node, f"{describe(value)} is not a vector.", advice)
 
@@ -177,15 +181,3 @@ class ArrayReader(ABC):
             raise self.error(node, f"{describe(then)} on one path, {describe(otherwise)} on the other.", advice)
         joined = [self.join(test, left, right, node) for left, right in zip(*rows, strict=True)]
         return Vector(tuple(joined), array=is_array(then) or is_array(otherwise))
-
-
-def is_library_array(value: object) -> bool:
-    """Return whether a constant is an array of NumPy, JAX or PyTorch."""
-    return type(value).__module__.partition(".")[0] in (*FOREIGN, "jaxlib") and hasattr(value, "tolist")
-
-
-def copy_array(value: Any) -> Any:
-    """Return a copy of an array of a library, which may change; anything else as it is."""
-    if not is_library_array(value):
-        return value
-    return value.detach().clone() if hasattr(value, "detach") else value.copy()

@@ -2,17 +2,17 @@
 
 import ast
 
-from plaudit.language.calls import CallReader
-from plaudit.language.reader import Constant, Value, Vector, describe
+from plaudit.errors import UnknownField
+from plaudit.language.field import RECORDS
+from plaudit.language.mutations import MutationReader
 from plaudit.language.syntax import explain_unsupported, explain_unsupported_target
+from plaudit.language.values import Record, Unassigned, Undeclared, Value, Vector, describe, format_part
 from plaudit.language.vectors import has_items, is_open
 
 
-class AssignmentReader(CallReader):
+class AssignmentReader(MutationReader):
     """Reads what gives names their values."""
 
-    given: tuple[Value, ...] = ()
-    """What the caller passed: never changed in place."""
     path: int | None = None
     """The path that leads to the statement that is being read."""
 
@@ -21,11 +21,32 @@ class AssignmentReader(CallReader):
         env[name] = value
         self.reader.name(value, name)
 
+    def assign_values(self, statement: ast.Assign | ast.AnnAssign | ast.AugAssign, env: dict[str, Value]) -> None:
+        """Read an assignment; what needs a field that is not declared is refused where somebody uses it."""
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        try:
+            if isinstance(statement, ast.AugAssign):
+                return self.augment(statement, env)
+            assert statement.value is not None
+            value = self.read_expression(statement.value, env)
+        except UnknownField as error:
+            if not all(isinstance(target, ast.Name) for target in targets):
+                raise
+            value = Unassigned(error=error)
+        for target in targets:
+            self.bind_target(target, value, env)
+        return None
+
     def bind_target(self, target: ast.expr, value: Value, env: dict[str, Value]) -> None:
         """Give the names of a target their values: a name, or a tuple or list of targets."""
-        if not isinstance(target, ast.Name | ast.Tuple | ast.List):
+        if isinstance(target, ast.Subscript):
+            self.assign_item(target, value, env)
+        elif isinstance(target, ast.Attribute):
+            self.assign_part(target, value, env)
+        elif not isinstance(target, ast.Name | ast.Tuple | ast.List):
             raise self.error(target, *explain_unsupported_target(target))
-        super().bind_target(target, value, env)
+        else:
+            super().bind_target(target, value, env)
         if isinstance(target, ast.Name):
             self.reader.name(value, target.id)
 
@@ -44,18 +65,25 @@ class AssignmentReader(CallReader):
             raise self.error(node, what, "Write a name for each value, or `*rest` for those that remain.")
         return super().split_value(targets, value, node)
 
+    def assign_part(self, target: ast.Attribute, value: Value, env: dict[str, Value]) -> None:
+        """Read `self.x = value`: from here on `self.x` is that value, as a local name is; nothing is kept."""
+        base = self.read_expression(target.value, env)
+        if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
+            raise self.error(target, *explain_unsupported_target(target))
+        env[format_part(base, target.attr)] = value
+
     def augment(self, statement: ast.AugAssign, env: dict[str, Value]) -> None:
         """Read `name += expression` and the like."""
-        if not isinstance(statement.target, ast.Name):
-            raise self.error(statement, *explain_unsupported_target(statement.target))
-        name = statement.target.id
-        left = self.read_name(ast.copy_location(ast.Name(name, ast.Load()), statement.target), env)
-        others = [*self.given, *(value for other, value in env.items() if other != name)]
-        if isinstance(left, Vector) and any(_is_shared(left, other) for other in others):
+        target = statement.target
+        left = self.read_expression(_load(target), env)
+        if isinstance(left, Vector) and isinstance(target, ast.Name) and self.is_given(left):
+            name = ast.unparse(target)
             advice = f"Write a new value: `{name} = {name} + ...`."
             raise self.error(statement, f"this changes the array that {name!r} shares with others.", advice)
         value = self.apply_arithmetic(statement.op, left, self.read_expression(statement.value, env), statement)
-        self.assign(name, value, env)
+        if isinstance(left, Vector):
+            self.forget_shared(left, env, ast.unparse(target))
+        self.bind_target(target, value, env)
 
     def read_walrus(self, node: ast.NamedExpr, env: dict[str, Value]) -> Value:
         """Return what is assigned inside an expression, where every row that gets to the statement gets here."""
@@ -72,9 +100,9 @@ class AssignmentReader(CallReader):
         return turns
 
 
-def _is_shared(vector: Vector, other: Value) -> bool:
-    """Return whether a change of `vector` in place may be seen in `other`: it is the same, or a part or row of it."""
-    if not isinstance(other, Vector):
-        return False
-    parts = [id(item) for item in other.items if not isinstance(item, Constant)]
-    return vector is other or id(vector) in parts or any(id(item) in parts for item in vector.items)
+def _load(target: ast.expr) -> ast.expr:
+    """Return the target of an assignment as an expression that is read."""
+    read: ast.expr = ast.parse(ast.unparse(target), mode="eval").body
+    for node in ast.walk(read):
+        ast.copy_location(node, target)
+    return read

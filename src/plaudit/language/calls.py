@@ -2,18 +2,19 @@
 
 import ast
 import types
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from plaudit.language import nodes as n
 from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.helpers import HelperReader
-from plaudit.language.kinds import FLAG
+from plaudit.language.kinds import NUMBER
 from plaudit.language.loops import BUILTIN_LOOPS
 from plaudit.language.program import PYTHON_OPERATIONS
-from plaudit.language.reader import Constant, Nested, Ref, Undeclared, Value, describe
 from plaudit.language.source import Source, is_standard
 from plaudit.language.spellings import find_spelling
+from plaudit.language.values import Constant, Dictionary, Nested, Ref, Undeclared, Value, Vector, describe
 from plaudit.language.vectors import find_open, has_items, is_array
 
 REDUCTIONS: Mapping[Any, type[n.Binary] | None] = {min: n.Min, max: n.Max, sum: n.Add, any: None, all: None, len: None}
@@ -35,6 +36,10 @@ class CallReader(HelperReader):
         """Return what a call returns."""
         if isinstance(node.func, ast.Attribute):
             base = self.read_expression(node.func.value, env)
+            if self.is_record_call(base, node.func.attr):
+                return self.read_record_call(base, node, env)
+            if isinstance(base, Dictionary):
+                return self.read_dict_method(base, node, env)
             if isinstance(base, Ref | Undeclared) or has_items(base):
                 return self.read_method(base, node, env)
             function = self.find_attribute(base, node.func)
@@ -47,18 +52,32 @@ class CallReader(HelperReader):
         called = function.value if isinstance(function, Constant) else None  # a field, or the like
         if isinstance(getattr(called, "source", None), Source):  # a term called as a helper
             called = called.source.function  # type: ignore[attr-defined]  # as was just seen
+        bound: list[Value] = []
+        if isinstance(called, types.MethodType) and isinstance(called.__func__, types.FunctionType):
+            bound, called = [Constant(called.__self__)], called.__func__
         if (name := find_spelling(called)) is not None:
             return self.call_spelling(name, node, env)
         if (kind := find_operation(called)) is not None:
             return self.read_function(kind, node, env)
         self.refuse_library(called, node)
         if isinstance(called, types.FunctionType) and not is_standard(called):
-            return self.read_helper(called, node, env)
+            return self.read_helper(called, node, env, bound)
+        if is_one_of(called, (getattr, hasattr)) and len(node.args) >= 2:
+            return self.read_attribute_call(called, node, env)
+        if is_one_of(called, (dict, OrderedDict)):
+            return self.make_dict(node, env)
         if is_one_of(called, BUILTIN_LOOPS):
             return self.read_builtin_loop(called, node, env)
         if is_one_of(called, (float, int, bool)) and len(node.args) == 1:
             self.refuse_keywords(node)
             return self.read_cast(called, node, env)
+        if called is pow and len(node.args) == 2:
+            left, right = self.read_several(node.args, env)
+            return self.apply_arithmetic(ast.Pow(), left, right, node)
+        if called is sum and len(node.args) == 2:
+            vector = ast.copy_location(ast.Call(node.func, node.args[:1], []), node)
+            start = self.read_expression(node.args[1], env)
+            return self.apply_arithmetic(ast.Add(), start, self.read_reduction(called, vector, env), node)
         if is_one_of(called, REDUCTIONS):
             self.refuse_keywords(node)
             return self.read_reduction(called, node, env)
@@ -70,7 +89,7 @@ class CallReader(HelperReader):
             raise self.error(node, "this call takes plain arguments only.")
 
     def read_cast(self, called: object, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read `float(x)`, which every number is already, `bool(x)`, and `int` of a bool."""
+        """Read `float(x)`, which every number is already, `bool(x)`, and `int(x)`, the integer towards 0."""
         value = self.read_expression(node.args[0], env)
         if (unknown := find_open(value)) is not None:
             return unknown
@@ -82,9 +101,15 @@ class CallReader(HelperReader):
                 raise self.error(node, f"{known!r} is not a number.") from None
         if called is bool:
             return self.to_flag(node, value)
-        if called is int and not isinstance(known, bool | int) and self.find_kind(value) != FLAG:
-            raise self.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+        if called is int and not isinstance(known, bool | int) and self.find_kind(value) == NUMBER:
+            return value if self.is_listed_integer(value) else self.truncate(node, value)
         return Constant(int(known)) if called is int and isinstance(known, int) else self.cast_entry(node, value)
+
+    def is_listed_integer(self, value: Value) -> bool:
+        """Return whether a value is a field whose values are listed, all of them integers."""
+        name = getattr(self.reader.builder.nodes[value.at], "name", "") if isinstance(value, Ref) else ""
+        field = self.reader.inputs.get(str(name))
+        return field is not None and bool(field.numbers) and all(float(each).is_integer() for each in field.numbers)
 
     def read_function(self, kind: type[n.Node], node: ast.Call, env: dict[str, Value]) -> Value:
         """Read a function of one or two numbers."""
@@ -93,6 +118,11 @@ class CallReader(HelperReader):
             return unknown
         values = self.read_several(node.args, env)
         count = len(n.operand_names(kind))
+        if kind is n.Hypot and len(values) != count:
+            return self.norm(node, Vector(tuple(values)))
+        if kind is n.Log and len(values) == 2:
+            top, below = (self.apply_function(n.Log, node, value) for value in values)
+            return self.apply_arithmetic(ast.Div(), top, below, node)
         if len(values) != count:
             wanted = "one argument" if count == 1 else "two arguments"
             raise self.error(node, f"`{ast.unparse(node.func)}` takes {wanted} here.")
@@ -136,6 +166,8 @@ class CallReader(HelperReader):
             return Constant(len(elements))
         kind = REDUCTIONS[called]
         assert kind is not None
+        if called is sum and not elements:
+            return Constant(0)
         values = [
             value if counts is True else self.join(counts, value, Constant(0), node) for counts, value in elements
         ]

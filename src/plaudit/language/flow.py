@@ -6,13 +6,20 @@ the result grows with the function's text and its turns, and never with its numb
 """
 
 import ast
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
 
 from plaudit.errors import ReadError
 from plaudit.language import nodes as n
 from plaudit.language.assignments import AssignmentReader
-from plaudit.language.reader import Unassigned, Value
+from plaudit.language.field import Field
+from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
+from plaudit.language.reader import Reader
+from plaudit.language.values import Unassigned, Value
 
 
 class Leave(NamedTuple):
@@ -37,8 +44,14 @@ class Flow:
     """Whether nothing goes on behind it."""
 
 
-Return = tuple[int | bool, Value]
-"""Where a block returned, and what; it counts only where nothing before it returned."""
+Return = tuple[int | bool, Value | None]
+"""Where a block returned, and what; it counts only where nothing before it returned. None: it raised there."""
+
+
+MOST_ROWS = 4_096
+"""How many rows are tried to see whether every one of them gets to a `return`."""
+
+_TRIED: Mapping[type[n.Node], Callable[..., Any]] = {**PYTHON_OPERATIONS, n.And: operator.and_, n.Or: operator.or_}
 
 
 class FlowReader(AssignmentReader):
@@ -64,7 +77,7 @@ class FlowReader(AssignmentReader):
         returned: int | bool = False
         value: Value | None = None
         for flag, result in reversed(early):
-            value = result if value is None else self.join(int(flag), result, value, self.source.tree)
+            value = self.join_values(int(flag), result, value, self.source.tree)
             if returned is not True:
                 returned = flag if returned is False or flag is True else self.reader.add(n.Or(flag, returned))
         return returned, value
@@ -149,3 +162,51 @@ class FlowReader(AssignmentReader):
             else:
                 env = self.join_names(leave.flag, leave.env, env, node, loop=True)
         return env
+
+
+def is_always_true(reader: Reader, flag: int | bool, function: ast.FunctionDef) -> bool:
+    """Return whether a condition holds for every row: it is about fields that list their values, and each is tried.
+
+    Where no field is declared yet, whether it may: the function asks what is equal, and never what is larger.
+    """
+    if isinstance(flag, bool):
+        return flag
+    if reader.scope.fields is None:
+        compared = [node for node in ast.walk(function) if isinstance(node, ast.Compare)]
+        return not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for node in compared for op in node.ops)
+    nodes = reader.builder.nodes
+    needed = list(find_reachable(tuple(nodes), [flag]))
+    inputs = [at for at in needed if isinstance(nodes[at], n.Input)]
+    listed = [_list_values(reader.inputs.get(getattr(nodes[at], "name", ""))) for at in inputs]
+    if not all(listed) or prod(map(len, listed)) > MOST_ROWS:
+        return False
+    if any(type(nodes[at]) not in (*_TRIED, n.Input, n.Const, n.Label) for at in needed):
+        return False
+    rows = (dict(zip(inputs, row, strict=True)) for row in product(*listed))
+    try:
+        return all(_compute(reader, needed, row)[flag] for row in rows)
+    except (ArithmeticError, ValueError):
+        return False  # a row that does not count
+
+
+def _list_values(declared: Field | None) -> tuple[float | bool, ...]:
+    """Return the values that a field lists, a category by its position; nothing for any other field."""
+    if declared is None or declared.outside == "allow":
+        return ()
+    if declared.kind == "flag":
+        return (False, True)
+    return tuple(map(float, range(len(declared.labels)))) if declared.labels else tuple(declared.numbers or ())
+
+
+def _compute(reader: Reader, needed: list[int], known: dict[int, Any]) -> dict[int, Any]:
+    """Return the values of nodes, given those of the inputs."""
+    fields = reader.scope.fields or {}
+    for at in needed:
+        match node := reader.builder.nodes[at]:
+            case n.Const(value):
+                known[at] = value
+            case n.Label(name, value):
+                known[at] = float(fields[name].labels.index(value))
+            case _ if at not in known:
+                known[at] = _TRIED[type(node)](*(known[operand] for operand in n.operands(node)))
+    return known

@@ -2,28 +2,30 @@
 
 import ast
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from plaudit.errors import ReadError
 from plaudit.language.advice import explain_unsupported_call
 from plaudit.language.expressions import ExpressionReader
-from plaudit.language.reader import Nested, Value
+from plaudit.language.records import RecordReader
 from plaudit.language.source import Source, validate_signature
-from plaudit.language.spellings import SpellingReader
+from plaudit.language.values import Dictionary, Nested, Value, describe
 
 MOST_CALLS = 10_000
 
 
-class HelperReader(SpellingReader):
+class HelperReader(RecordReader):
     """Reads the helpers that one function calls, and those that it defines."""
 
     env: dict[str, Value]
     """The names of the function, as they are where it is being read."""
 
-    def read_helper(self, function: types.FunctionType, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Read a helper in place, with its parameters standing for what is passed."""
+    def read_helper(
+        self, function: types.FunctionType, node: ast.Call, env: dict[str, Value], bound: Sequence[Value] = ()
+    ) -> Value:
+        """Read a helper in place, with its parameters standing for what is passed; a method is `bound` to an object."""
         self.count_call(function, function.__name__, node)
         with self.point_at_call(function, node):
             source = self.source.find_helper(function)
@@ -32,7 +34,7 @@ class HelperReader(SpellingReader):
         values = function.__defaults__ or ()
         defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
         known = {name: partial(self.read_constant, default, node) for name, default in defaults.items()}
-        passed = self.read_arguments(source, known, node, env)
+        passed = self.read_arguments(source, known, node, env, bound)
         with self.point_at_call(function, node):
             return self.run_helper(function, type(self)(self.reader, source), passed)
 
@@ -106,28 +108,30 @@ class HelperReader(SpellingReader):
             reader.called_from = outer
 
     def read_arguments(
-        self, source: Source, defaults: Mapping[str, Callable[[], Value]], node: ast.Call, env: dict[str, Value]
+        self,
+        source: Source,
+        defaults: Mapping[str, Callable[[], Value]],
+        node: ast.Call,
+        env: dict[str, Value],
+        bound: Sequence[Value] = (),
     ) -> dict[str, Value]:
         """Return what a helper's parameters stand for."""
         signature = source.tree.args
         names = [argument.arg for argument in signature.args]
-        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
-            k.arg is None for k in node.keywords
-        ):
-            raise self.error(node, "`*` and `**` cannot be read in a call.", "Pass the arguments one by one.")
-        if len(node.args) > len(names):
+        given = [*bound, *self.read_several(node.args, env)]
+        if len(given) > len(names):
             raise self.error(
                 node,
                 f"{source.name!r} takes {len(names)} positional arguments.",
                 f"Its parameters: {_list(signature)}.",
             )
-        passed = {name: self.read_expression(argument, env) for name, argument in zip(names, node.args, strict=False)}
+        passed = dict(zip(names, given, strict=False))
         known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
-        for keyword in node.keywords:
-            if keyword.arg not in known or keyword.arg in passed:
-                what = f"{source.name!r} has no such argument, or has it twice: {keyword.arg!r}."
+        for name, value in self.list_keywords(node, env):
+            if name not in known or name in passed:
+                what = f"{source.name!r} has no such argument, or has it twice: {name!r}."
                 raise self.error(node, what, f"Its parameters: {_list(signature)}.")
-            passed[str(keyword.arg)] = self.read_expression(keyword.value, env)
+            passed[name] = value
         for name, default in defaults.items():
             if name not in passed:
                 passed[name] = default()
@@ -136,6 +140,17 @@ class HelperReader(SpellingReader):
             what = f"{source.name!r} is called without {', '.join(sorted(missing))}."
             raise self.error(node, what, f"Its parameters: {_list(signature)}.")
         return passed
+
+    def list_keywords(self, node: ast.Call, env: dict[str, Value]) -> Iterator[tuple[str, Value]]:
+        """Yield the keyword arguments of a call; `**d` stands for the entries of a dict."""
+        for keyword in node.keywords:
+            value = self.read_expression(keyword.value, env)
+            if keyword.arg is not None:
+                yield keyword.arg, value
+            elif isinstance(value, Dictionary):
+                yield from ((str(key), item) for key, item in value.items.items())
+            else:
+                raise self.error(node, f"`**` stands for a dict here, and this is {describe(value)}.")
 
 
 def _list(signature: ast.arguments) -> str:

@@ -2,43 +2,61 @@
 
 import ast
 from abc import ABC
+from dataclasses import replace
 from types import EllipsisType
 
 from plaudit.language import nodes as n
 from plaudit.language.advice import explain_unsupported_index
-from plaudit.language.expressions import ExpressionReader
+from plaudit.language.dictionaries import DictionaryReader
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.reader import Constant, Ref, Value, Vector, describe
+from plaudit.language.values import Constant, Dictionary, Record, Ref, Undeclared, Value, Vector, describe
 from plaudit.language.vectors import (
     BATCH,
+    BATCHED,
     build_array,
     find_open,
     find_shape,
     has_items,
+    insert_axis,
     is_array,
     is_open,
+    is_record,
     list_entries,
 )
+
+NEW_AXIS = slice(None, None, 0)
+"""Stands for an index of None."""
 
 Part = Value | slice | EllipsisType
 """One part of an index: a value, a slice of constants, or `...`."""
 
 
-class IndexReader(ExpressionReader, ABC):
+class IndexReader(DictionaryReader, ABC):
     """Reads the subscripts of one function."""
 
     def read_subscript(self, node: ast.Subscript, env: dict[str, Value]) -> Value:
         """Return what `base[index]` stands for."""
         base = self.read_expression(node.value, env)
+        if isinstance(base, Dictionary):
+            return self.look_up_key(base, self.read_expression(node.slice, env), node)
         several = isinstance(node.slice, ast.Tuple)
-        parts = [self.read_index(part, env) for part in (node.slice.elts if several else [node.slice])]  # type: ignore[attr-defined]
+        parts = self.list_parts(node, env)
         known = parts[0].value if isinstance(parts[0], Constant) else None
+        if isinstance(known, str) and is_record(base) and not several:
+            return self.read_part(base, known, node)
+        if isinstance(known, int) and isinstance(base, Record) and not several:
+            return self.read_part(base, str(known), node)  # `env.vehicles[0].speed`
+        if isinstance(known, int) and isinstance(base, Undeclared) and base.path and not several:
+            return replace(base, path=(*base.path, str(known)))
+        if isinstance(known, str) and is_open(base) and isinstance(base, Ref):
+            return base  # of a dict of dicts
         if isinstance(known, str):
             raise self.error(node, *explain_unsupported_index(known, describe(base)))
         if (unknown := self.find_open_index(base, parts)) is not None:
             return unknown
         if not has_items(base):
+            self.reader.refuse_record(base, node, self.source)
             raise self.error(node, *explain_unsupported_index(known, describe(base)))
         if not is_array(base):
             if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
@@ -46,7 +64,13 @@ class IndexReader(ExpressionReader, ABC):
             return self.pick_item(self.list_items(base, node), parts[0], base, node)
         if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
             parts = [self.read_constant(part, node) for part in parts[0].value]
+        base, parts = self.add_axes(base, parts)
         return self.pick_entries(base, self.fill_ellipsis(base, parts, node), node)
+
+    def list_parts(self, node: ast.Subscript, env: dict[str, Value]) -> list[Part]:
+        """Return the parts of an index, one for each axis."""
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return [self.read_index(part, env) for part in parts]
 
     def find_open_index(self, base: Value, parts: list[Part]) -> Ref | None:
         """Return an unknown where it is not known yet what is indexed, or by what."""
@@ -62,8 +86,7 @@ class IndexReader(ExpressionReader, ABC):
             case ast.Constant(value=value) if value is ...:
                 return ...
             case ast.Constant(value=None) | ast.Attribute(attr="newaxis"):
-                advice = f"{BATCH}: drop the index; shapes are brought together as in NumPy."
-                raise self.error(node, "an index of None adds an axis, which is not read.", advice)
+                return NEW_AXIS
             case ast.Slice(lower=lower, upper=upper, step=step):
                 bounds = [None if bound is None else self.read_expression(bound, env) for bound in (lower, upper, step)]
                 if (unknown := find_open(*(bound for bound in bounds if bound is not None))) is not None:
@@ -92,17 +115,29 @@ class IndexReader(ExpressionReader, ABC):
             raise self.error(node, "an index has one `...`.")
         if len(parts) - len(dots) > len(shape):
             axes = f"{len(shape)} {'axis' if len(shape) == 1 else 'axes'}"
-            advice = f"{BATCH}: write v[2] for v[:, 2]. Several entries are v[[0, 3]]."
+            advice = f"{BATCH}: write v[2] for v[:, 2]. {BATCHED} Several entries are v[[0, 3]]."
             raise self.error(node, f"{len(parts)} indices into {axes}.", advice)
         if dots:
             parts[dots[0] : dots[0] + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
         return parts
 
+    def add_axes(self, base: Value, parts: list[Part]) -> tuple[Value, list[Part]]:
+        """Return an array with the axes that an index of None adds, and the index with slices there."""
+        dots = [at for at, part in enumerate(parts) if part is ...]
+        for at, part in enumerate(parts):
+            if part is NEW_AXIS:
+                rank = len(find_shape(base))
+                behind = len(parts) - at - 1 if dots and dots[0] < at else None
+                base = insert_axis(base, at if behind is None else rank - behind)
+        return base, [slice(None) if part is NEW_AXIS else part for part in parts]
+
     def pick_entries(self, base: Value, parts: list[Part], node: ast.AST) -> Value:
         """Return the entries of an array that an index names, axis by axis."""
         if not parts:
             return base
-        if any(isinstance(part, Vector) for part in parts) and sum(not isinstance(part, slice) for part in parts) > 1:
+        picked = [at for at, part in enumerate(parts) if not isinstance(part, slice)]
+        lists = sum(isinstance(part, Vector) for part in parts)
+        if lists > 1 or (lists and picked[-1] - picked[0] >= len(picked)):
             advice = "Take the list on its own: m[0][[1, 2]]."
             raise self.error(node, "a list of indices among other indices is not read.", advice)
         found = self.pick_item(self.list_items(base, node), parts[0], base, node)
@@ -116,6 +151,8 @@ class IndexReader(ExpressionReader, ABC):
         if isinstance(part, slice):
             found = items[part]
             return self.read_tuple(found) if isinstance(base, Constant) else Vector(tuple(found), is_array(base))
+        if isinstance(part, Vector) and is_array(base) and self.holds_indices(part):
+            return Vector(tuple(self.choose_item(items, entry, node) for entry in part.items), array=True)
         if isinstance(part, Vector) and is_array(base):
             return Vector(tuple(items[at] for at in self.list_positions(part, len(items), node)), array=True)
         if not isinstance(part, Constant):
@@ -124,6 +161,10 @@ class IndexReader(ExpressionReader, ABC):
         if not isinstance(whole, int) or not -len(items) <= whole < len(items):
             raise self.error(node, f"{describe(part)} is not an index into {len(items)} entries.")
         return items[whole]
+
+    def holds_indices(self, index: Vector) -> bool:
+        """Return whether an index lists numbers of the row or of the reward, and not constants."""
+        return bool(index.items) and all(isinstance(entry, Ref) and entry.kind == NUMBER for entry in index.items)
 
     def list_positions(self, index: Vector, length: int, node: ast.AST) -> list[int]:
         """Return the positions that a list of integers, or a mask of bools, names."""

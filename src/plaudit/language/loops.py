@@ -9,8 +9,8 @@ from itertools import islice
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.indexing import IndexReader
-from plaudit.language.reader import Constant, Ref, Value, Vector, describe
 from plaudit.language.shapes import MOST_ENTRIES
+from plaudit.language.values import Constant, Dictionary, Ref, Value, Vector, describe
 from plaudit.language.vectors import find_open, has_items, is_open
 
 MOST_TURNS = 20_000
@@ -36,6 +36,15 @@ class LoopReader(IndexReader, ABC):
             advice = "Keep every element: [x if condition else 0 for x in v]; sum, any and all take a filter."
             raise self.error(node, "a filter by data leaves a list whose length is not known.", advice)
         return Vector(tuple(found)) if unknown is None else unknown
+
+    def read_dict_comprehension(self, node: ast.DictComp, env: dict[str, Value]) -> Value:
+        """Return the dict of a comprehension, whose keys are constants."""
+        pairs = ast.copy_location(ast.Tuple([node.key, node.value], ast.Load()), node)
+        listed = self.read_elements(ast.copy_location(ast.ListComp(pairs, node.generators), node), env)
+        if is_open(listed):
+            return listed
+        found = [self.list_items(pair, node) for pair in self.list_items(listed, node)]
+        return Dictionary({self.find_key(key, node.key): value for key, value in found})
 
     def list_elements(self, node: ast.expr, env: dict[str, Value]) -> tuple[list[Element], Ref | None]:
         """Return the readers of each element of a vector or generator, and an unknown where there may be others."""

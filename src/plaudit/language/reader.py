@@ -1,111 +1,27 @@
 """What the functions of one term share while they are read: values, nodes, guards, the path that leads here."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
-from plaudit.errors import ReadError, UnknownField, did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.field import LARGEST_INTEGER, RECORDS, TERMINAL, Field, is_exact, to_number
-from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN, infer_field_kind
-from plaudit.language.parameters import Parameter, expand_parameters
+from plaudit.language.field import LARGEST_INTEGER, is_exact, to_number
+from plaudit.language.inputs import InputReader, Scope
+from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import Builder, Guard
-from plaudit.language.shapes import Shape, infer_shape, nest_entries
 from plaudit.language.source import Source, SourceLine
-
-MOST_NODES = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """A node that is computed for each row."""
-
-    at: int
-    kind: str
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A Python value that is known while reading: a number, bool, string, tuple, module or function."""
-
-    value: object
-
-    def is_same(self, other: object) -> bool:
-        """Return whether `other` is the same constant to the bit: `1`, `1.0` and `True` differ."""
-        return isinstance(other, Constant) and (other.value is self.value or repr(other.value) == repr(self.value))
-
-
-@dataclass(frozen=True, slots=True)
-class Vector:
-    """Several values, written out; a matrix is a vector of its rows."""
-
-    items: tuple["Value", ...]
-    array: bool = False
-    """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """`prev` or `curr`: the values before or after the step."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Undeclared:
-    """A parameter whose field is not declared yet; it may turn out to be a vector."""
-
-    at: int
-    name: str
-
-    @property
-    def kind(self) -> str:
-        """Unknown."""
-        return UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Unassigned:
-    """A local name that some path leaves without a value."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Nested:
-    """A function defined inside the one that is read: a `def` or a lambda, with the names around it."""
-
-    source: Source
-    defaults: Mapping[str, "Value"]
-    names: Callable[[], Mapping[str, "Value"]]
-    """The names of the function around it, as they are when this one is called."""
-    locals: frozenset[str]
-    """What the functions around it assign anywhere: never a name from outside them."""
-
-
-Value = Ref | Constant | Vector | Record | Undeclared | Unassigned | Nested
-"""What an expression can stand for while a function is read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A state after the step: what its update computes, and the inputs that this is computed from."""
-
-    value: Value
-    inputs: Mapping[str, Field]
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What a term or fact may read: the reward's fields and parameters, or nothing yet when a term is first defined."""
-
-    fields: Mapping[str, Field] | None = None
-    transition: frozenset[str] = frozenset()
-    """Fields read as `prev.x` or `curr.x` by some term; read plainly, such a field is its value after the step."""
-    params: Mapping[str, Parameter] = field(default_factory=dict)
-    """The values of parameters by dotted name; that of a shared one by its plain name."""
-    states: Mapping[str, Computed | None] = field(default_factory=dict)
-    """The states that the reward carries, as they are after the step; None where that must not be read: in updates."""
+from plaudit.language.values import (
+    Constant,
+    Nested,
+    Ref,
+    Undeclared,
+    Value,
+    Vector,
+    describe,
+    is_object,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,113 +38,23 @@ class Mark:
     """Where the place is an `if`: its own condition."""
 
 
-class Reader:
+class Reader(InputReader):
     """What all functions of one term share: the nodes, the guards, the path that leads here."""
 
-    def __init__(self, builder: Builder, scope: Scope, term: str, *, what: str = "term") -> None:
-        """Begin to read `term`, or another function that says `what` it is, into `builder`."""
-        self.builder = builder
-        self.scope = scope
-        self.term = term
-        self.what = what
+    def __init__(self, builder: Builder, scope: Scope, term: str, *, what: str = "term", batch: int = 0) -> None:
+        """Begin to read `term`, or another function that says `what` it is, into `builder`.
+
+        With `batch`, it takes that many rows at once: each field has one more axis, the first.
+        """
+        super().__init__(builder, scope, term, what, batch)
         self.path: int | None = None
         self.guards: list[Guard] = []
         self.marks: list[Mark] = []
         self.names: dict[int, str] = {}  # of locals, by the node that got it first
-        self.inputs: dict[str, Field] = {}
-        self.reads: dict[str, None] = {}  # an ordered set
-        self.params: dict[str, None] = {}
         self.call_stack: list[object] = []
         self.helper_calls = 0
         self.turns = 0  # of all loops and comprehensions
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
-
-    def read_parameter(self, name: str, node: ast.AST, source: Source) -> Value:
-        """Return what a positional parameter stands for."""
-        if name in RECORDS:
-            return Record(name)
-        self.reads[name] = None
-        if name in self.scope.states:
-            return self._read_state(name, node, source)
-        if name in self.scope.transition:
-            return self.read_input(name, f"curr.{name}", node, source)
-        return self.read_input(name, name, node, source)
-
-    def read_record(self, record: str, name: str, node: ast.AST, source: Source) -> Value:
-        """Return a field before or after the step; what no term reads as `prev.x` or `curr.x` is plain after it."""
-        self.reads[f"{record}.{name}"] = None
-        if record == "curr" and name in self.scope.states:
-            return self._read_state(name, node, source)
-        if record == "curr" and self.scope.fields is not None and name not in self.scope.transition:
-            return self.read_input(name, name, node, source)
-        return self.read_input(name, f"{record}.{name}", node, source)
-
-    def _read_state(self, name: str, node: ast.AST, source: Source) -> Value:
-        """Return a state after the step, which is what its update computes."""
-        computed = self.scope.states[name]
-        if computed is None:
-            raise source.error(
-                node,
-                f"{name!r} is a state, and {'an update' if self.what == 'state' else 'a fact'} does not read what a "
-                "state is after the step: that is what updates say.",
-                f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters.",
-            )
-        self.inputs |= computed.inputs
-        return computed.value
-
-    def read_input(self, field_name: str, name: str, node: ast.AST, source: Source) -> Value:
-        """Return an input by its whole name; a vector or matrix is written out in row-major order."""
-        if self.scope.fields is None:
-            return Undeclared(self.add(n.Input(name)), name)
-        declared = TERMINAL if name == "terminal" else self.scope.fields.get(field_name)
-        if declared is None:
-            known = ", ".join(self.scope.fields) or "none"
-            raise UnknownField(
-                f"{self.what} {self.term!r} reads {field_name!r}, which the reward does not declare.\n"
-                f"  {source.locate(node)}\n"
-                f"Declared fields: {known}.{did_you_mean(field_name, self._list_readable())}"
-            )
-        if not declared.shape:
-            return self._add_input(name, declared)
-        return build_vector([self._add_input(f"{name}{entry}", declared) for entry in declared.entries], declared.shape)
-
-    def _list_readable(self) -> list[str]:
-        """Return the names that a term may read: fields, and fields before and after the step."""
-        fields = self.scope.fields or {}
-        return [*fields, *(f"{record}.{name}" for name in fields for record in RECORDS)]
-
-    def _add_input(self, name: str, declared: Field) -> Ref:
-        self.inputs[name] = declared
-        at = self.add(n.Input(name))
-        if declared.outside == "clip":
-            at = hold_within_range(self.builder, at, declared)
-        return Ref(at, infer_field_kind(declared))
-
-    def read_knob(self, name: str, default: object) -> Value:
-        """Return a keyword-only parameter: a parameter of the reward, or a constant where it is a table or a string."""
-        dotted = name if default is None else f"{self.term}.{name}"
-        if default is None and dotted not in self.scope.params:
-            self.params[dotted] = None
-            return Undeclared(self.add(n.Param(dotted)), dotted)  # the reward will say what it is
-        value = self.scope.params.get(dotted, default)
-        if dotted not in self.scope.params and to_number(value) is None:
-            return Constant(value)
-        if isinstance(value, tuple):
-            entries = [self._add_parameter(*entry) for entry in expand_parameters({dotted: value}).items()]
-            return build_vector(entries, infer_shape(value))
-        return self._add_parameter(dotted, value)
-
-    def _add_parameter(self, name: str, value: object) -> Ref:
-        self.params[name] = None
-        return Ref(self.add(n.Param(name)), FLAG if isinstance(value, bool) else NUMBER)
-
-    def add(self, node: n.Node) -> int:
-        """Return the position of `node`."""
-        if len(self.builder.nodes) > MOST_NODES:
-            raise ReadError(
-                f"{self.what} {self.term!r} grows beyond {MOST_NODES:,} operations; compute part of it before scoring."
-            )
-        return self.builder.add(node)
 
     @contextmanager
     def under(self, flag: int) -> Iterator[None]:
@@ -280,11 +106,16 @@ class Reader:
                     raise source.error(node, f"{describe(value)} is not a number that a float holds exactly.")
                 large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER
                 return self.builder.const(float(number) if large else number)
+        self.refuse_record(value, node, source)
         advice = ""
         if isinstance(value, Nested):
             advice = f"Call it: `{value.source.name}(...)`."
         elif isinstance(value, Vector):
             advice = "Reduce it to one number: sum(v), np.mean(v), max(v), np.linalg.norm(v)."
+        elif isinstance(value, Constant) and value.value is None:
+            advice = "Give the field a `missing=` value: there is no None in a row."
+        elif isinstance(value, Constant) and is_object(value.value):
+            advice = "Use numbers, bools, strings, tuples or dicts; or read one of its attributes."
         raise source.error(node, f"a number is needed here, and this is {describe(value)}.", advice)
 
     def add_flag(self, value: Value, node: ast.AST, source: Source) -> int:
@@ -298,39 +129,11 @@ class Reader:
                 return self.add(n.Ne(at, self.builder.const(0)))
             case Constant(known) if to_number(known) is not None:
                 return self.builder.const(bool(known))
+        self.refuse_record(value, node, source)
         advice = "Compare a category with one of its values: phase == 'coding'."
         if isinstance(value, Vector):
             advice = "Say which entries must hold: any(v > 0) or all(v > 0); join arrays of bools with `&`, `|`, `~`."
         raise source.error(node, f"a condition is needed here, and this is {describe(value)}.", advice)
-
-
-def build_vector(entries: Sequence[Value], shape: Shape) -> Vector:
-    """Return entries in row-major order as a vector, or as a vector of vectors."""
-    made: Vector = nest_entries(entries, shape, lambda items: Vector(tuple(items), array=True))
-    return made
-
-
-def describe(value: Value) -> str:
-    """Return a few words on what `value` is, for an error."""
-    match value:
-        case Ref(_, kind):
-            return "a bool" if kind == FLAG else f"a {kind}"
-        case Vector(items) if items and isinstance(items[0], Vector):
-            return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
-        case Vector(items):
-            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
-        case Record(name):
-            return f"the whole of `{name}`; read one of its fields, `{name}.something`"
-        case Undeclared(_, name):
-            return f"the field {name!r}"
-        case Nested(source):
-            return f"the function {source.name!r}"
-        case Constant(known) if isinstance(known, str):
-            return f"the string {known!r}"
-        case Constant(known):
-            short = not isinstance(known, int) or abs(known) < 10**40
-            return f"{known!r}" if short and len(repr(known)) < 60 else f"a long {type(known).__name__}"
-    return "a value that is not known here"
 
 
 def _format_first_line(node: ast.AST) -> str:
@@ -346,17 +149,3 @@ def _format_first_line(node: ast.AST) -> str:
 def _format_line(place: SourceLine) -> str:
     """Return a line as people are told; an operation on an array has as many guards there as entries."""
     return str(place)
-
-
-def _list_sizes(value: Value) -> Iterator[int]:
-    """Yield the sizes of a vector and of its first rows."""
-    while isinstance(value, Vector):
-        yield len(value.items)
-        value = value.items[0] if value.items else Unassigned()
-
-
-def hold_within_range(builder: Builder, at: int, field: Field) -> int:
-    """Return the position of a number that is held within the range of its field."""
-    if field.low is not None:
-        at = builder.add(n.Max(at, builder.const(float(field.low))))
-    return at if field.high is None else builder.add(n.Min(at, builder.const(float(field.high))))

@@ -5,123 +5,31 @@ refused, with what to write instead.
 """
 
 import ast
-from abc import ABC
 from collections.abc import Callable, Mapping
 from functools import partial
 from math import pi
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.advice import METHODS as METHOD_ADVICE
-from plaudit.language.advice import find_advice, find_whole_name
-from plaudit.language.library import LibraryReader
-from plaudit.language.reader import Constant, Value, Vector, describe
+from plaudit.language.making import MakingReader
 from plaudit.language.syntax import FOREIGN
-from plaudit.language.vectors import BATCH, find_open, is_array
-
-Arguments = dict[str, Any]
-"""What a call passes, by the name of the parameter; None for a literal None."""
-
-
-class SpellingReader(LibraryReader, ABC):
-    """Reads calls of the functions and methods of array libraries."""
-
-    def call_spelling(self, name: str, node: ast.Call, env: dict[str, Value], *first: Value) -> Value:
-        """Return what a function of a library, or a method of the value `first`, gives."""
-        spelled = SPELLINGS[name]
-        passed = self.bind_arguments(spelled.signature, node, env, first)
-        known = [value for value in passed.values() if value is not None]
-        if (unknown := find_open(*known)) is not None:
-            return unknown
-        self.validate_dtype(passed.pop("dtype", None), passed.get("x"), node)
-        return spelled.function(self, node, **passed)
-
-    def bind_arguments(
-        self, signature: str, node: ast.Call, env: dict[str, Value], first: tuple[Value, ...]
-    ) -> Arguments:
-        """Return what a call passes to the parameters of `signature`, such as `x low?|min high?|max`."""
-        parameters = [part.replace("?", "").split("|") for part in signature.split()]
-        required = [part.split("|")[0] for part in signature.split() if "?" not in part and "*" not in part]
-        values = [*first, *(self.read_argument(argument, env) for argument in node.args)]
-        star = next((at for at, names in enumerate(parameters) if names[0].startswith("*")), None)
-        passed: Arguments = {}
-        if star is not None:
-            passed[parameters[star][0][1:]] = Vector(tuple(value for value in values[star:] if value is not None))
-            values = values[:star]
-        elif len(values) > len(parameters):
-            count = len(parameters) - len(first)
-            raise self.error(node, f"`{ast.unparse(node.func)}` takes {count} argument{'s'[: count != 1]} here.")
-        passed |= {names[0]: value for names, value in zip(parameters, values, strict=False)}
-        for keyword in node.keywords:
-            name = next((names[0] for names in parameters if keyword.arg in names), None)
-            if name is None or name in passed:
-                advice = f"It reads {', '.join(names[-1] for names in parameters[1:]) or 'no keywords'}."
-                if keyword.arg == "dim":
-                    advice = "With dim= torch gives positions as well; write torch.amax(v, dim=0) or torch.amin."
-                raise self.error(node, f"`{ast.unparse(node.func)}` is read without {keyword.arg}=.", advice)
-            passed[name] = self.read_argument(keyword.value, env)
-        missing = [name for name in required if passed.get(name) is None]
-        if missing:
-            raise self.error(node, f"`{ast.unparse(node.func)}` is called without {' and '.join(missing)}.")
-        return passed
-
-    def read_argument(self, node: ast.expr, env: dict[str, Value]) -> Value | None:
-        """Return an argument; None where it is a literal None."""
-        if isinstance(node, ast.Starred):
-            raise self.error(node, "`*` cannot be read in this call.", "Pass the arguments one by one.")
-        if isinstance(node, ast.Constant) and node.value is None:
-            return None
-        return self.read_iterable(node, env)
-
-    def validate_dtype(self, dtype: Value | None, value: Value | None, node: ast.AST) -> None:
-        """Refuse a dtype that would change what is computed; a float is what every number is."""
-        if dtype is None:
-            return
-        known = dtype.value if isinstance(dtype, Constant) else None
-        name = str(getattr(known, "__name__", known)).removeprefix("torch.")
-        if name in FLOATS or (value is not None and name in INTEGERS and self.holds_flags(value)):
-            return
-        advice = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
-        raise self.error(node, f"the dtype {name} is not read.", advice)
-
-    def read_method(self, base: Value, node: ast.Call, env: dict[str, Value]) -> Value:
-        """Return what a method of a value gives."""
-        assert isinstance(node.func, ast.Attribute)
-        name = node.func.attr
-        table = base.value if isinstance(base, Constant) else None
-        if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
-            return self.look_up_position(table, self.read_expression(node.args[0], env), node)
-        if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
-            return self.call_spelling(f".{name}" if f".{name}" in SPELLINGS else name, node, env, base)
-        if name in METHODS:
-            raise self.error(node, f"{describe(base)} has no `.{name}()`.", "Make it an array: np.array(...).")
-        advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
-        near = "" if advice else did_you_mean(name, METHODS)
-        raise self.error(node, f"the method `.{name}()` is not read.{near}", advice or _LISTED)
-
-    def refuse_library(self, called: object, node: ast.Call) -> None:
-        """Refuse a function of a library that is not read."""
-        library, name = get_library(called), str(getattr(called, "__name__", ""))
-        if library:
-            advice = REFUSED.get(name) or find_advice(find_whole_name(called))
-            near = "" if advice else did_you_mean(name, SPELLINGS)
-            what = f"`{ast.unparse(node.func)}` of {library} is not read.{near}"
-            raise self.error(node, what, advice or _LISTED)
+from plaudit.language.values import Constant, Value
+from plaudit.language.vectors import BATCH
 
 
 class Spelling(NamedTuple):
     """How a function is called, and what it means."""
 
     signature: str
-    """Its parameters: `x low?|min` has one that is needed, and one that may be left out and has two names."""
+    """Its parameters: `x low?|min eps?=1e-8` has one that is needed, one that may be left out and has two names, and
+    one with a default."""
     function: Callable[..., Value]
 
 
 X = "x|a|input|arr|object|data|tensors|arrays"
 X_Y = f"{X} y|other|x2|b|exponent"
 ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
-READ = LibraryReader
+READ = MakingReader
 
 
 def _list_entrywise() -> dict[str, Spelling]:
@@ -135,8 +43,12 @@ def _list_entrywise() -> dict[str, Spelling]:
     return found
 
 
-def _call_node(kind: type[n.Node], reader: LibraryReader, node: ast.AST, **operands: Value) -> Value:
+def _call_node(kind: type[n.Node], reader: MakingReader, node: ast.AST, **operands: Value) -> Value:
     return reader.map_node(kind, node, **operands)
+
+
+def _call_all_close(reader: MakingReader, node: ast.AST, **arguments: Value) -> Value:
+    return reader.reduce_flags(True, node, x=reader.is_close(node, **arguments))
 
 
 def _call(method: Callable[..., Value], *first: object) -> Callable[..., Value]:
@@ -195,10 +107,43 @@ SPELLINGS: Mapping[str, Spelling] = {
     "mean": Spelling(f"{X} {ALONG} dtype?", READ.average),
     "min": Spelling(f"{X} axis? keepdims?", _call(READ.reduce_by, n.Min)),
     "max": Spelling(f"{X} axis? keepdims?", _call(READ.reduce_by, n.Max)),
+    ".min": Spelling(f"{X} axis? keepdims?|keepdim|keepdims dim?", _call(READ.reduce_method, n.Min)),
+    ".max": Spelling(f"{X} axis? keepdims?|keepdim|keepdims dim?", _call(READ.reduce_method, n.Max)),
     "amin": Spelling(f"{X} {ALONG}", _call(READ.reduce_by, n.Min)),
     "amax": Spelling(f"{X} {ALONG}", _call(READ.reduce_by, n.Max)),
-    "torch.min": Spelling(f"{X} y?|other", _call(READ.reduce_torch, n.Min)),
-    "torch.max": Spelling(f"{X} y?|other", _call(READ.reduce_torch, n.Max)),
+    "torch.min": Spelling(f"{X} y?|other {ALONG}", _call(READ.reduce_torch, n.Min)),
+    "torch.max": Spelling(f"{X} y?|other {ALONG}", _call(READ.reduce_torch, n.Max)),
+    "argmin": Spelling(f"{X} {ALONG}", _call(READ.find_extreme, n.Min)),
+    "argmax": Spelling(f"{X} {ALONG}", _call(READ.find_extreme, n.Max)),
+    "count_nonzero": Spelling(f"{X} {ALONG}", READ.count),
+    "std": Spelling(f"{X} {ALONG} ddof?", _call(READ.deviation, 0)),
+    "var": Spelling(f"{X} {ALONG} ddof?", _call(READ.variance, 0)),
+    "torch.std": Spelling(f"{X} {ALONG} ddof?|unbiased|correction", _call(READ.deviation, 1)),
+    "torch.var": Spelling(f"{X} {ALONG} ddof?|unbiased|correction", _call(READ.variance, 1)),
+    "cumsum": Spelling(f"{X} axis?|dim|axis", lambda reader, node, x, axis=None: reader.add_up(node, x)),
+    "isfinite": Spelling(X, READ.is_finite),
+    "isnan": Spelling(X, READ.is_nan),
+    "isclose": Spelling(f"{X_Y} rtol?=1e-5 atol?=1e-8", READ.is_close),
+    "allclose": Spelling(f"{X_Y} rtol?=1e-5 atol?=1e-8", _call_all_close),
+    "nan_to_num": Spelling(f"{X} nan? posinf? neginf?", lambda reader, node, x, **_: x),
+    "log2": Spelling(X, _call(READ.logarithm, 2.0)),
+    "log10": Spelling(X, _call(READ.logarithm, 10.0)),
+    "tan": Spelling(X, READ.tangent),
+    "sinh": Spelling(X, _call(READ.hyperbolic, ast.Sub())),
+    "cosh": Spelling(X, _call(READ.hyperbolic, ast.Add())),
+    "reciprocal": Spelling(X, lambda reader, node, x: reader.apply_operator(ast.Div(), node, Constant(1.0), x)),
+    "softplus": Spelling(X, READ.softplus),
+    "softmax": Spelling(f"{X} axis?|dim|axis", READ.softmax),
+    **dict.fromkeys(("trunc", "fix"), Spelling(X, READ.truncate)),
+    "select": Spelling("conditions|condlist choices|choicelist default?=0", READ.select),
+    "interp": Spelling("x xp fp", READ.interpolate),
+    "mse_loss": Spelling("x|input y|target reduction?", _call(READ.loss, True)),
+    "l1_loss": Spelling("x|input y|target reduction?", _call(READ.loss, False)),
+    "smooth_l1_loss": Spelling("x|input y|target reduction? beta?=1", READ.smooth_loss),
+    "cosine_similarity": Spelling("x|x1 y|x2 axis|dim?=-1 eps?=1e-8", READ.similarity),
+    "normalize": Spelling("x|input p? axis|dim?=-1 eps?=1e-12", READ.normalise),
+    **dict.fromkeys(("unsqueeze", "expand_dims"), Spelling(f"{X} axis|dim", READ.add_axis)),
+    "squeeze": Spelling(f"{X} axis?|dim|axis", READ.drop_axis),
     "any": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, False)),
     "all": Spelling(f"{X} {ALONG}", _call(READ.reduce_flags, True)),
     **dict.fromkeys(("norm", "vector_norm"), Spelling(f"{X} order?|p|ord {ALONG}", READ.norm)),
@@ -206,9 +151,11 @@ SPELLINGS: Mapping[str, Spelling] = {
     **dict.fromkeys(("inner", "vdot"), Spelling(X_Y, READ.inner)),
     "cross": Spelling(f"{X_Y} axis?|dim|axis", READ.cross),
     "diff": Spelling(X, READ.differ),
-    **dict.fromkeys(("array", "asarray", "tensor", "as_tensor"), Spelling(f"{X} dtype?", READ.make_array)),
+    **dict.fromkeys(("asarray", "as_tensor", "Tensor", "FloatTensor"), Spelling(f"{X} dtype?", READ.make_array)),
+    **dict.fromkeys(("array", "tensor"), Spelling(f"{X} dtype?", READ.copy_array)),
     **dict.fromkeys(("concatenate", "cat", "concat"), Spelling(f"{X} axis?|dim|axis", READ.join_arrays)),
     "hstack": Spelling(X, READ.join_arrays),
+    "vstack": Spelling(X, READ.stack_arrays),
     "stack": Spelling(f"{X} axis?|dim|axis", READ.stack_arrays),
     "zeros": Spelling("*shape dtype?", _call(READ.fill, 0.0)),
     "ones": Spelling("*shape dtype?", _call(READ.fill, 1.0)),
@@ -225,32 +172,53 @@ SPELLINGS: Mapping[str, Spelling] = {
     ".size": Spelling(f"{X} axis?|dim|axis", READ.find_sizes_of),
     **dict.fromkeys(("float", "double", "float32", "float64"), Spelling(X, READ.cast)),
     **dict.fromkeys(("astype", "to", "type"), Spelling(f"{X} dtype", READ.cast)),
-    **dict.fromkeys(("copy", "clone", "detach", "contiguous", "item"), Spelling(X, READ.hand_back)),
+    **dict.fromkeys(("copy", "clone"), Spelling(X, READ.copy_array)),
+    **dict.fromkeys(("detach", "contiguous", "item", "cpu", "cuda", "numpy"), Spelling(X, READ.hand_back)),
+    "tolist": Spelling(X, READ.make_list),
+    "math.tan": Spelling("x", READ.tangent),
+    "math.sinh": Spelling("x", _call(READ.hyperbolic, ast.Sub())),
+    "math.cosh": Spelling("x", _call(READ.hyperbolic, ast.Add())),
+    "math.log2": Spelling("x", _call(READ.logarithm, 2.0)),
+    "math.log10": Spelling("x", _call(READ.logarithm, 10.0)),
+    "math.degrees": Spelling("x", _call(READ.scale, 180.0 / pi)),
+    "math.radians": Spelling("x", _call(READ.scale, pi / 180.0)),
+    "math.isnan": Spelling("x", READ.is_nan),
+    "math.isfinite": Spelling("x", READ.is_finite),
+    "math.isclose": Spelling("x y rel_tol?=1e-9 abs_tol?=0", READ.is_near),
+    "math.trunc": Spelling("x", READ.truncate),
+    "math.dist": Spelling("x y", READ.distance),
+    "math.prod": Spelling("x", _call(READ.reduce_by, n.Mul)),
+    "math.fsum": Spelling("x", _call(READ.reduce_by, n.Add)),
+    **dict.fromkeys(("statistics.mean", "statistics.fmean"), Spelling("x", READ.average)),
 }
 """Every spelling by its name; where PyTorch, or a method, means something else, by `torch.` or `.` and its name."""
 
 _FUNCTIONS_ONLY = {
     "where", "array", "asarray", "tensor", "as_tensor", "concatenate", "cat", "concat", "hstack", "stack", "zeros",
-    "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64",
+    "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
+    "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
+    "normalize", "softplus",
 }  # fmt: skip
 METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
 
+OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
+"""Functions of the math module that take vectors."""
+
 FLOATS = ("float", "float32", "float64", "double", "single")
 INTEGERS = ("bool", "bool_", "int", "int8", "int32", "int64", "long", "uint8")
 
-_LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
-_SPREAD = "The libraries divide by other counts. Write np.sqrt(np.mean((v - np.mean(v)) ** 2))."
+LISTED = "docs/language.md lists the functions that are. Write it with those, or compute it before scoring."
+_SPREAD = "NumPy and PyTorch divide by other counts. Write np.std(v), or torch.std(v)."
 _SEARCH = "Compute it before scoring and pass it in as a field."
-_NAN = "A NaN never reaches a term: bad input is refused or masked before it. For infinity write np.isinf(x)."
+_NAN = "A NaN never reaches a term: write the function without `nan`, such as np.sum(v)."
 _AXIS = f"{BATCH}: drop the call; shapes are brought together as in NumPy."
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("std", "var"), _SPREAD),
-    **dict.fromkeys(("argmax", "argmin", "sort", "argsort", "median", "cumsum", "unique"), _SEARCH),
-    **dict.fromkeys(("isnan", "isfinite", "nan_to_num", "nansum", "nanmean"), _NAN),
-    **dict.fromkeys(("unsqueeze", "expand_dims", "squeeze", "expand", "repeat"), _AXIS),
+    **dict.fromkeys(("sort", "argsort", "median", "unique"), _SEARCH),
+    **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
+    **dict.fromkeys(("expand", "repeat"), _AXIS),
     "einsum": "Write sums of products: np.dot(a, b), m @ v, or sum(a * b for a, b in zip(v, w)).",
-    "softmax": "Write np.exp(v) / np.sum(np.exp(v)).",
     "int": "Write np.floor(x), or np.round(x).",
     "bool": "Write x != 0.",
 }
@@ -275,6 +243,8 @@ def find_spelling(called: object) -> str | None:
     ('norm', None, None)
     """
     module = getattr(called, "__module__", "") or ""
+    if module in ("math", "statistics"):
+        return key if (key := f"{module}.{getattr(called, '__name__', '')}") in SPELLINGS else None
     name = (getattr(called, "__name__", "") or "").removeprefix("linalg_").removeprefix("special_")
     if module not in _MODULES and not module.startswith(("jax._src.numpy", "jax._src.nn")):
         return None

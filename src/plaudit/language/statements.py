@@ -1,14 +1,16 @@
 """Reading statements: blocks, branches, loops written out turn by turn, and `match`."""
 
 import ast
+import importlib
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from plaudit.language.flow import Flow, FlowReader, Leave, Return
+from plaudit.language.flow import Flow, Leave, Return
 from plaudit.language.kinds import FLAG, UNKNOWN
-from plaudit.language.reader import Constant, Value
-from plaudit.language.syntax import explain_unsupported, explain_unsupported_pattern
+from plaudit.language.returns import ReturnReader
+from plaudit.language.syntax import explain_unsupported, explain_unsupported_pattern, is_without_gradients
+from plaudit.language.values import Constant, Value
 
 
 class Branch(NamedTuple):
@@ -20,7 +22,7 @@ class Branch(NamedTuple):
     env: dict[str, Value]
 
 
-class StatementReader(FlowReader):
+class StatementReader(ReturnReader):
     """Reads the statements of one function."""
 
     def read_block(self, statements: list[ast.stmt], env: dict[str, Value]) -> Flow:
@@ -33,7 +35,7 @@ class StatementReader(FlowReader):
         for statement in statements:
             self.env, self.path = flow.env, self.reader.path
             flow = self.read_statement(statement, flow.env)
-            if flow.returned is not False and flow.value is not None:
+            if flow.returned is not False:
                 early.append((self.both(staying, flow.returned), flow.value))
                 self.go_on_without(flow.returned)
             for leave in flow.left:
@@ -52,7 +54,13 @@ class StatementReader(FlowReader):
                 raise self.error(statement, "`return` without a value.", "Return a number on every path.")
             case ast.Return(value=ast.expr() as expression):
                 self.reader.mark(statement, self.source)
-                return Flow(env, True, self.read_expression(expression, env), ended=True)
+                return Flow(env, True, self.read_returned(expression, env), ended=True)
+            case ast.Raise() if self.reader.path is not None:
+                name = ast.unparse(statement.exc).partition("(")[0] if statement.exc else "an exception"
+                self.reader.require(self.reader.builder.const(False), f"raises {name}", statement, self.source)
+                return Flow(env, True, ended=True)
+            case ast.With(items=[ast.withitem(context_expr=manager)], body=body) if is_without_gradients(manager):
+                return self.read_block(body, env)
             case ast.If():
                 return self.read_branches(self.list_ifs(statement, env))
             case ast.For():
@@ -68,20 +76,36 @@ class StatementReader(FlowReader):
     def read_assignment(self, statement: ast.stmt, env: dict[str, Value]) -> None:
         """Read a statement that at most gives names a value."""
         match statement:
-            case ast.Assign(targets=targets, value=expression):
-                value = self.read_expression(expression, env)
-                for target in targets:
-                    self.bind_target(target, value, env)
-            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as expression):
-                self.bind_target(target, self.read_expression(expression, env), env)
-            case ast.AugAssign():
-                self.augment(statement, env)
+            case ast.Assign() | ast.AnnAssign(value=ast.expr()) | ast.AugAssign():
+                self.assign_values(statement, env)
             case ast.FunctionDef(name=name, decorator_list=[]):
                 self.assign(name, self.define_helper(statement, env), env)
+            case ast.Assert(test=test):
+                holds = self.read_condition(test, env)
+                if holds is False:
+                    raise self.error(statement, "this assertion never holds.", "Check the shapes and constants in it.")
+                if holds is not True:
+                    self.reader.require(holds, "fails an assertion", statement, self.source)
+            case ast.Import(names=names) if all("." not in each.name or each.asname for each in names):
+                for each in names:
+                    self.assign(each.asname or each.name, Constant(self.find_module(each.name, statement)), env)
+            case ast.ImportFrom(module=str(module), names=names, level=0) if names[0].name != "*":
+                for each in names:
+                    known = getattr(self.find_module(module, statement), each.name, None)
+                    self.assign(each.asname or each.name, self.read_constant(known, statement), env)
+            case ast.Expr(value=ast.Call() as call) if self.call_in_place(call, env):
+                pass
             case ast.Pass() | ast.AnnAssign(target=ast.Name(), value=None):
                 pass
             case _:
                 raise self.error(statement, *explain_unsupported(statement))
+
+    def find_module(self, name: str, node: ast.AST) -> object:
+        """Return a module that is imported inside the function."""
+        try:
+            return importlib.import_module(name)
+        except ImportError as error:
+            raise self.error(node, f"{error}.", "Install it, or import it where it is used.") from None
 
     def list_ifs(self, statement: ast.If, env: dict[str, Value]) -> Iterator[Branch]:
         """Yield the branches of an `if` and its `elif`s, the last one open to all."""
@@ -136,7 +160,7 @@ class StatementReader(FlowReader):
             going = dict(going)
             self.bind_target(statement.target, value, going)
             flow = self.read_block(statement.body, going)
-            if flow.returned is not False and flow.value is not None:
+            if flow.returned is not False:
                 early.append((self.both(staying, flow.returned), flow.value))
                 self.go_on_without(flow.returned)
             here = self.list_breaks(flow.left)
@@ -150,7 +174,7 @@ class StatementReader(FlowReader):
             going = goes_on
         else:
             last = self.read_block(statement.orelse, going)
-            if last.returned is not False and last.value is not None:
+            if last.returned is not False:
                 early.append((self.both(staying, last.returned), last.value))
         self.reader.path = outer
         after = self.join_exits(last, breaks, statement)

@@ -49,7 +49,6 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.Delete: ("`del` cannot be read.", "Drop this line: names end with the function."),
     ast.Try: ("there are no exceptions in a term.", "Test the condition with `if` instead."),
     ast.Raise: ("there are no exceptions in a term.", "Declare the range of the field; bad input is refused for you."),
-    ast.Assert: ("there are no assertions in a term.", "Declare the range of the field; bad input is refused for you."),
     **dict.fromkeys(
         (ast.Global, ast.Nonlocal),
         (
@@ -65,11 +64,9 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ),
     ast.NamedExpr: ("`:=` cannot be read where some rows do not get to it.", "Assign on a line of its own, above."),
     ast.SetComp: ("a set cannot be read.", "Write a generator inside sum, min, max, any or all."),
-    ast.DictComp: ("a dict cannot be read.", "Write a generator inside sum, or index constant tuples."),
     ast.Starred: ("a star cannot be read here.", "Write the entries one by one: (v[0], v[1], w)."),
     ast.GeneratorExp: ("a generator stands inside sum, min, max, any or all.", "Write sum(x * x for x in vector)."),
     ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
-    ast.Dict: ("a dict cannot be read.", "Write a constant tuple and index it, or `if` and `elif`."),
     ast.JoinedStr: ("there is no string arithmetic in a term.", "Compare a category with one of its values."),
     ast.Await: ("a term is a plain function, and waits for nothing.", _BEFORE),
     **dict.fromkeys(
@@ -85,6 +82,11 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
+def is_without_gradients(manager: ast.expr) -> bool:
+    """Return whether a `with` only says that no gradients are kept: what stands inside it means the same."""
+    return ast.unparse(manager) in ("torch.no_grad()", "torch.inference_mode()")
+
+
 def explain_unsupported(node: ast.AST) -> tuple[str, str]:
     """Return why `node` is not part of the language and what to write instead."""
     match node:
@@ -97,9 +99,6 @@ def explain_unsupported(node: ast.AST) -> tuple[str, str]:
             return what, "Drop it, or compute what it does in the function."
         case ast.Raise(exc=ast.Call(args=[ast.Constant(value=str(text))])):
             return f"there are no exceptions in a term, and this raises: {text}", _UNSUPPORTED[ast.Raise][1]
-        case ast.With(items=[ast.withitem(context_expr=manager), *_]) if "grad" in ast.unparse(manager):
-            advice = "Drop the line, and keep what stands inside: gradients are for who calls the compiled reward."
-            return f"`with {ast.unparse(manager)}` cannot be read.", advice
     name = type(node).__name__
     return _UNSUPPORTED.get(type(node), (f"{name} is not part of the language.", _BEFORE))
 

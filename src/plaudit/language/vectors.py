@@ -10,10 +10,11 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import UNKNOWN
-from plaudit.language.reader import Constant, Ref, Undeclared, Value, Vector, build_vector
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
+from plaudit.language.values import Constant, Dictionary, Record, Ref, Undeclared, Value, Vector, build_vector
 
 BATCH = "A term sees one row, so there is no batch axis"
+BATCHED = "Where the whole function was written for a batch, say @term(batched=True)."
 
 
 class ShapeProblem(ValueError):
@@ -33,12 +34,19 @@ def find_open(*values: Value) -> Ref | None:
                 return Ref(at, UNKNOWN)
             case Vector(items) if (found := find_open(*items)) is not None:
                 return found
+            case Dictionary(entries) if (found := find_open(*entries.values())) is not None:
+                return found
     return None
 
 
 def is_open(value: Value) -> bool:
     """Return whether the value itself is not known yet, and so may turn out to be an array."""
     return isinstance(value, Undeclared) or (isinstance(value, Ref) and value.kind == UNKNOWN)
+
+
+def is_record(value: Value) -> bool:
+    """Return whether a value has parts by their names, or may have them once fields are declared."""
+    return isinstance(value, Record) or (isinstance(value, Undeclared) and bool(value.path))
 
 
 def is_array(value: Value) -> bool:
@@ -76,8 +84,8 @@ def find_shape(value: Value) -> Shape:
 
 def validate_shape(shape: Shape) -> Shape:
     """Return a shape; ShapeProblem where it has too many axes or entries."""
-    if len(shape) > MOST_AXES:
-        raise ShapeProblem(f"the shape {shape} has more than {MOST_AXES} axes.", "Compute it before scoring.")
+    if len(shape) > MOST_AXES + 1:  # one of them may be that of a batch
+        raise ShapeProblem(f"the shape {shape} has more than {MOST_AXES + 1} axes.", "Compute it before scoring.")
     if prod(shape) > MOST_ENTRIES:
         advice = "Compute features of it before scoring and pass them in as fields."
         raise ShapeProblem(f"the shape {shape} has more than {MOST_ENTRIES:,} entries.", advice)
@@ -140,7 +148,9 @@ def normalise_axis(axis: object, rank: int) -> int:
         raise ShapeProblem("an axis is a constant integer.", "Reduce one axis after the other.")
     if not -rank <= axis < rank:
         kind = f"{rank} {'axis' if rank == 1 else 'axes'}" if rank else "no axes"
-        raise ShapeProblem(f"there is no axis {axis}: this has {kind}.", f"{BATCH}: drop the axis, or write -1.")
+        raise ShapeProblem(
+            f"there is no axis {axis}: this has {kind}.", f"{BATCH}: drop the axis, or write -1. {BATCHED}"
+        )
     return axis % rank
 
 
@@ -167,6 +177,20 @@ def transpose(value: Value) -> Value:
         raise ShapeProblem(f"an array of shape {shape} is not transposed.", "Transpose a matrix, of two axes.")
     rows, columns = shape
     return build_array([entries[row * columns + at] for at in range(columns) for row in range(rows)], (columns, rows))
+
+
+def insert_axis(value: Value, at: int) -> Value:
+    """Return the array with one more axis, of size 1."""
+    shape = find_shape(value)
+    return build_array(list_entries(value), validate_shape((*shape[:at], 1, *shape[at:])))
+
+
+def remove_axes(value: Value, axis: object) -> Value:
+    """Return the array without the axes of size 1, or without one of them."""
+    shape = find_shape(value)
+    along = None if axis is None else normalise_axis(axis, len(shape))
+    kept = tuple(size for at, size in enumerate(shape) if size != 1 or (along is not None and at != along))
+    return build_array(list_entries(value), kept)
 
 
 def reshape(value: Value, shape: Sequence[Any]) -> Value:

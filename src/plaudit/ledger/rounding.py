@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.terminal import format_count
+from plaudit.terminal import escape_controls, format_count
 
 KEPT = 1000
 """Rows that are kept by their names; beyond that they are counted."""
@@ -57,7 +57,7 @@ class Rounding:
             lines.append(
                 f"Of {format_count(self.unknown, 'record')} this cannot be told: what scored them is not installed."
             )
-        return "\n".join(lines)
+        return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""

@@ -10,8 +10,8 @@ from plaudit.errors import DefinitionError, DuplicateName, ShapeMismatch, Unknow
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RECORDS, RESERVED, Field, is_exact, to_number, validate_number
 from plaudit.language.functions import read_fact
+from plaudit.language.inputs import Scope
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.reader import Scope
 from plaudit.language.shapes import flatten_entries
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 

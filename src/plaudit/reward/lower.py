@@ -11,9 +11,9 @@ from plaudit.errors import DefinitionError, UnusedField, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import TERMINAL, Field
 from plaudit.language.functions import Reading, read_term
+from plaudit.language.inputs import Computed, Scope, hold_within_range
 from plaudit.language.parameters import Parameter
 from plaudit.language.program import Builder, Guard, Program, find_reachable, prune, renumber
-from plaudit.language.reader import Computed, Scope, hold_within_range
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import Composition, TotalFunction, build_total, read_total_function
 from plaudit.reward.schedules import find_counters, lower_numbers
@@ -146,7 +146,7 @@ def read_term_into(
         raise DefinitionError(f"term {term.name!r} was loaded from a specification; it belongs to its reward alone")
     within = builder.add(n.Input("terminal")) if term.terminal else None
     knobs = {**dict.fromkeys(term.shared), **term.knobs, **term.constants}
-    return read_term(term.source, term.name, knobs, builder, scope, within=within)
+    return read_term(term.source, term.name, knobs, builder, scope, within=within, part=term.part, batched=term.batched)
 
 
 def find_transitions(functions: Iterable[Function], states: Mapping[str, State]) -> frozenset[str]:

@@ -62,7 +62,7 @@ from plaudit.reward.schedules import (
 )
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states, validate_states
-from plaudit.reward.term import Term, validate_limits
+from plaudit.reward.term import Term, share, validate_limits
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
@@ -179,11 +179,12 @@ class Reward:
             raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
         numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
         declared, states = _index_fields(name, fields)
+        given = [key for key in numbers if key not in declared]
         vars(self).update(
             name=validate_title("name", name),
             version=validate_title("version", version),
             doc=doc,
-            terms=tuple(terms),
+            terms=tuple(share(term, given) for term in terms),
             fields=MappingProxyType(declared),
             states=MappingProxyType(states),
             action=action,
@@ -238,7 +239,8 @@ class Reward:
         for name in shared.keys() - needed:
             near = did_you_mean(name, needed)
             raise UnknownParameter(
-                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default.{near}"
+                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default, "
+                f"nor reads it from a record.{near}"
             )
         validate_states(self.name, self.states, self.terms, needed)
         taken = [*(function.name for function in self.functions), *self.states]

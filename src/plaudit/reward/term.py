@@ -1,6 +1,6 @@
 """A term: a plain Python function with a weight and clamps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args, overload
@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args, overload
 from plaudit.errors import DefinitionError
 from plaudit.language.field import NAME, RESERVED, to_number
 from plaudit.language.functions import read_term
+from plaudit.language.inputs import Scope
 from plaudit.language.parameters import (
     Number,
     Parameter,
@@ -17,7 +18,6 @@ from plaudit.language.parameters import (
     validate_vector_parameter,
 )
 from plaudit.language.program import Builder
-from plaudit.language.reader import Scope
 from plaudit.language.schedule import Schedule
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
 from plaudit.reward.declared import validate_allow
@@ -58,6 +58,12 @@ class Term(ReadFunction):
     """Whether the gate of the reward, where it has one, is a factor of its value."""
     after_clamp: bool = False
     """Whether it is added after the total has been gated and held within its limits."""
+    part: int | str | None = field(default=None, compare=False)
+    """Which of the values that the function returns is the score: a position in a tuple, or a key of a dict."""
+    batched: bool = field(default=False, compare=False)
+    """Whether the function takes many rows at once, along the first axis of what it is given."""
+    parts: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """What its positional parameters, and the parts of those that are records, may be called."""
 
     def __post_init__(self) -> None:
         """Refuse names and numbers that cannot work."""
@@ -139,6 +145,15 @@ def validate_limits(owner: str, low: Number | None, high: Number | None) -> None
             raise DefinitionError(f"{owner}: low={least} is above high={most}{when}")
 
 
+def share(term: Any, names: Iterable[str]) -> Any:
+    """Return a term with those of `names` as shared parameters that it reads by position, or from a record."""
+    if not isinstance(term, Term):
+        return term  # which the reward refuses
+    found = tuple(name for name in names if name in term.parts and name not in term.shared)
+    reads = tuple(name for name in term.reads if name not in found)
+    return replace(term, shared=term.shared + found, reads=reads) if found else term
+
+
 def _to_array(value: tuple[Any, ...]) -> Any:
     """Return a vector parameter as a plain function takes it."""
     import numpy as np
@@ -162,6 +177,8 @@ def term(
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
+    part: int | str | None = None,
+    batched: bool = False,
 ) -> Callable[[Callable[..., Any]], Term]: ...
 
 
@@ -178,6 +195,8 @@ def term(
     name: str | None = None,
     kind: Intent | None = None,
     allow: Mapping[str, str] | None = None,
+    part: int | str | None = None,
+    batched: bool = False,
 ) -> Term | Callable[[Callable[..., Any]], Term]:
     """Make a term of a plain function; positional parameters are fields, keyword-only ones are knobs.
 
@@ -192,6 +211,8 @@ def term(
         name: The name of the term, if not that of the function.
         kind: What the term is meant to be, for checks.
         allow: Findings that are meant to be: the code of each rule, with the reason.
+        part: Which of several returned values is the score: 0 of `return reward, info`, a key of a returned dict.
+        batched: The function was written for many rows at once: everything it is given has them along its first axis.
 
     Returns:
         The term; or, with options, the decorator that makes it.
@@ -209,12 +230,12 @@ def term(
 
     def decorate(plain: Callable[..., Any]) -> Term:
         source = read_source(plain)
-        title = name or source.name
+        title = name or (part if isinstance(part, str) else source.name)
         parts = split_parameters(source, f"term {title!r}", title)
         for knob in {*parts.knobs, *parts.shared, *parts.constants} & {*PARAMETERS}:
             raise DefinitionError(f"term {title!r}: a knob cannot be called {knob!r}; that is the term's own parameter")
         scope = Scope(params={f"{title}.{knob}": value for knob, value in parts.knobs.items()})
-        reading = read_term(source, title, parts.everything, Builder(), scope)
+        reading = read_term(source, title, parts.everything, Builder(), scope, part=part)
         return Term(
             title,
             weight=weight,
@@ -231,6 +252,9 @@ def term(
             allow={} if allow is None else allow,
             gated=gated,
             after_clamp=after_clamp,
+            part=part,
+            batched=batched,
+            parts=reading.parts,
         )
 
     return decorate if function is None else decorate(function)
