@@ -64,7 +64,8 @@ def read_term(
     named = [argument.arg for argument in source.tree.args.kwonlyargs]  # others are read as parts of records
     values = {knob: reader.read_knob(knob, default) for knob, default in knobs.items() if knob in named}
     function = FunctionReader(reader, source)
-    function.returned = Returned(part, batched)
+    if what == "term":
+        function.returned = Returned(part, batched)
     score = reader.add_number(_read_result(function, values), source.tree, source)
     if reader.batch:
         _drop_other_rows(reader, score, source)
