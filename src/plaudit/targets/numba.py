@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -23,28 +22,16 @@ from plaudit.atomic import AtomicFile
 from plaudit.caching import make_private_folder
 from plaudit.errors import FileError
 from plaudit.language import nodes as n
-from plaudit.language.program import PYTHON_OPERATIONS, Carried, Program, find_reachable
+from plaudit.language.program import PYTHON_OPERATIONS, Carried, Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.array import gather_columns
 from plaudit.targets.compiled import Compiled, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
-from plaudit.targets.emit import SCALAR, SCALAR_NAMES, Code, build_function, emit, format_function
-from plaudit.targets.inputs import collect_columns, find_places, list_columns
+from plaudit.targets.emit import SCALAR_NAMES, build_function, format_function
+from plaudit.targets.inputs import collect_columns
+from plaudit.targets.loops import LoopWriter, indent
 from plaudit.targets.numpy import allocate_buffers, convert_column, convert_state, pick
-from plaudit.targets.roll import (
-    REDUCTIONS,
-    AllTrue,
-    AnyTrue,
-    Constants,
-    Entries,
-    Largest,
-    Params,
-    Rolled,
-    Smallest,
-    Sum,
-    SumOnto,
-    roll,
-)
+from plaudit.targets.roll import roll
 from plaudit.targets.states import carry, join_state, list_state_outputs, start_episodes
 
 _OWN = [kind for kind in n.FUNCTIONS if n.split_function(kind)[0] == "plaudit"]
@@ -166,7 +153,7 @@ class NumbaReward(Compiled):
         carried = list_state_outputs(program) if states else ()
         entries = [at for each in carried for at in each]
         rolled = roll(program, [*layout.roots, *entries], list_open_guards(program, ranges=self.guard))
-        written = _LoopWriter(program, rolled)
+        written = LoopWriter(program, rolled)
         code = written.code
         outputs = [f"o{i}" for i in range(len(layout.roots))]
         fine = " and ".join(written.tests) or "True"
@@ -175,10 +162,10 @@ class NumbaReward(Compiled):
         targets = [f"s{k}[{j}, i]" for k, each in enumerate(carried) for j in range(len(each))]
         writes += [f"{target} = {text}" for target, text in zip(targets, texts[len(outputs) :], strict=True)]
         masks = [f"{o}[i] = nan" for o in outputs]
-        body = [*written.reads, *code.lines, f"if {fine}:", *_indent([*writes, "ok[i] = True"])]
-        body += ["else:", *_indent([*masks, "ok[i] = False"])] if written.tests else []
+        body = [*written.reads, *code.lines, f"if {fine}:", *indent([*writes, "ok[i] = True"])]
+        body += ["else:", *indent([*masks, "ok[i] = False"])] if written.tests else []
         arguments = ["start", "end", *written.columns, *(f"p{i}" for i in range(len(program.params)))]
-        lines = ["for i in range(start, end):", *_indent(body)]  # unsigned: no index from the end is thought of
+        lines = ["for i in range(start, end):", *indent(body)]  # unsigned: no index from the end is thought of
         tables = {name: np.asarray(table) for name, table in (code.tables | written.vectors).items()}
         results = [*outputs, *(f"s{k}" for k in range(len(carried))), "ok"]
         compiled = _compile_loop([*arguments, *results], lines, tables, keep=self.cache)
@@ -254,109 +241,8 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_get_pool.cache_clear)  # threads do not live on in a child
 
 
-class _LoopWriter:
-    """Writes rolled nodes for one row, `i`: scalars as Python does, and a loop over `j` for each reduction."""
-
-    def __init__(self, program: Program, rolled: Rolled) -> None:
-        self.program = replace(program, nodes=rolled.nodes)
-        self.rolled = rolled
-        self.code = Code()
-        self.columns: list[str] = []
-        self.reads: list[str] = []
-        self.vectors: dict[str, tuple[Any, ...]] = {}
-        self._is_vector = rolled.find_vectors()
-        self._defined = rolled.find_safe_divisions()
-        self._name_inputs()
-        for at, node in enumerate(rolled.nodes):
-            if isinstance(node, REDUCTIONS):
-                self._write_reduction(at, node)
-        self.tests: list[str] = []
-        for test in rolled.conditions:
-            if len(test.sources) > 1:
-                self._write_loop(f"t{test.node}", "True", test.node, "{0} and {1}")
-                self.tests.append(f"t{test.node}")
-        single = [test.node for test in rolled.conditions if len(test.sources) == 1]
-        emit(self.program, [*rolled.roots, *single], SCALAR, self.code, defined=self._defined)
-        self.tests += [self.code.texts[at] for at in single]
-
-    def _name_inputs(self) -> None:
-        """Give columns, inputs, constants and parameters their texts, those of vectors for the entry `j`."""
-        names, places = list(self.program.inputs), find_places(self.program)
-        for column in list_columns(self.program):
-            if column.whole:
-                self.columns.append(f"a{places[column.slots[0].name][0]}")
-                continue
-            for slot in column.slots:
-                at = names.index(slot.name)
-                self.columns.append(f"a{at}")
-                self.reads.append(f"x{at} = a{at}[i]" if slot.field.kind == "flag" else f"x{at} = float(a{at}[i])")
-        params = {name: f"p{i}" for i, name in enumerate(self.program.params)}
-        for at, node in enumerate(self.rolled.nodes):
-            match node:
-                case n.Input(name) if name in places:
-                    self.code.texts[at] = "a{}[{}, i]".format(*places[name])
-                case Entries(entries):
-                    array, picked = f"a{places[entries[0]][0]}", [places[name][1] for name in entries]
-                    first, whole = picked[0], picked == list(range(picked[0], picked[0] + len(picked)))
-                    index = (f"j + {first}" if first else "j") if whole else f"{self._keep(tuple(picked))}[j]"
-                    self.code.texts[at] = f"{array}[{index}, i]"
-                case Constants(values):
-                    self.code.texts[at] = f"{self._keep(values)}[j]"
-                case Params(joined):
-                    self.code.texts[at] = f"({', '.join(params[name] for name in joined)})[j]"
-
-    def _keep(self, values: tuple[Any, ...]) -> str:
-        known = {repr(kept): name for name, kept in self.vectors.items()}
-        name = known.get(repr(values), f"k{len(self.vectors)}")
-        self.vectors[name] = values
-        return name
-
-    def _write_reduction(self, at: int, node: n.Node) -> None:
-        """Write the loop of one reduction."""
-        match node:
-            case SumOnto(start, vector):
-                emit(self.program, [start], SCALAR, self.code, defined=self._defined)
-                self._write_loop(f"r{at}", self.code.texts[start], vector, "{0} + {1}")
-            case AllTrue(vector) | AnyTrue(vector):
-                word = "and" if isinstance(node, AllTrue) else "or"
-                self._write_loop(f"r{at}", repr(word == "and"), vector, f"{{0}} {word} {{1}}")
-            case Sum(vector):
-                self._write_loop(f"r{at}", "-0.0", vector, "{0} + {1}")  # the one number that changes no other
-            case Smallest(vector) | Largest(vector):
-                self._write_loop(f"r{at}", "", vector, SCALAR.operations[_ONE_BY_ONE[type(node)]])
-        self.code.texts[at] = f"r{at}"
-
-    def _write_loop(self, name: str, start: str, vector: int, template: str) -> None:
-        """Write lines after which `name` is what `template` makes of `start`, or of the first entry, and the others."""
-        nodes = self.rolled.nodes
-        inside = [at for at in find_reachable(nodes, [vector]) if at in self._is_vector]
-        outside = {operand for at in inside for operand in n.operands(nodes[at])} - self._is_vector
-        emit(self.program, sorted(outside), SCALAR, self.code, defined=self._defined)
-        for at in outside:
-            if not self.code.texts[at].isidentifier() and not isinstance(nodes[at], n.Const):
-                self.code.lines.append(f"u{at} = {self.code.texts[at]}")
-                self.code.texts[at] = f"u{at}"
-        body = Code(texts=dict(self.code.texts), tables=self.code.tables, table_names=self.code.table_names)
-        emit(self.program, [vector], SCALAR, body, defined=self._defined)
-        entry = body.texts[vector]
-        count = self.rolled.count_entries(vector)
-        if not start:
-            self.code.lines += ["j = 0", *body.lines, f"{name} = {entry}"]
-        else:
-            self.code.lines.append(f"{name} = {start}")
-        self.code.lines.append(f"for j in range({0 if start else 1}, {count}):")
-        self.code.lines += _indent([*body.lines, f"e = {entry}", f"{name} = {template.format(name, 'e')}"])
-
-
-_ONE_BY_ONE: dict[type[n.Node], type[n.Node]] = {Smallest: n.Min, Largest: n.Max}
-
-
 def _spread(array: Any, shape: tuple[int, ...], size: int) -> Any:
     """Return a column for every row, and of a vector with its entries first."""
     if array.ndim > len(shape):
         return np.broadcast_to(array, (len(array), *shape)).reshape(len(array), size)  # rows as they lie: Numba adapts
     return np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array)
-
-
-def _indent(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
