@@ -112,6 +112,7 @@ def test_vmap_maps_over_rows():
     assert found.tolist() == [2.0, 4.0, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("gcc") is None and sys.platform != "win32",
     reason="torch.compile needs a C compiler",
