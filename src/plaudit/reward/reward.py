@@ -70,6 +70,7 @@ from plaudit.targets.python import PythonReward
 from plaudit.targets.states import build_initial_state
 
 if TYPE_CHECKING:
+    from plaudit.targets.javascript import JavaScriptReward
     from plaudit.targets.jax import JaxReward
     from plaudit.targets.numba import NumbaReward
     from plaudit.targets.numpy import NumpyReward
@@ -616,22 +617,28 @@ class Reward:
     ) -> "SqlReward": ...
 
     @overload
+    def compile(
+        self, target: Literal["javascript"], *, guard: Guarding = True, on_bad: OnBad = "raise"
+    ) -> "JavaScriptReward": ...
+
+    @overload
     def compile(self, target: str, **options: Any) -> Any: ...
 
     def compile(self, target: str = "python", **options: Any) -> Any:
         """Return this reward as a function for `target`.
 
         The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters,
-        and returns `Scores`; "sql" gives text.
+        and returns `Scores`; "sql" and "javascript" give text.
 
         Args:
-            target: python, numba, numpy, jax, torch or sql.
+            target: python, numba, numpy, jax, torch, sql or javascript.
             options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
                 `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
                 ranges and raises for anything else; the others are those of the target.
 
         Returns:
-            The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`.
+            The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,
+                `JavaScriptReward`.
 
         Raises:
             TargetError: There is no such target or option.
@@ -640,6 +647,8 @@ class Reward:
         """
         if options.get("on_bad") == "clip":
             return self.with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
+        if target == "javascript":
+            options = {**options, "version": self.version, "fingerprint": self.fingerprint}
         if options.get("guard") == "facts":
             return compile_program(self._guarded, target, **{**options, "guard": True})
         return compile_program(self.program, target, **options)

@@ -8,7 +8,7 @@ from plaudit.errors import MissingExtra, TargetError, did_you_mean
 from plaudit.language.program import Program
 from plaudit.targets.compiled import Scores
 
-Target = Literal["python", "numba", "numpy", "jax", "torch", "sql"]
+Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "javascript"]
 OnBad = Literal["raise", "mask", "clip"]
 """What is done about a row that cannot be scored: an error, no reward, or its numbers clipped to their ranges."""
 
@@ -19,6 +19,7 @@ _CLASSES = {
     "jax": "JaxReward",
     "torch": "TorchReward",
     "sql": "SqlReward",
+    "javascript": "JavaScriptReward",
 }
 _EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
 
@@ -26,7 +27,7 @@ __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 
 
 def compile_program(program: Program, target: str, *, on_bad: str = "raise", **options: Any) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or for "sql" text."""
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or text for "sql" and "javascript"."""
     if target not in _CLASSES:
         raise TargetError(
             f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."
