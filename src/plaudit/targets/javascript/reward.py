@@ -1,6 +1,6 @@
 """A reward as JavaScript: an ES module that needs nothing else, and declarations for TypeScript."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import Any, NoReturn
@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from plaudit.errors import TargetError
 from plaudit.language.program import Guard, Program
 from plaudit.language.shapes import list_entries
+from plaudit.language.static import analyse_program, list_open_guards
 from plaudit.targets.compiled import Compiled, Layout
 from plaudit.targets.diagnose import find_owner
 from plaudit.targets.inputs import InputColumn, format_range, list_columns
@@ -33,7 +34,6 @@ class JavaScriptReward(Compiled):
         super().__init__(program, guard=guard, on_bad=on_bad, version=version, fingerprint=fingerprint)
         self.version = version
         self.fingerprint = fingerprint
-        self.layout = Layout.of(program, clamped=False)
         _ = self.module  # what JavaScript cannot express is refused now
 
     @cached_property
@@ -54,10 +54,8 @@ class JavaScriptReward(Compiled):
                 for name, carried in program.states.items()
             ],
             "ON_BAD": self.on_bad,
-            "OUTPUTS": len(self.layout.roots),
         }
         knobs = {knob: format_number(value) for knob, value in program.params.items()}
-        outputs = list(self.layout.names)
         parts = [
             "// A reward of plaudit, as an ES module. It was generated: change the reward, and export it again.",
             f"export const name = {format_json(program.name)};",
@@ -67,10 +65,8 @@ class JavaScriptReward(Compiled):
             "",
             *(f"const {constant} = {format_json(value)};" for constant, value in constants.items()),
             "",
-            write_kernel(program, self.layout.roots, [guard.node for guard in self._guards]),
+            *self._write_kernels(),
             write_evaluator("diagnose", program, self._list_diagnosed()),
-            self._write_arrange(),
-            f"const takeApart = (out) => [{', '.join(_format_place(output) for output in outputs)}];\n",
             files(__package__).joinpath("runtime.js").read_text(encoding="utf-8"),
         ]
         if program.states:
@@ -96,14 +92,14 @@ class JavaScriptReward(Compiled):
             "states": [outputs[name] for name in _list_state_names(self.program)],
         }
 
-    def _write_arrange(self) -> str:
-        layout = self.layout
-        values, scores = (
-            format_object({term: f"outputs[{at}]" for term, at in zip(layout.terms, ats, strict=True)})
-            for ats in (layout.values, layout.scores)
-        )
-        found = f"{{total: outputs[{layout.total}], values: {values}, scores: {scores}, ok}}"
-        return f"const arrange = (outputs, ok) => ({found});"
+    def _write_kernels(self) -> list[str]:
+        """Return the code that scores with the declared knobs, which are constants in it, and with any others."""
+        bound = self.program.bind()
+        guards = list_open_guards(bound, ranges=self.guard)
+        fixed = _write_kernel("FIXED", bound, guards, analyse_program(bound, ranges=self.guard).defined)
+        if not self.program.params:
+            return [fixed, "const GENERAL = FIXED;\n"]
+        return [fixed, _write_kernel("GENERAL", self.program, [guard.node for guard in self._guards])]
 
     def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
         """Refuse: the module carries states, and Python runs no module."""
@@ -112,6 +108,26 @@ class JavaScriptReward(Compiled):
     def __repr__(self) -> str:
         """Return the reward's name and version."""
         return f"JavaScriptReward({self.program.name}@{self.version})"
+
+
+def _write_kernel(name: str, program: Program, guards: Sequence[int], defined: frozenset[int] = frozenset()) -> str:
+    """Return a kernel, and how its outputs are put together as scores and taken apart again."""
+    layout = Layout.of(program, clamped=False)
+    values, scores = (
+        format_object({term: f"outputs[{at}]" for term, at in zip(layout.terms, ats, strict=True)})
+        for ats in (layout.values, layout.scores)
+    )
+    return "\n".join(
+        [
+            write_kernel(f"run{name.title()}", program, layout.roots, guards, defined=defined),
+            f"const {name} = {{",
+            f"  run: run{name.title()},",
+            f"  outputs: {len(layout.roots)},",
+            f"  arrange: (outputs, ok) => ({{total: outputs[0], values: {values}, scores: {scores}, ok}}),",
+            f"  takeApart: (out) => [{', '.join(map(_format_place, layout.names))}],",
+            "};\n",
+        ]
+    )
 
 
 def _format_place(output: str) -> str:

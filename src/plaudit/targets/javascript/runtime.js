@@ -123,7 +123,6 @@ const DECLARED = new Set(COLUMNS.map((column) => column.key));
 const STATES = new Map(CARRIED.map((state) => [state.name, state]));
 const STARTS = COLUMNS.map((_, at) => COLUMNS.slice(0, at).reduce((sum, column) => sum + column.size, 0));
 const WIDTH = COLUMNS.reduce((sum, column) => sum + column.size, 0);
-const ZEROS = COLUMNS.map(() => 0);
 
 function readRecord(record, value) {
   if (!isObject(value) || isVector(value)) {
@@ -383,16 +382,17 @@ function formatInput(input, row) {
 
 // One row.
 
-const ROW_COLUMNS = COLUMNS.map(() => null);
+const chooseKernel = (p) => (p === DEFAULTS ? FIXED : GENERAL);
 
 function runRow(row, p) {
-  const outputs = Array.from({ length: OUTPUTS }, () => new Float64Array(1));
-  const ok = new Uint8Array(1);
-  if (run(ROW_COLUMNS.fill(row), STARTS, ZEROS, p, outputs, ok, 1)) throw explain(row, p, "");
-  return arrange(outputs.map((output) => output[0]), true);
+  const kernel = chooseKernel(p);
+  const outputs = Array.from({ length: kernel.outputs }, () => new Float64Array(1));
+  const columns = STARTS.map((start) => row.subarray(start));
+  if (kernel.run(columns, p, outputs, new Uint8Array(1), 1)) throw explain(row, p, "");
+  return kernel.arrange(outputs.map((output) => output[0]), true);
 }
 
-const runMasked = () => arrange(Array(OUTPUTS).fill(NaN), false);
+const runMasked = () => GENERAL.arrange(Array(GENERAL.outputs).fill(NaN), false);
 
 export function score(row, knobs = defaults, options = undefined) {
   const onBad = readOnBad(options);
@@ -498,7 +498,7 @@ function widen(values, column) {
 }
 
 // A column as float64, and the positions of values that it cannot hold, or that are no flag.
-function convertColumn(input, column, values) {
+function convertColumn(column, values) {
   const wrong = [];
   if (values instanceof BigInt64Array || values instanceof BigUint64Array) {
     const wide = new Float64Array(values.length);
@@ -541,7 +541,7 @@ function gatherPart(input, column, value, lengths) {
       throw new ShapeMismatch(`${startOf(input)}${size} values a row are needed, ${value.length} values given.`);
     }
     lengths.set(input, value.length / size);
-    return { input, size, step: size, ...convertColumn(input, column, value) };
+    return { input, size, single: false, ...convertColumn(column, value) };
   }
   if (Array.isArray(value) && !whole) {
     const advice = "Score columns as typed arrays; encode(columns) makes them.";
@@ -549,40 +549,42 @@ function gatherPart(input, column, value, lengths) {
   }
   const given = whole ? listColumnEntries(column, value) : [value];
   const one = (each) => (column.kind === "category" && typeof each === "number" ? each : convert(input, column, each));
-  return { input, size, step: 0, values: Float64Array.from(given, one), wrong: [] };
+  return { input, size, single: true, values: Float64Array.from(given, one), wrong: [] };
 }
 
-// A vector that is given entry by entry becomes one column.
+// One value stands for every row; a vector that is given entry by entry becomes one column.
 function joinParts(column, parts, rows) {
-  if (parts.length === 1 && parts[0].size === column.size) return parts[0];
-  const values = new Float64Array(rows * column.size);
+  const { size } = column;
+  if (parts.length === 1 && parts[0].size === size && (!parts[0].single || rows === 1)) return parts[0];
+  const values = new Float64Array(rows * size);
+  const wrong = [];
   parts.forEach((part, k) => {
-    const { entry } = column.slots[k];
-    for (let row = 0; row < rows; row++) values[row * column.size + entry] = part.values[row * part.step];
+    const first = part.size === size ? 0 : column.slots[k].entry;
+    for (let row = 0; row < rows; row++) {
+      const from = part.single ? 0 : row * part.size;
+      for (let at = 0; at < part.size; at++) values[row * size + first + at] = part.values[from + at];
+    }
+    wrong.push(...part.wrong.map((at) => at * size + first));
   });
-  const wrong = parts.flatMap((part, k) => part.wrong.map((at) => at * column.size + column.slots[k].entry));
-  return { input: column.name, size: column.size, step: column.size, values, wrong };
+  return { input: column.name, size, values, wrong };
 }
 
 function takeRow(columns, at) {
   const row = new Float64Array(WIDTH);
-  columns.forEach((column, k) => {
-    row.set(column.values.subarray(at * column.step, at * column.step + column.size), STARTS[k]);
-  });
+  columns.forEach(({ values, size }, k) => row.set(values.subarray(at * size, (at + 1) * size), STARTS[k]));
   return row;
 }
 
 // Values that no float holds exactly, and flags that are neither 0 nor 1: those rows are bad whatever they score.
-function maskWrong(columns, outputs, ok) {
+function markWrong(columns, ok) {
   let bad = 0;
-  columns.forEach((column) => {
-    for (const at of column.wrong) {
-      const row = Math.floor(at / column.size);
-      if (ok[row]) bad++;
+  for (const { wrong, size } of columns) {
+    for (const at of wrong) {
+      const row = Math.floor(at / size);
+      bad += ok[row];
       ok[row] = 0;
-      for (const output of outputs) output[row] = NaN;
     }
-  });
+  }
   return bad;
 }
 
@@ -599,23 +601,27 @@ function explainBatch(columns, ok, p) {
   return explain(takeRow(columns, bad), p, where);
 }
 
-function checkOutputs(out, rows) {
-  const outputs = takeApart(out);
+// Outputs that shared an array, and differ under other knobs, get arrays of their own.
+function reuse(kernel, out, rows) {
+  const outputs = kernel.takeApart(out);
   const fit = outputs.every((output) => output instanceof Float64Array && output.length === rows);
   if (!fit || !(out.ok instanceof Uint8Array) || out.ok.length !== rows) {
     throw new ShapeMismatch(`reward ${REWARD}: out must be what scoreBatch gave for ${rows} rows before.`);
   }
-  return outputs;
+  return outputs.map((output, at) => (outputs.indexOf(output) < at ? new Float64Array(rows) : output));
 }
 
 export function scoreBatch(columns, knobs = defaults, out = undefined, options = undefined) {
   const onBad = readOnBad(options);
   const p = fillKnobs(knobs);
+  const kernel = chooseKernel(p);
   const { rows, columns: given } = gather(columns);
-  const ok = out?.ok ?? new Uint8Array(rows);
-  const outputs = out ? checkOutputs(out, rows) : Array.from({ length: OUTPUTS }, () => new Float64Array(rows));
-  let bad = run(given.map((column) => column.values), ZEROS, given.map((column) => column.step), p, outputs, ok, rows);
-  bad += maskWrong(given, outputs, ok);
+  const outputs = out ? reuse(kernel, out, rows) : Array.from({ length: kernel.outputs }, () => new Float64Array(rows));
+  const ok = out ? out.ok : new Uint8Array(rows);
+  const bad = kernel.run(given.map((column) => column.values), p, outputs, ok, rows) + markWrong(given, ok);
   if (bad && onBad === "raise") throw explainBatch(given, ok, p);
-  return arrange(outputs, ok);
+  if (bad) {
+    for (const output of outputs) ok.forEach((fine, row) => fine || (output[row] = NaN));
+  }
+  return kernel.arrange(outputs, ok);
 }

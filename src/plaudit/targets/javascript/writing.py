@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from plaudit.language import nodes as n
@@ -107,38 +108,47 @@ SPELLING = Spelling(
         n.Item: "({0} >= 0 && {0} <= {last} && {0} === Math.trunc({0}))",
     },
     constant=format_number,
+    plain={
+        **{kind: _format_call(kind, safe=False) for kind in n.FUNCTIONS if kind.partial},
+        n.Div: "({0} / {1})",
+        n.FloorDiv: "divideDown({0}, {1})",
+        n.Mod: "takeModulo({0}, {1})",
+        n.Item: "{table}[{0}]",
+    },
     cheap=(n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne),
 )
 """One row at a time: a branch that is not taken costs nothing."""
 
+BRANCHLESS = replace(SPELLING, operations={**SPELLING.operations, n.And: "({0} & {1})", n.Or: "({0} | {1})"})
+"""The same, with flags that may be 0 and 1."""
 
-def write_kernel(program: Program, roots: Sequence[int], guards: Sequence[int]) -> str:
-    """Return the function that scores rows: each column from a start on, by steps; how many rows are bad comes back.
 
-    A step of 0 gives every row the same value. What a row that is not `ok` scores is NaN.
+def write_kernel(
+    name: str, program: Program, roots: Sequence[int], guards: Sequence[int], *, defined: frozenset[int] = frozenset()
+) -> str:
+    """Return the function that scores rows of columns, and returns how many of them are bad.
+
+    Partial operations in `defined` are known to be inside their domain. All tests of a row are joined by `&`, without a branch: a processor guesses wrong in one row of a few.
     """
-    code = emit(program, [*guards, *roots], SPELLING)
-    columns = range(len(list_columns(program)))
-    outputs = range(len(roots))
-    tests = " && ".join(dict.fromkeys(code.texts[guard] for guard in guards)) or "true"
+    code = emit(program, guards, BRANCHLESS, defined=defined)
+    tests = " & ".join(dict.fromkeys(code.texts[guard] for guard in guards)) or "true"
+    code = emit(program, roots, SPELLING, code, defined=defined)
     return _format_function(
-        "run",
-        ["columns", "starts", "steps", "p", "outputs", "ok", "rows"],
+        name,
+        ["columns", "p", "outputs", "ok", "rows"],
         [
-            *(f"const c{k} = columns[{k}], s{k} = steps[{k}];" for k in columns),
-            *(f"let i{k} = starts[{k}];" for k in columns),
-            *(f"const o{k} = outputs[{k}];" for k in outputs),
+            *(f"const c{k} = columns[{k}];" for k in range(len(list_columns(program)))),
+            *(f"const o{k} = outputs[{k}];" for k in range(len(roots))),
             *_read_knobs(program),
             *_write_tables(code.tables),
             "let bad = 0;",
             "for (let row = 0; row < rows; row++) {",
-            *(f"  {line}" for line in _read_inputs(program)),
-            *(f"  i{k} += s{k};" for k in columns),
+            *(f"  {line}" for line in _read_inputs(program, "row")),
             *(f"  const {line};" for line in code.lines),
-            f"  const fine = {tests};",
-            *(f"  o{k}[row] = fine ? {code.texts[root]} : NaN;" for k, root in enumerate(roots)),
-            "  ok[row] = fine ? 1 : 0;",
-            "  if (!fine) bad++;",
+            *(f"  o{k}[row] = {code.texts[root]};" for k, root in enumerate(roots)),
+            f"  const fine = ({tests}) | 0;",
+            "  ok[row] = fine;",
+            "  bad += 1 - fine;",
             "}",
             "return bad;",
         ],
@@ -150,8 +160,8 @@ def write_evaluator(name: str, program: Program, roots: Mapping[str, Sequence[in
     code = emit(program, [at for ats in roots.values() for at in ats], SPELLING)
     lists = [f"{part}: [{', '.join(code.texts[at] for at in ats)}]" for part, ats in roots.items()]
     lines = [
-        *(f"const c{k} = x, i{k} = STARTS[{k}];" for k in range(len(list_columns(program)))),
-        *_read_inputs(program),
+        *(f"const c{k} = x.subarray(STARTS[{k}]);" for k in range(len(list_columns(program)))),
+        *_read_inputs(program, "0"),
         *_read_knobs(program),
         *_write_tables(code.tables),
         *(f"const {line};" for line in code.lines),
@@ -164,14 +174,17 @@ def _format_function(name: str, arguments: Sequence[str], lines: Sequence[str]) 
     return "\n".join([f"function {name}({', '.join(arguments)}) {{", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _read_inputs(program: Program) -> list[str]:
+def _read_inputs(program: Program, row: str) -> list[str]:
+    """Return the lines that read each input from its column; the entries of a vector stand side by side."""
     names = {name: at for at, name in enumerate(program.inputs)}
-    return [
-        f"const x{names[slot.name]} = c{k}[i{k}{f' + {slot.entry}' if slot.entry else ''}]"
-        f"{' !== 0' if slot.field.kind == 'flag' else ''};"
-        for k, column in enumerate(list_columns(program))
-        for slot in column.slots
-    ]
+    lines = []
+    for k, column in enumerate(list_columns(program)):
+        size = max(len(column.slots[0].field.entries), 1)
+        for slot in column.slots:
+            place = row if size == 1 else f"{row} * {size} + {slot.entry}"
+            flag = " !== 0" if slot.field.kind == "flag" else ""
+            lines.append(f"const x{names[slot.name]} = c{k}[{place}]{flag};")
+    return lines
 
 
 def _read_knobs(program: Program) -> list[str]:
