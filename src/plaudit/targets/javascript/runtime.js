@@ -78,7 +78,7 @@ function formatValue(value) {
   } catch {
     text = typeof value;
   }
-  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  return text.length > 40 ? `${text.slice(0, 40)}\u2026` : text;
 }
 
 const REWARD = formatString(name);
@@ -245,7 +245,7 @@ function convertInteger(input, value) {
   return Number(value);
 }
 
-function listEntries(start, shape, value) {
+function listEntries(start, shape, value, Kind = ShapeMismatch) {
   let level = [value];
   for (const size of shape) {
     const found = [];
@@ -253,7 +253,7 @@ function listEntries(start, shape, value) {
       if (!isVector(part) || part.length !== size) {
         const wanted = shape.length === 1 ? `${shape[0]} values are` : `values of the shape (${shape.join(", ")}) are`;
         const given = isVector(value) ? `${value.length} values` : `a ${typeof value}`;
-        throw new ShapeMismatch(`${start}${wanted} needed, ${given} given.`);
+        throw new Kind(`${start}${wanted} needed, ${given} given.`);
       }
       found.push(...part);
     }
@@ -302,7 +302,7 @@ function fillKnobs(knobs) {
   for (const [knob, value] of Object.entries(knobs)) {
     if (VECTORS.has(knob)) {
       const { shape, entries } = VECTORS.get(knob);
-      const values = listEntries(`${knob}: `, shape, value);
+      const values = listEntries(`${knob}: `, shape, value, DefinitionError);
       entries.forEach((entry, at) => setKnob(filled, knob + entry, values[at]));
     } else {
       setKnob(filled, knob, value);
