@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from plaudit.language.nodes import LARGEST_EXPONENT
@@ -60,6 +60,19 @@ class Scores(NamedTuple):
     values: dict[str, Any]
     scores: dict[str, Any]
     ok: Any
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a reward tells of itself, for targets that are text: a Program knows its name alone."""
+
+    name: str
+    version: str = ""
+    fingerprint: str = ""
+    domain_fingerprint: str = ""
+    doc: str = ""
+    docs: Mapping[str, str] = field(default_factory=dict)
+    """The docstring of each term, of the gate and of the conditions of overrides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,9 @@ def test_knobs_are_an_argument(node, reward, batch):
 
 
 def test_a_knob_that_is_a_vector_is_given_whole_or_by_entry(node):
-    space = load("import numpy as np\n\n\ndef pose(angle, *, rest=np.array([0.5, 1.0])):\n    return sum(a * r for a, r in zip(angle, rest))\n")
+    space = load(
+        "import numpy as np\n\n\ndef pose(angle, *, rest=np.array([0.5, 1.0])):\n    return sum(a * r for a, r in zip(angle, rest))\n"
+    )
     reward = Reward("poses", version="1", terms=[term(space["pose"])], fields=[Field("angle", length=2)])
     compiled = reward.compile("javascript")
     row = {"angle": [1.0, 2.0]}
@@ -242,7 +244,7 @@ def test_a_state_that_is_left_out_misspelt_or_out_of_range_is_named(node):
         javascript.step({}, {})
 
 
-HOSTILE = "*/ </script><!-- ]]> \\ ' \" ` ${x} \u2028 \u2029 \x00 \ud800 é 𝕊 "
+HOSTILE = "*/ </script><!-- ]]> \\ ' \" ` ${x} \u2028 \u2029 \x00 \ud800 é \U0001d54a "
 
 
 def build_odd(text):
@@ -271,10 +273,16 @@ def test_no_text_of_a_reward_stands_outside_a_literal(node):
         assert not re.search(r"</|<!--|\]\]>", text)
         assert strip_literals(text) == strip_literals(wanted)
     row = {name: 1.0 for name in odd.fields if name != "mood"}
-    name, version, *found = node.call(
-        compiled, ("name",), ("version",), ("score", {**row, "mood": "x"}), ("score", {**row, "mood": HOSTILE})
+    name, version, docs, *found = node.call(
+        compiled,
+        ("name",),
+        ("version",),
+        ("docs",),
+        ("score", {**row, "mood": "x"}),
+        ("score", {**row, "mood": HOSTILE}),
     )
     assert (name, version) == (odd.name, odd.version)
+    assert len(docs["calm"]) > 10_000
     assert isinstance(found[0], UnknownCategory)
     assert found[1]["total"] == len(row)
 
@@ -284,7 +292,9 @@ def test_terms_may_be_called_like_anything(node, name):
     space = load(f"def {name}(a, *, toString=1.0):\n    return a * toString\n")
     reward = Reward("odd", version="1", terms=[term(space[name])], fields=[Field("a")])
     compiled = reward.compile("javascript")
-    found = node.call(compiled, ("score", {"a": 2.0}), ("scoreBatch", {"a": np.array([3.0])}), ("score", {"a": 2.0, "valueOf": 1}))
+    found = node.call(
+        compiled, ("score", {"a": 2.0}), ("scoreBatch", {"a": np.array([3.0])}), ("score", {"a": 2.0, "valueOf": 1})
+    )
     assert found[0]["values"] == {name: 2.0}
     assert found[1]["values"][name].tolist() == [3.0]
     assert isinstance(found[2], UnknownInput)
@@ -296,7 +306,9 @@ def test_a_field_called_like_the_prototype_is_read(node):
     reward = Reward("odd", version="1", terms=[term(space["takes"])], fields=fields)
     compiled = reward.compile("javascript")
     columns = {"__proto__": np.array([5.0]), "constructor": np.array([2.0])}
-    found = node.call(compiled, ("score", {"__proto__": 5.0, "constructor": 2.0}), ("scoreBatch", columns), ("score", {}))
+    found = node.call(
+        compiled, ("score", {"__proto__": 5.0, "constructor": 2.0}), ("scoreBatch", columns), ("score", {})
+    )
     assert found[0]["total"] == found[1]["total"][0] == 3.0
     assert isinstance(found[2], MissingField)
 
@@ -305,6 +317,7 @@ def test_a_module_says_which_reward_it_is_and_imports_nothing(node, reward):
     compiled = reward.compile("javascript")
     assert node.call(compiled, ("name",), ("version",), ("fingerprint",)) == ["all", "1", reward.fingerprint]
     assert not re.search(r"\b(import|require|eval|Function|globalThis|fetch|document)\b", compiled.module)
+    assert node.run(compiled, "docs").keys() == set(reward.program.terms)
     assert pickle.loads(pickle.dumps(compiled)).module == compiled.module
     assert repr(compiled) == "JavaScriptReward(all@1)"
 

@@ -106,16 +106,23 @@ INEXACT = [kind for kind in n.FUNCTIONS if kind.inexact]
 @pytest.mark.parametrize("kind", INEXACT, ids=lambda kind: kind.function)
 def test_functions_agree_to_four_units_in_the_last_place(node, kind):
     two = issubclass(kind, n.Binary)
-    space = load(f"import math\n\n\ndef only({'a, b' if two else 'a'}):\n    return {kind.function}({'a, b' if two else 'a'})\n")
+    space = load(
+        f"import math\n\n\ndef only({'a, b' if two else 'a'}):\n    return {kind.function}({'a, b' if two else 'a'})\n"
+    )
     fields = [Field(name, low=1e-6 if kind is n.Power else None) for name in ("a", "b")[: 2 if two else 1]]
     reward = Reward("one", version="1", terms=[term(space["only"])], fields=fields)
     rng = np.random.default_rng(0)
     low, high = (-1.0, 1.0) if kind in (n.Asin, n.Acos) else (1e-6, 30.0) if kind in (n.Log, n.Power) else (-0.9, 30.0)
-    columns = {field.name: np.concatenate([rng.uniform(low, high, 400), rng.uniform(low / 100, high / 100, 100)]) for field in fields}
+    columns = {
+        field.name: np.concatenate([rng.uniform(low, high, 400), rng.uniform(low / 100, high / 100, 100)])
+        for field in fields
+    }
     if kind in (n.Log, n.Power):
         columns = {name: np.abs(column) + 1e-6 for name, column in columns.items()}
     found = to_scores(node.run(reward.compile("javascript"), "scoreBatch", columns))
-    wanted = np.array([space["only"](*row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)])
+    wanted = np.array(
+        [space["only"](*row) for row in zip(*(column.tolist() for column in columns.values()), strict=True)]
+    )
     assert np.all(np.abs(found.total - wanted) <= 4 * np.spacing(np.abs(wanted)))
 
 
@@ -138,7 +145,9 @@ def test_states_go_on_as_python_carries_them(node, name):
 @pytest.mark.parametrize("build", [composed.walking, composed.training])
 def test_a_total_that_is_more_than_a_sum_is_what_numpy_gives(node, build):
     reward = build()
-    columns = composed.STEPS | {name: column for name, column in composed.COUNTS.items() if name in reward.program.inputs}
+    columns = composed.STEPS | {
+        name: column for name, column in composed.COUNTS.items() if name in reward.program.inputs
+    }
     wanted = reward.compile("numpy")(columns)
     found = to_scores(node.run(reward.compile("javascript"), "scoreBatch", as_typed(columns)))
     np.testing.assert_array_equal(found.total, wanted.total)

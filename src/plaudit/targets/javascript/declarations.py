@@ -65,7 +65,7 @@ def format_declarations(program: Program) -> str:
     parts = [
         "// Types of a reward of plaudit. They were generated: change the reward, and export it again.",
         "export const name: string;\nexport const version: string;\nexport const fingerprint: string;\n",
-        f"export type Term = {terms};\n",
+        f"export type Term = {terms};\nexport const docs: Readonly<Record<Term, string>>;\n",
         _format_interface("Knobs", _list_knobs(program)),
         "export const defaults: Readonly<Required<Pick<Knobs, " + _list_defaults(program) + ">>>;\n",
         *_format_row("Row", program, list_columns(program)),
@@ -81,8 +81,12 @@ def format_declarations(program: Program) -> str:
 
 
 def _format_interface(name: str, members: Mapping[str, str]) -> str:
-    lines = [f"  readonly {member}: {kind};" for member, kind in members.items()]
+    lines = [f"  {member}" for member in _format_members(members)]
     return "\n".join([f"export interface {name} {{", *lines, "}", ""])
+
+
+def _format_members(members: Mapping[str, str]) -> list[str]:
+    return [f"readonly {member}: {kind};" for member, kind in members.items()]
 
 
 def _list_knobs(program: Program) -> dict[str, str]:
@@ -134,7 +138,7 @@ def _format_row(name: str, program: Program, columns: Iterable[InputColumn]) -> 
             plain[format_json(column.name) + mark] = kind
     if not records:
         return [_format_interface(name, plain)]
-    nested = {record: "{ " + " ".join(f"readonly {k}: {v};" for k, v in each.items()) + " }" for record, each in records.items()}
+    nested = {record: f"{{ {' '.join(_format_members(each))} }}" for record, each in records.items()}
     return [
         _format_interface(f"{name}Fields", plain),
         _format_interface(f"{name}Records", nested),

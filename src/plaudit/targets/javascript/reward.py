@@ -9,7 +9,7 @@ from plaudit.errors import TargetError
 from plaudit.language.program import Guard, Program
 from plaudit.language.shapes import list_entries
 from plaudit.language.static import analyse_program, list_open_guards
-from plaudit.targets.compiled import Compiled, Layout
+from plaudit.targets.compiled import About, Compiled, Layout
 from plaudit.targets.diagnose import find_owner
 from plaudit.targets.inputs import InputColumn, format_range, list_columns
 from plaudit.targets.javascript.declarations import format_declarations
@@ -23,17 +23,16 @@ class JavaScriptReward(Compiled):
     """A reward compiled to JavaScript; it is text, and runs nothing itself.
 
     `module` is an ES module: `score(row, knobs)` for one row, `scoreBatch(columns, knobs, out)` for typed arrays, and
-    `name`, `version`, `fingerprint` and `defaults`, the knobs. `declarations` are its types for TypeScript. With
+    `name`, `version`, `fingerprint`, `defaults` (the knobs) and `docs` (the terms' docstrings). `declarations` are its types for TypeScript. With
     `on_bad="mask"` a bad row is NaN unless the caller asks for an error, `{onBad: "raise"}`, and the other way round.
     """
 
     def __init__(
-        self, program: Program, *, guard: bool = True, on_bad: str = "raise", version: str = "", fingerprint: str = ""
+        self, program: Program, *, guard: bool = True, on_bad: str = "raise", about: About | None = None
     ) -> None:
         """Compile `program`; without `guard`, declared ranges are not checked."""
-        super().__init__(program, guard=guard, on_bad=on_bad, version=version, fingerprint=fingerprint)
-        self.version = version
-        self.fingerprint = fingerprint
+        super().__init__(program, guard=guard, on_bad=on_bad, about=about)
+        self.about = about or About(program.name)
         _ = self.module  # what JavaScript cannot express is refused now
 
     @cached_property
@@ -44,7 +43,8 @@ class JavaScriptReward(Compiled):
             "COLUMNS": [_describe_column(program, column) for column in list_columns(program)],
             "SHOWN": list(program.inputs),
             "KNOB_VECTORS": [
-                [knob, {"shape": shape, "entries": list_entries(shape)}] for knob, shape in program.vector_params.items()
+                [knob, {"shape": shape, "entries": list_entries(shape)}]
+                for knob, shape in program.vector_params.items()
             ],
             "GUARDS": [_describe_guard(program, guard) for guard in self._guards],
             "TERMS": program.terms,
@@ -55,13 +55,15 @@ class JavaScriptReward(Compiled):
             ],
             "ON_BAD": self.on_bad,
         }
+        docs = {term: format_json(self.about.docs.get(term, "")) for term in program.terms}
         knobs = {knob: format_number(value) for knob, value in program.params.items()}
         parts = [
             "// A reward of plaudit, as an ES module. It was generated: change the reward, and export it again.",
             f"export const name = {format_json(program.name)};",
-            f"export const version = {format_json(self.version)};",
-            f"export const fingerprint = {format_json(self.fingerprint)};",
+            f"export const version = {format_json(self.about.version)};",
+            f"export const fingerprint = {format_json(self.about.fingerprint)};",
             f"export const defaults = Object.freeze({format_object(knobs)});",
+            f"export const docs = Object.freeze({format_object(docs)});",
             "",
             *(f"const {constant} = {format_json(value)};" for constant, value in constants.items()),
             "",
@@ -107,7 +109,7 @@ class JavaScriptReward(Compiled):
 
     def __repr__(self) -> str:
         """Return the reward's name and version."""
-        return f"JavaScriptReward({self.program.name}@{self.version})"
+        return f"JavaScriptReward({self.program.name}@{self.about.version})"
 
 
 def _write_kernel(name: str, program: Program, guards: Sequence[int], defined: frozenset[int] = frozenset()) -> str:

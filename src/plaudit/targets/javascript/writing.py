@@ -15,10 +15,10 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def format_json(value: Any) -> str:
-    """Return plain data as a literal of ASCII that is the same in JavaScript, in TypeScript and inside a script of HTML.
+    r"""Return plain data as a literal of ASCII, the same in JavaScript, in TypeScript and inside a script of HTML.
 
-    >>> print(format_json(["</script>", "<!--", "\\u2028"]))
-    ["\\u003c/script\\u003e", "\\u003c!--", "\\u2028"]
+    >>> print(format_json(["</script>", "<!--", "\u2028"]))
+    ["\u003c/script\u003e", "\u003c!--", "\u2028"]
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False)
     for character, escaped in _ESCAPES.items():  # outside strings JSON has none of them
@@ -128,7 +128,8 @@ def write_kernel(
 ) -> str:
     """Return the function that scores rows of columns, and returns how many of them are bad.
 
-    Partial operations in `defined` are known to be inside their domain. All tests of a row are joined by `&`, without a branch: a processor guesses wrong in one row of a few.
+    Partial operations in `defined` are known to be inside their domain. All tests of a row are joined by `&`, without
+    a branch: a processor would guess wrong in one row of a few.
     """
     code = emit(program, guards, BRANCHLESS, defined=defined)
     tests = " & ".join(dict.fromkeys(code.texts[guard] for guard in guards)) or "true"
