@@ -350,3 +350,23 @@ def test_the_module_parses_where_a_page_holds_it(node, reward, tmp_path):
     path.write_text(reward.compile("javascript").module, encoding="utf-8")
     done = subprocess.run(["node", "--check", path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def build_zones(count):
+    """Return a reward with one term: a number for each zone of a distance."""
+    lines = [f"    {'if' if at == 0 else 'elif'} a < {at}:\n        return {at}.5\n" for at in range(count)]
+    space = load(f"def zone(a):\n{''.join(lines)}    return -0.0\n")
+    return Reward("zones", version="1", terms=[term(space["zone"])], fields=[Field("a")])
+
+
+@pytest.mark.parametrize(("zones", "tables"), [(1, 1), (4, 1), (5, 0)])
+def test_few_choices_between_constants_are_looked_up_and_many_are_not(node, zones, tables):
+    reward = build_zones(zones)
+    compiled = reward.compile("javascript")
+    kernel = compiled.module.partition("function runFixed")[2].partition("const FIXED")[0]
+    assert kernel.count("Float64Array.of(") == tables
+    column = np.array([-1.0, 0.0, 0.5, 1.0, 2.5, 3.5, 4.5, 9.0])
+    found = node.run(compiled, "scoreBatch", {"a": column})["total"]
+    wanted = reward.compile("numpy")({"a": column}).total
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))

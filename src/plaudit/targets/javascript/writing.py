@@ -10,6 +10,7 @@ from plaudit.language import nodes as n
 from plaudit.language.program import Program
 from plaudit.targets.emit import Spelling, emit
 from plaudit.targets.inputs import list_columns
+from plaudit.targets.javascript.lookups import find_choices, write_lookups
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -133,6 +134,7 @@ def write_kernel(
     """
     code = emit(program, guards, BRANCHLESS, defined=defined)
     tests = " & ".join(dict.fromkeys(code.texts[guard] for guard in guards)) or "true"
+    lookups = write_lookups(program, find_choices(program, roots), code, BRANCHLESS)
     code = emit(program, roots, SPELLING, code, defined=defined)
     return _format_function(
         name,
@@ -142,6 +144,7 @@ def write_kernel(
             *(f"const o{k} = outputs[{k}];" for k in range(len(roots))),
             *_read_knobs(program),
             *_write_tables(code.tables),
+            *lookups,
             "let bad = 0;",
             "for (let row = 0; row < rows; row++) {",
             *(f"  {line}" for line in _read_inputs(program, "row")),
