@@ -17,9 +17,9 @@ from plaudit.targets.compiled import FLOATS, Layout
 from plaudit.targets.emit import Code, Spelling, emit
 from plaudit.targets.states import list_state_outputs
 
-_NAMES = {n.Abs: "fabs", n.Round: "rint"}
+_NAMES: dict[type[n.Node], str] = {n.Abs: "fabs", n.Round: "rint"}
 """What C calls a function that has another name in Python."""
-_OWN = {n.Sign: "sign", n.Power: "power"}
+_OWN: dict[type[n.Node], str] = {n.Sign: "sign", n.Power: "power"}
 """Functions that the header brings itself."""
 
 
@@ -159,7 +159,9 @@ class _CheckWriter:
             return Check(test, "UNKNOWN_CATEGORY", f"{what} '{column}': not one of its categories", field=name)
         if field.numbers:
             listed = ", ".join(f"{number:g}" for number in field.numbers)
-            return Check(test, "OUT_OF_RANGE", f"{what} '{column}': not one of {listed}", field=name)
+            p = self.prefix
+            status = f"({read} == {read} ? {p}_OUT_OF_RANGE : {p}_NOT_FINITE)"
+            return Check(test, status, f"{what} '{column}': not one of {listed}", field=name)
         unit = f" {field.unit}" if field.unit else ""
         low, high = (None, None) if field.outside != "raise" else (field.low, field.high)
         said = f"{what} '{column}': not a finite number, or outside its declared range {_format_range(low, high)}{unit}"
@@ -236,7 +238,10 @@ def build_spelling(prefix: str, dtype: str) -> Spelling:
 
     inside = "{0} >= 0 && {0} <= {last}"
     divisor = f"({{1}} != {zero} ? {{1}} : {one})"
-    tables = {n.Item: "{table}[" + inside + " ? (int){0} : 0]", CategoryItem: "{table}[" + inside + " ? {0} : 0]"}
+    tables: dict[type[n.Node], str] = {
+        n.Item: "{table}[" + inside + " ? (int){0} : 0]",
+        CategoryItem: "{table}[" + inside + " ? {0} : 0]",
+    }
     return Spelling(
         operations={
             **{kind: apply(kind) for kind in n.FUNCTIONS},

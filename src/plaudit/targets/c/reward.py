@@ -10,7 +10,7 @@ from plaudit.errors import TargetError
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME
 from plaudit.language.program import Program, find_reachable
-from plaudit.targets.c.body import Body, Check, name_type, write_body, write_helpers
+from plaudit.targets.c.body import Body, Check, write_body, write_helpers
 from plaudit.targets.c.structs import Structs
 from plaudit.targets.c.writing import (
     KEYWORDS,
@@ -101,7 +101,7 @@ class CReward(Compiled):
 
     @property
     def exact(self) -> bool:
-        """Whether the very bits of Python come out, in `double`: no function is used that C libraries round as they like."""
+        """Whether no function is used that each C library rounds as it likes: then numbers are equal to the bit."""
         return not any(node.inexact for node in self.bound.nodes)
 
     @cached_property
