@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from plaudit.atomic import AtomicFile
 from plaudit.cli.options import drop_unset, tune, tuning_options
+from plaudit.cli.streams import STANDARD, Output
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward
+from plaudit.systems.commands import output_option
 
 
 class Exported(NamedTuple):
@@ -50,11 +51,9 @@ FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix"))}
 @click.command(epilog="Example: plaudit export roadsense@R11 --to c -o reward.h --with-tests")
 @click.argument("reward")
 @click.option("--to", "form", type=click.Choice(list(FORMATS)), required=True, help="The language to write.")
-@click.option("-o", "--output", metavar="FILE", help="The file to write; standard output where it is not given.")
+@output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
 @click.option("--with-tests", is_flag=True, help="Write a program with golden rows beside FILE: FILE_test.c for C.")
-@click.option(
-    "--real", type=click.Choice(["double", "float"]), help="C: the type that it computes in.  [default: double]"
-)
+@click.option("--real", type=click.Choice(["double", "float"]), help="C: what it computes in.  [default: double]")
 @click.option(
     "--knobs",
     type=click.Choice(["constant", "struct"]),
@@ -65,7 +64,7 @@ FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix"))}
 def export(
     reward: str,
     form: str,
-    output: str | None,
+    output: str,
     with_tests: bool,
     params: str | None,
     settings: Sequence[str],
@@ -76,26 +75,24 @@ def export(
     The text needs neither plaudit nor Python. With tests, a program is written beside it that compares golden rows:
     every branch, both sides of every comparison, and what must be refused.
     """
-    if with_tests and output is None:
+    if with_tests and output == STANDARD:
         raise click.UsageError("--with-tests writes a second file beside the first; name that with -o FILE.")
     given = drop_unset(options)
     for name in given:
         if name not in FORMATS[form].options:
             raise click.UsageError(f"--{name} is not an option of --to {form}.")
-    path = Path(output or "reward.h")
+    path = Path(output)
     found = FORMATS[form].write(tune(find_reward(reward), params, settings), path, with_tests, given)
-    if output is None:
-        click.echo("".join(found.files.values()), nl=False)
-        return
     write_files({str(path.with_name(name)): text for name, text in found.files.items()})
-    click.echo(f"{output}: {found.summary}.", err=True)
+    if output != STANDARD:
+        click.echo(f"{output}: {found.summary}.", err=True)
 
 
 def write_files(files: Mapping[str, str]) -> None:
     """Write every file or none."""
     with ExitStack() as stack:
-        drafts = [stack.enter_context(AtomicFile(name)) for name in files]
-        for draft, text in zip(drafts, files.values(), strict=True):
-            draft.file.write(text)
-        for draft in drafts:
-            draft.commit()
+        outputs = [stack.enter_context(Output(name)) for name in files]
+        for output, text in zip(outputs, files.values(), strict=True):
+            output.file.write(text)
+        for output in outputs:
+            output.commit()

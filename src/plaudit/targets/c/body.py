@@ -239,8 +239,8 @@ def build_spelling(prefix: str, dtype: str) -> Spelling:
     inside = "{0} >= 0 && {0} <= {last}"
     divisor = f"({{1}} != {zero} ? {{1}} : {one})"
     tables: dict[type[n.Node], str] = {
-        n.Item: "{table}[" + inside + " ? (int){0} : 0]",
-        CategoryItem: "{table}[" + inside + " ? {0} : 0]",
+        n.Item: f"{{table}}[{inside} ? (int){{0}} : 0]",
+        CategoryItem: f"{{table}}[{inside} ? {{0}} : 0]",
     }
     return Spelling(
         operations={
