@@ -82,6 +82,8 @@ def export(
         if name not in FORMATS[form].options:
             raise click.UsageError(f"--{name} is not an option of --to {form}.")
     path = Path(output)
+    if not path.name:
+        raise click.UsageError(f"-o {output!r} names no file.")
     found = FORMATS[form].write(tune(find_reward(reward), params, settings), path, with_tests, given)
     write_files({str(path.with_name(name)): text for name, text in found.files.items()})
     if output != STANDARD:

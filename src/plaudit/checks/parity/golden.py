@@ -37,19 +37,24 @@ def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = Tru
     With `float32`, of a computation in 32-bit floats. The same reward gives the same rows.
     """
     judge = Judge(reward.program, None, single=float32)
-    good = _choose_rows(reward, judge, float32=float32)
+    good = _choose_rows(reward, judge, float32=float32) or [_find_rest(reward.program)]
     rows = [*good, *_list_bad_rows(reward.program, good, float32=float32)]
     scores, after = _score(reward, rows, float32=float32, guard=guard)
     bound = judge.program.bind()
     diagnosis = RowDiagnosis(bound, ranges=guard)
     terms = reward.program.terms
     parts = [scores.total, *(scores.values[term] for term in terms), *(scores.scores[term] for term in terms)]
-    numbers = np.stack([np.asarray(part, np.float64) for part in parts], axis=1)
+    numbers = np.stack([np.broadcast_to(np.asarray(part, np.float64), len(rows)) for part in parts], axis=1)
+    fine = np.broadcast_to(scores.ok, len(rows))  # one outcome for all, where nothing is read
     inexact = any(node.inexact for node in bound.nodes)
-    room = estimate_rounding(bound, "float32" if float32 else "float64", np.hstack([np.array(rows), numbers]))
+    room = estimate_rounding(
+        bound,
+        "float32" if float32 else "float64",
+        np.hstack([np.array(rows, np.float64).reshape(len(rows), -1), numbers]),
+    )
     found = []
     for at, row in enumerate(rows):
-        ok = bool(scores.ok[at])
+        ok = bool(fine[at])
         refused = None if ok else type(diagnosis(_decode(reward.program, row)))
         allowed = float(room[at]) if inexact and ok else 0.0
         found.append(GoldenRow(row, refused, tuple(map(float, numbers[at])), tuple(map(float, after[at])), allowed))
@@ -70,9 +75,13 @@ def _choose_rows(reward: Reward, judge: Judge, *, float32: bool) -> list[Numeric
     ]
 
 
+def _find_rest(program: Program) -> NumericRow:
+    return tuple(encode_value(field, field.at_rest) for field in program.inputs.values())
+
+
 def _list_bad_rows(program: Program, good: Sequence[NumericRow], *, float32: bool) -> Iterator[NumericRow]:
     """Yield rows that differ from a good one in one input, which is just at or beyond what its field allows."""
-    first = good[0] if good else tuple(0.0 for _ in program.inputs)
+    first = good[0]
     for at, field in enumerate(program.inputs.values()):
         for value in _list_odd_values(field, float32=float32):
             yield (*first[:at], value, *first[at + 1 :])

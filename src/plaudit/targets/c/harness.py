@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from plaudit.errors import NotFinite, OutOfRange, OutsideDomain, UnknownCategory
+from plaudit.errors import NotFinite, OutOfRange, OutsideDomain, TargetError, UnknownCategory
 from plaudit.targets.c.reward import CReward
 from plaudit.targets.c.writing import format_comment, format_number, format_string
 from plaudit.targets.compiled import GoldenRow
@@ -21,6 +21,8 @@ ANY = -1
 
 def write_harness(made: CReward, header: str, rows: Sequence[GoldenRow]) -> str:
     """Return a program that includes the file `header` and tests it on `rows`; with `--parity` it answers rows."""
+    if not header.isprintable() or set(header) & set('"\\?'):
+        raise TargetError(f"C cannot include a file with the name {header!r}; give the header another one.")
     writer = _HarnessWriter(made)
     parts = [
         format_comment(
@@ -28,7 +30,7 @@ def write_harness(made: CReward, header: str, rows: Sequence[GoldenRow]) -> str:
             "Without arguments it compares golden rows, and exits with 1 where one differs. With --parity it reads one "
             "JSON object a line and answers each, so that `plaudit parity` can ask it."
         ),
-        [f"#include {format_string(header)}", "", "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"],
+        [f'#include "{header}"', "", "#include <stdio.h>", "#include <stdlib.h>", "#include <string.h>"],
         writer.format_rows(rows),
         writer.format_fill(),
         _TESTING.format(prefix=made.prefix, real=made.real, **writer.describe()).splitlines(),
