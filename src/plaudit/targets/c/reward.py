@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from plaudit.errors import TargetError
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
-from plaudit.targets.c.body import Body, Check, write_body, write_helpers
+from plaudit.targets.c.body import Body, Check, write_body
+from plaudit.targets.c.spelling import write_helpers
 from plaudit.targets.c.structs import Structs
 from plaudit.targets.c.writing import (
     escape_comment,
