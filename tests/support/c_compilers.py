@@ -39,7 +39,10 @@ def compile_text(text, folder, *, language="gcc", flags=("-O1",), name="made"):
 
 
 class CFunction:
-    """A reward that was compiled as C, called on rows: inputs in the order of the Program, categories as positions."""
+    """A reward that was compiled as C, called on rows: inputs in the order of the Program, categories as positions.
+
+    `knobs` are numbers, or texts of C, by the names of parameters.
+    """
 
     def __init__(self, made, *, language="gcc", flags=("-O1",), knobs=None):
         self.made = made
@@ -94,7 +97,8 @@ def _format_loop(made, outputs, knobs):
         )
     ]
     width = len(outputs) + len(after)
-    sets = [f"    knobs.{structs.knobs[name]} = {structs.format_value(value)};" for name, value in knobs.items()]
+    texts = {name: value if isinstance(value, str) else structs.format_value(value) for name, value in knobs.items()}
+    sets = [f"    knobs.{structs.knobs[name]} = {text};" for name, text in texts.items()]
     lines = [
         "#ifdef __cplusplus",
         'extern "C"',

@@ -32,7 +32,7 @@ __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 def compile_program(
     program: Program, target: str, *, on_bad: str = "raise", about: About | None = None, **options: Any
 ) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or text for "sql", "c" and "javascript"."""
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or text for some."""
     if target not in _CLASSES:
         raise TargetError(
             f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."

@@ -1,20 +1,15 @@
 """C gives what the plain Python functions give: on random rewards, at zeros and infinities, on both sides of everything."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from plaudit import Field, Reward, term
-from plaudit.language import nodes as n
-from plaudit.targets.inputs import list_slots
-from support.batches import Batch, Tally
+from support.batches import Batch
 from support.c_compilers import CFunction
 from support.examples import examples
 from support.running import by_row, scored
-from support.strategies import cases, load
+from support.strategies import cases
 from support.tolerance import ARITHMETIC, exactly_rounded
 
 SEEDS = st.integers(0, 2**32)

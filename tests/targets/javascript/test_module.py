@@ -4,7 +4,9 @@ import json
 import math
 import pickle
 import re
+import runpy
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from plaudit.errors import (
     WrongType,
 )
 from plaudit.targets.javascript.writing import format_json
+from support import pages
 from support.node import to_scores
 from support.strategies import load
 
@@ -345,6 +348,21 @@ def test_an_option_of_another_target_is_refused(reward):
         reward.compile("javascript", chunk=3)
 
 
+def test_the_page_of_docs_shows_what_runs(node, tmp_path, monkeypatch):
+    text = Path(__file__).parents[3].joinpath("docs/javascript.md").read_text(encoding="utf-8")
+    python, script = (next(b.text for b in pages.blocks(text) if b.language == name) for name in ("python", "js"))
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("page.py").write_text(python, encoding="utf-8")
+    runpy.run_path("page.py")
+    shown = "console.log(JSON.stringify([score({ distance: 0.5, torque: 2 }), scores.total[0]]));\n"
+    tmp_path.joinpath("page.mjs").write_text(script + shown, encoding="utf-8")
+    done = subprocess.run(["node", "page.mjs"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    one, total = json.loads(done.stdout)
+    values, scores = {"near": 1.5, "effort": -0.4}, {"near": 1.5, "effort": 4}
+    assert one == {"total": 1.1, "values": values, "scores": scores, "ok": True}
+    assert total == 2.1
+
+
 def test_the_module_parses_where_a_page_holds_it(node, reward, tmp_path):
     path = tmp_path / "reward.mjs"
     path.write_text(reward.compile("javascript").module, encoding="utf-8")
@@ -354,17 +372,17 @@ def test_the_module_parses_where_a_page_holds_it(node, reward, tmp_path):
 
 def build_zones(count):
     """Return a reward with one term: a number for each zone of a distance."""
-    lines = [f"    {'if' if at == 0 else 'elif'} a < {at}:\n        return {at}.5\n" for at in range(count)]
-    space = load(f"def zone(a):\n{''.join(lines)}    return -0.0\n")
+    zones = " ".join(f"{at}.5 if a < {at} else" for at in range(count))
+    space = load(f"def zone(a):\n    return {zones} -0.0\n")
     return Reward("zones", version="1", terms=[term(space["zone"])], fields=[Field("a")])
 
 
-@pytest.mark.parametrize(("zones", "tables"), [(1, 1), (4, 1), (5, 0)])
-def test_few_choices_between_constants_are_looked_up_and_many_are_not(node, zones, tables):
+@pytest.mark.parametrize(("zones", "branches"), [(1, 0), (4, 0), (7, 3)])
+def test_the_last_four_choices_between_constants_are_looked_up(node, zones, branches):
     reward = build_zones(zones)
     compiled = reward.compile("javascript")
     kernel = compiled.module.partition("function runFixed")[2].partition("const FIXED")[0]
-    assert kernel.count("Float64Array.of(") == tables
+    assert (kernel.count("Float64Array.of("), kernel.count(" ? ")) == (1, branches)
     column = np.array([-1.0, 0.0, 0.5, 1.0, 2.5, 3.5, 4.5, 9.0])
     found = node.run(compiled, "scoreBatch", {"a": column})["total"]
     wanted = reward.compile("numpy")({"a": column}).total

@@ -8,12 +8,11 @@ from typing import Any, NoReturn
 
 from plaudit.errors import TargetError
 from plaudit.language import nodes as n
-from plaudit.language.field import NAME
 from plaudit.language.program import Program, find_reachable
-from plaudit.targets.c.body import Body, Check, name_type, write_body, write_helpers
+from plaudit.targets.c.body import Body, Check, write_body
+from plaudit.targets.c.spelling import write_helpers
 from plaudit.targets.c.structs import Structs
 from plaudit.targets.c.writing import (
-    KEYWORDS,
     escape_comment,
     format_comment,
     format_number,
@@ -62,7 +61,7 @@ class CReward(Compiled):
             raise TargetError(f"real={real!r:.60} is not one of {', '.join(REALS)}")
         if knobs not in KNOBS:
             raise TargetError(f"knobs={knobs!r:.60} is not one of {', '.join(KNOBS)}")
-        if prefix is not None and (not NAME.fullmatch(prefix) or prefix in KEYWORDS):
+        if prefix is not None and not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9])*", prefix):
             raise TargetError(f"prefix={prefix!r:.60} must be a plain identifier of C, such as 'braking'")
         self.real, self.knobs = real, knobs
         self.dtype = REALS[real]
@@ -101,7 +100,7 @@ class CReward(Compiled):
 
     @property
     def exact(self) -> bool:
-        """Whether the very bits of Python come out, in `double`: no function is used that C libraries round as they like."""
+        """Whether no function is used that each C library rounds as it likes: then numbers are equal to the bit."""
         return not any(node.inexact for node in self.bound.nodes)
 
     @cached_property

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
-from plaudit.targets.c.body import Body, Check, name_type
+from plaudit.targets.c.body import Body, Check
+from plaudit.targets.c.spelling import format_constant, name_type
 from plaudit.targets.c.writing import Names, escape_comment, format_comment, format_number
 from plaudit.targets.compiled import About
 from plaudit.targets.inputs import InputColumn, list_columns, list_slots
@@ -22,7 +23,7 @@ class Structs:
         self.real = name_type(dtype)
         self.about = about
         self.columns = list_columns(program)
-        self._fields = [column.name for column in self.columns]
+        self._places = {slot.name: (slot.column, slot.entry or 0) for slot in list_slots(program)}
         fixed = "inputs outputs knobs state status score explain initial_state default_knobs no_field no_term"
         file_names = Names(f"{prefix}_{name}" for name in fixed.split())
         self._file_names = file_names
@@ -195,9 +196,7 @@ class Structs:
 
     def format_value(self, value: float | bool) -> str:
         """Return a number or a bool as a literal."""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return format_number(value, self.dtype)
+        return format_constant(value, self.dtype)
 
     def _format_knobs(self) -> list[str]:
         shapes = self.program.vector_params
@@ -277,11 +276,8 @@ class Structs:
 
     def find_field(self, name: str) -> tuple[str, int]:
         """Return the enumerator of an input by its whole name, and its entry."""
-        for slot in list_slots(self.program):
-            if slot.name == name:
-                return self.field_names[slot.column], slot.entry or 0
-        column = name.partition("[")[0]
-        return self.field_names.get(column, f"{self.prefix}_no_field"), 0
+        column, entry = self._places.get(name, ("", 0))
+        return self.field_names.get(column, f"{self.prefix}_no_field"), entry
 
     def find_term(self, name: str) -> str:
         """Return the enumerator of a term."""

@@ -1,4 +1,4 @@
-"""Choices between constants, looked up in a table: a processor guesses branches, and wrong guesses take most of the time.
+"""Choices between constants, looked up in a table: branches that a processor guesses wrong take most of the time.
 
 `a if p else b if q else c` becomes entry `p | q << 1` of a table that has `c, a, b, a`.
 """
@@ -17,9 +17,9 @@ MOST_CONDITIONS = 4
 MOST_NODES = 16
 """Operations in a condition at most: all conditions are computed for every row."""
 
-_FIXED = (n.Const, n.Param)
-_CHEAP = (*_FIXED, n.Input, n.Label, n.Abs, n.Neg, n.Add, n.Sub, n.Mul, n.Not, n.And, n.Or)
-_CHEAP += (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne)
+_READ = (n.Const, n.Param, n.Input, n.Label)
+_COMPARISONS = (n.Lt, n.Le, n.Gt, n.Ge, n.Eq, n.Ne, n.Not, n.And, n.Or)
+_CHEAP: tuple[type[n.Node], ...] = (*_READ, *_COMPARISONS, n.Abs, n.Neg, n.Add, n.Sub, n.Mul)
 
 
 class Choice(NamedTuple):
@@ -79,10 +79,16 @@ def write_lookups(program: Program, choices: Iterable[Choice], code: Code, spell
 
 def _is_fixed(program: Program, choice: Choice) -> bool:
     """Return whether a choice is between numbers that are the same for every row."""
-    chosen = [program.nodes[at] for at in choice.numbers]
-    flags = [node for node in chosen if isinstance(node, n.Const) and isinstance(node.value, bool)]
-    flags += [node for node in chosen if isinstance(node, n.Param) and isinstance(program.params[node.name], bool)]
-    return not flags and all(isinstance(node, _FIXED) for node in chosen)
+    return all(_is_fixed_number(program, program.nodes[at]) for at in choice.numbers)
+
+
+def _is_fixed_number(program: Program, node: n.Node) -> bool:
+    match node:
+        case n.Const(value):
+            return not isinstance(value, bool)
+        case n.Param(name):
+            return not isinstance(program.params[name], bool)
+    return False
 
 
 def _are_cheap(program: Program, conditions: Sequence[int]) -> bool:

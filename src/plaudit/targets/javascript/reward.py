@@ -23,8 +23,8 @@ class JavaScriptReward(Compiled):
     """A reward compiled to JavaScript; it is text, and runs nothing itself.
 
     `module` is an ES module: `score(row, knobs)` for one row, `scoreBatch(columns, knobs, out)` for typed arrays, and
-    `name`, `version`, `fingerprint`, `defaults` (the knobs) and `docs` (the terms' docstrings). `declarations` are its types for TypeScript. With
-    `on_bad="mask"` a bad row is NaN unless the caller asks for an error, `{onBad: "raise"}`, and the other way round.
+    `name`, `version`, `fingerprint`, `defaults` (the knobs) and `docs` (the terms' docstrings). `declarations` are its
+    types for TypeScript. With `on_bad="mask"` a bad row is NaN, unless a call asks for an error: `{onBad: "raise"}`.
     """
 
     def __init__(
