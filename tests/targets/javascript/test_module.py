@@ -168,6 +168,17 @@ def test_integers_beyond_2_53_and_flags_that_are_none_spoil_their_row(node):
         node.run(compiled, "scoreBatch", {**columns, "lit": True})
 
 
+def test_a_batch_may_be_empty_or_bad_from_end_to_end(node):
+    space = load("def lit(lamps):\n    return sum(1 if lamp else 0 for lamp in lamps)\n")
+    fields = [Field("lamps", length=2, flag=True)]
+    compiled = Reward("lamps", version="1", terms=[term(space["lit"])], fields=fields).compile("javascript")
+    assert node.run(compiled, "scoreBatch", {"lamps": np.zeros(0)})["total"].tolist() == []
+    bad = {f"lamps[{at}]": np.full(150_000, 2, np.uint8) for at in range(2)}
+    found = to_scores(node.run(compiled, "scoreBatch", bad, {}, None, {"onBad": "mask"}))
+    assert not found.ok.any()
+    assert np.isnan(found.total).all()
+
+
 def test_a_float32_that_is_a_rounded_bound_counts_as_the_bound(node):
     space = load("def push(torque):\n    return torque\n")
     fields = [Field("torque", low=-0.4, high=0.4)]

@@ -255,7 +255,7 @@ function listEntries(start, shape, value, Kind = ShapeMismatch) {
         const given = isVector(value) ? `${value.length} values` : `a ${typeof value}`;
         throw new Kind(`${start}${wanted} needed, ${given} given.`);
       }
-      found.push(...part);
+      for (const each of part) found.push(each);
     }
     level = found;
   }
@@ -564,7 +564,7 @@ function joinParts(column, parts, rows) {
       const from = part.single ? 0 : row * part.size;
       for (let at = 0; at < part.size; at++) values[row * size + first + at] = part.values[from + at];
     }
-    wrong.push(...part.wrong.map((at) => at * size + first));
+    for (const at of part.wrong) wrong.push(at * size + first);
   });
   return { input: column.name, size, values, wrong };
 }
