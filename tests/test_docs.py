@@ -21,7 +21,7 @@ TEXT = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 
 # Languages that run, and languages that are only read: a block in any other would escape the tests unseen.
 RUN = {"console", "python", "text"}
-READ = {"c", "csharp", "csv", "json", "latex", "markdown", "rust", "sh", "sql", "toml", "yaml"}
+READ = {"c", "csharp", "csv", "js", "json", "latex", "markdown", "rust", "sh", "sql", "toml", "yaml"}
 
 
 def name(path: Path) -> str:

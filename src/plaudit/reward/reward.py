@@ -63,13 +63,16 @@ from plaudit.reward.schedules import (
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.term import Term, share, validate_limits
-from plaudit.targets import OnBad, compile_program
+from plaudit.targets import WRITTEN, OnBad, compile_program
+from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
 from plaudit.targets.python import PythonReward
 from plaudit.targets.states import build_initial_state
 
 if TYPE_CHECKING:
+    from plaudit.targets.c import CReward
+    from plaudit.targets.javascript import JavaScriptReward
     from plaudit.targets.jax import JaxReward
     from plaudit.targets.numba import NumbaReward
     from plaudit.targets.numpy import NumpyReward
@@ -619,22 +622,40 @@ class Reward:
     ) -> "SqlReward": ...
 
     @overload
+    def compile(
+        self,
+        target: Literal["c"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "mask",
+        real: Literal["double", "float"] = "double",
+        knobs: Literal["constant", "struct"] = "constant",
+        prefix: str | None = None,
+    ) -> "CReward": ...
+
+    @overload
+    def compile(
+        self, target: Literal["javascript"], *, guard: Guarding = True, on_bad: OnBad = "raise"
+    ) -> "JavaScriptReward": ...
+
+    @overload
     def compile(self, target: str, **options: Any) -> Any: ...
 
     def compile(self, target: str = "python", **options: Any) -> Any:
         """Return this reward as a function for `target`.
 
         The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters,
-        and returns `Scores`; "sql" gives text.
+        and returns `Scores`; "sql", "c" and "javascript" give text.
 
         Args:
-            target: python, numba, numpy, jax, torch or sql.
+            target: python, numba, numpy, jax, torch, sql, c or javascript.
             options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
                 `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
                 ranges and raises for anything else; the others are those of the target.
 
         Returns:
-            The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`.
+            The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,
+            `CReward`, `JavaScriptReward`.
 
         Raises:
             TargetError: There is no such target or option.
@@ -643,9 +664,10 @@ class Reward:
         """
         if options.get("on_bad") == "clip":
             return self.with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
+        about = self._about if target in WRITTEN else None
         if options.get("guard") == "facts":
-            return compile_program(self._guarded, target, **{**options, "guard": True})
-        return compile_program(self.program, target, **options)
+            return compile_program(self._guarded, target, about=about, **{**options, "guard": True})
+        return compile_program(self.program, target, about=about, **options)
 
     def encode(self, inputs: Any) -> dict[str, Any]:
         """Return the columns of a batch with categories replaced by their positions, for the array targets.
@@ -666,6 +688,11 @@ class Reward:
     @cached_property
     def _guarded(self) -> Program:
         return add_fact_guards(self.program, self.facts_program)
+
+    @cached_property
+    def _about(self) -> About:
+        docs = {each.name: each.doc for each in self.functions}
+        return About(self.name, self.version, self.fingerprint, self.domain_fingerprint, self.doc, docs)
 
     @cached_property
     def _compiled(self) -> PythonReward:

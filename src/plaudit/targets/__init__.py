@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 
 from plaudit.errors import MissingExtra, TargetError, did_you_mean
 from plaudit.language.program import Program
-from plaudit.targets.compiled import Scores
+from plaudit.targets.compiled import About, Scores
 
-Target = Literal["python", "numba", "numpy", "jax", "torch", "sql"]
+Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "c", "javascript"]
 OnBad = Literal["raise", "mask", "clip"]
 """What is done about a row that cannot be scored: an error, no reward, or its numbers clipped to their ranges."""
 
@@ -19,14 +19,20 @@ _CLASSES = {
     "jax": "JaxReward",
     "torch": "TorchReward",
     "sql": "SqlReward",
+    "c": "CReward",
+    "javascript": "JavaScriptReward",
 }
+WRITTEN = ("c", "javascript")
+"""Targets whose text carries what a reward tells of itself."""
 _EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
 
 __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 
 
-def compile_program(program: Program, target: str, *, on_bad: str = "raise", **options: Any) -> Any:
-    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or for "sql" text."""
+def compile_program(
+    program: Program, target: str, *, on_bad: str = "raise", about: About | None = None, **options: Any
+) -> Any:
+    """Return `program` compiled for `target`: a callable from inputs to `Scores`, or text for some."""
     if target not in _CLASSES:
         raise TargetError(
             f"there is no target {target!r}.{did_you_mean(target, _CLASSES)} Targets: {', '.join(_CLASSES)}."
@@ -45,9 +51,11 @@ def compile_program(program: Program, target: str, *, on_bad: str = "raise", **o
             f"the target {target!r} needs {error.name}. Install it: pip install 'plaudit[{extra}]'"
         ) from None
     kind = getattr(module, _CLASSES[target])
-    known = [name for name in inspect.signature(kind).parameters if name != "program"]
+    known = [name for name in inspect.signature(kind).parameters if name not in ("program", "about")]
     for name in options:
         if name not in known:
             near = did_you_mean(name, known)
             raise TargetError(f"the target {target!r} has no option {name!r}.{near} Its options: {', '.join(known)}.")
+    if target in WRITTEN:
+        options["about"] = about
     return kind(program, on_bad=on_bad, **options)

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from plaudit.errors import InputError
 from plaudit.language.nodes import LARGEST_EXPONENT
 from plaudit.language.program import Program
 
@@ -63,6 +64,19 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class About:
+    """What a reward tells of itself, for targets that are text: a Program knows its name alone."""
+
+    name: str
+    version: str = ""
+    fingerprint: str = ""
+    domain_fingerprint: str = ""
+    doc: str = ""
+    docs: Mapping[str, str] = field(default_factory=dict)
+    """The docstring of each term, of the gate and of the conditions of overrides."""
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The distinct outputs of a Program, in order, and where each name finds its own."""
 
@@ -100,6 +114,24 @@ class Layout:
             kind((term, outputs[at]) for term, at in zip(self.terms, self.scores, strict=True)),
             ok,
         )
+
+
+NumericRow = tuple[float, ...]
+"""A value for each input, in order: categories by position, flags as 1 or 0."""
+
+
+class GoldenRow(NamedTuple):
+    """A row, and what the reward makes of it: for the tests of a target that runs without Python."""
+
+    inputs: NumericRow
+    refused: type[InputError] | None
+    """What is raised for it; the numbers are NaN then."""
+    numbers: tuple[float, ...]
+    """The total, each term's value and each term's score."""
+    states: tuple[float, ...]
+    """What each entry of each state is after the step; as before it where the row is refused."""
+    allowed: float
+    """How far rounding may take another implementation; 0 where every operation is exactly rounded."""
 
 
 def convert_scores(scores: Scores, convert: Callable[[Any], Any]) -> Scores:

@@ -9,7 +9,7 @@ from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain
 from plaudit.language.program import Guard, Program
 from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.emit import SCALAR, SCALAR_NAMES, build_function, emit
-from plaudit.targets.inputs import list_slots, make_range_error
+from plaudit.targets.inputs import format_range, list_slots, make_range_error
 
 
 class RowDiagnosis:
@@ -48,7 +48,7 @@ class RowDiagnosis:
                 f"reward {program.name!r}{where}: the row {failed.why}.{line}\n  inputs: {shown}\n"
                 "Fix the row, or correct the fact."
             )
-        term = "" if failed.where == "total" else f"{self._find_owner(failed.where)} of "
+        term = "" if failed.where == "total" else f"{find_owner(program, failed.where)} of "
         return OutsideDomain(
             f"{term}reward {program.name!r} {failed.why}{where}.{line}\n  inputs: {shown}\n"
             "Guard the operation with an `if`, or narrow the field's declared range."
@@ -60,22 +60,13 @@ class RowDiagnosis:
         name = output.removeprefix("curr.")
         (value,) = _build_evaluator(program, [program.outputs[output]])(*row)
         field = program.states[name.partition("[")[0]].field
-        bounds = ("-inf" if field.low is None else f"{field.low:g}", "inf" if field.high is None else f"{field.high:g}")
         shown = ", ".join(f"{each}={given!r}" for each, given in zip(program.inputs, row, strict=True))
         kind = OutOfRange if math.isfinite(value) else NotFinite
         return kind(
             f"reward {program.name!r}, state {name!r}{where}: after this step it is {value!r}, outside its declared "
-            f"range [{', '.join(bounds)}].\n  inputs: {shown}\n"
+            f"range {format_range(field)}.\n  inputs: {shown}\n"
             "Widen the range, hold the value within it in the update (`min`, `max`), or fix what it is computed from."
         )
-
-    def _find_owner(self, name: str) -> str:
-        """Return what a term, an update, the gate or the condition of an override is called."""
-        if name in self.program.states:
-            return f"the update of state {name!r}"
-        if name not in self.program.adjustments:
-            return f"term {name!r}"
-        return "the gate" if name == "gate" else f"the override {name!r}"
 
     def _find_culprit(self, row: Sequence[Any]) -> Guard | None:
         """Return the term whose score is not finite, where there is one."""
@@ -91,6 +82,15 @@ class RowDiagnosis:
     @cached_property
     def _scores(self) -> Callable[..., tuple[Any, ...]]:
         return _build_evaluator(self.program, [self.program.outputs[f"{term}.score"] for term in self.program.terms])
+
+
+def find_owner(program: Program, name: str) -> str:
+    """Return what a term, an update, the gate or the condition of an override is called."""
+    if name in program.states:
+        return f"the update of state {name!r}"
+    if name not in program.adjustments:
+        return f"term {name!r}"
+    return "the gate" if name == "gate" else f"the override {name!r}"
 
 
 def _build_evaluator(program: Program, roots: Sequence[int]) -> Callable[..., tuple[Any, ...]]:

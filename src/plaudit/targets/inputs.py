@@ -422,9 +422,14 @@ def make_range_error(reward: str, name: str, field: Field, value: Any, *, where:
         allowed = ", ".join(f"{number:g}" for number in field.numbers)
         return OutOfRange(f"{start}{value!r} is not one of {allowed}.")
     unit = f" {field.unit}" if field.unit else ""
-    low = "-inf" if field.low is None else f"{field.low:g}"
-    high = "inf" if field.high is None else f"{field.high:g}"
     return OutOfRange(
-        f"{start}{value!r} is outside its declared range [{low}, {high}]{unit}.\n"
+        f"{start}{value!r} is outside its declared range {format_range(field)}{unit}.\n"
         "Fix the value, widen the range, or declare the field with outside='clip' or outside='allow'."
     )
+
+
+def format_range(field: Field) -> str:
+    """Return the declared range of a number: `[0, inf]`."""
+    low = "-inf" if field.low is None else f"{field.low:g}"
+    high = "inf" if field.high is None else f"{field.high:g}"
+    return f"[{low}, {high}]"

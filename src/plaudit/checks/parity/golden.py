@@ -1,0 +1,126 @@
+"""Golden rows: what a reward makes of chosen rows, for the tests of an implementation that runs without Python.
+
+They take every branch that can be taken, stand on both sides of every comparison, and hold what must be refused.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from plaudit.checks.model import RewardModel
+from plaudit.checks.parity.aim import Aim
+from plaudit.checks.parity.branches import Branches, BranchQuestions
+from plaudit.checks.parity.candidates import StepFacts, build_pools
+from plaudit.checks.parity.judge import Judge
+from plaudit.checks.parity.trace import next_float32, to_float32
+from plaudit.checks.solver.ranges import encode_value
+from plaudit.checks.solver.solver import Solver
+from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.reward.reward import Reward
+from plaudit.targets.compiled import GoldenRow, NumericRow, Scores
+from plaudit.targets.diagnose import RowDiagnosis
+from plaudit.targets.dtypes import estimate_rounding
+from plaudit.targets.inputs import list_columns
+
+MOST_ROWS = 400
+SOLVING = 10.0
+"""Seconds that may be spent on branches that are seldom taken."""
+
+
+def list_golden_rows(reward: Reward, *, float32: bool = False, guard: bool = True) -> list[GoldenRow]:
+    """Return rows of every branch and both sides of every comparison, and rows that are refused, with their outcome.
+
+    With `float32`, of a computation in 32-bit floats. The same reward gives the same rows.
+    """
+    judge = Judge(reward.program, None, single=float32)
+    good = _choose_rows(reward, judge, float32=float32) or [_find_rest(reward.program)]
+    rows = [*good, *_list_bad_rows(reward.program, good, float32=float32)]
+    scores, after = _score(reward, rows, float32=float32, guard=guard)
+    bound = judge.program.bind()
+    diagnosis = RowDiagnosis(bound, ranges=guard)
+    terms = reward.program.terms
+    parts = [scores.total, *(scores.values[term] for term in terms), *(scores.scores[term] for term in terms)]
+    numbers = np.stack([np.broadcast_to(np.asarray(part, np.float64), len(rows)) for part in parts], axis=1)
+    fine = np.broadcast_to(scores.ok, len(rows))  # one outcome for all, where nothing is read
+    inexact = any(node.inexact for node in bound.nodes)
+    room = estimate_rounding(
+        bound,
+        "float32" if float32 else "float64",
+        np.hstack([np.array(rows, np.float64).reshape(len(rows), -1), numbers]),
+    )
+    found = []
+    for at, row in enumerate(rows):
+        ok = bool(fine[at])
+        refused = None if ok else type(diagnosis(_decode(reward.program, row)))
+        allowed = float(room[at]) if inexact and ok else 0.0
+        found.append(GoldenRow(row, refused, tuple(map(float, numbers[at])), tuple(map(float, after[at])), allowed))
+    return found
+
+
+def _choose_rows(reward: Reward, judge: Judge, *, float32: bool) -> list[NumericRow]:
+    """Return rows that the reward takes, aimed at its branches and thresholds."""
+    branches, model = Branches(judge.program.bind()), RewardModel(reward)
+    questions = BranchQuestions(branches, model, Solver(1.0, until=monotonic() + SOLVING))
+    steps, pools = StepFacts(reward), build_pools(reward, single=float32)
+    steps.probe(pools, 0)
+    aim = Aim(judge, branches, pools, steps, seed=0, single=float32)
+    inputs = reward.program.inputs
+    return [
+        tuple(encode_value(field, row[name]) for name, field in inputs.items())
+        for row in aim.list_rows(questions, model, most=2 * MOST_ROWS)
+    ]
+
+
+def _find_rest(program: Program) -> NumericRow:
+    return tuple(encode_value(field, field.at_rest) for field in program.inputs.values())
+
+
+def _list_bad_rows(program: Program, good: Sequence[NumericRow], *, float32: bool) -> Iterator[NumericRow]:
+    """Yield rows that differ from a good one in one input, which is just at or beyond what its field allows."""
+    first = good[0]
+    for at, field in enumerate(program.inputs.values()):
+        for value in _list_odd_values(field, float32=float32):
+            yield (*first[:at], value, *first[at + 1 :])
+
+
+def _list_odd_values(field: Field, *, float32: bool) -> list[float]:
+    if field.kind == "flag":
+        return []
+    if field.kind == "category":
+        return [-1.0, float(len(field.labels))]
+    ends = [float(end) for end in (field.low, field.high, *(field.numbers or ())) if end is not None]
+    step = next_float32 if float32 else math.nextafter
+    ends = [to_float32(end) for end in ends] if float32 else ends
+    near = [step(end, towards) for end in ends for towards in (-math.inf, math.inf)]
+    return [*dict.fromkeys([*ends, *near]), math.nan, math.inf, -math.inf]
+
+
+def _score(reward: Reward, rows: Sequence[NumericRow], *, float32: bool, guard: bool) -> tuple[Scores, Any]:
+    """Return the scores of rows, masked where they are refused, and the states after them."""
+    program = reward.program
+    table = np.array(rows, np.float64)
+    places = {name: at for at, name in enumerate(program.inputs)}
+    columns: dict[str, Any] = {}
+    for column in list_columns(program):
+        field = column.slots[0].field
+        kind = {"flag": np.bool_, "category": np.int64, "number": np.float32 if float32 else np.float64}[field.kind]
+        whole: Any = np.zeros((len(rows), max(1, math.prod(field.shape))), kind)
+        for slot in column.slots:
+            whole[:, slot.entry or 0] = table[:, places[slot.name]]
+        columns[column.name] = whole.reshape(len(rows), *field.shape)
+    made = reward.compile("numpy", on_bad="mask", guard=guard, dtype="float32" if float32 else "float64")
+    with np.errstate(all="ignore"):
+        if not program.states:
+            return made(columns), np.zeros((len(rows), 0))
+        before = {name: columns.pop(f"prev.{name}") for name in program.states}
+        scores, after = made.step(columns, before)
+    flat = [np.asarray(after[name], np.float64).reshape(len(rows), -1) for name in program.states]
+    return scores, np.hstack(flat)
+
+
+def _decode(program: Program, row: NumericRow) -> list[Any]:
+    return [bool(v) if field.kind == "flag" else v for v, field in zip(row, program.inputs.values(), strict=True)]

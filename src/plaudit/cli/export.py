@@ -1,0 +1,112 @@
+"""`plaudit export`: a reward as the text of another language, in a file of its own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from plaudit.cli.options import drop_unset, tune, tuning_options
+from plaudit.cli.streams import STANDARD, Output
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import find_reward
+from plaudit.systems.commands import output_option
+
+
+class Exported(NamedTuple):
+    """The files of an export, by name, the one that was asked for first; and a line on what it is."""
+
+    files: Mapping[str, str]
+    summary: str
+
+
+class Format(NamedTuple):
+    """A language that rewards are exported to."""
+
+    write: Callable[[Reward, Path, bool, dict[str, Any]], Exported]
+    """Takes the reward, the file to write, whether tests are written beside it, and options; returns the texts."""
+    options: tuple[str, ...] = ()
+    """Options of the command that only some formats have."""
+
+
+def export_c(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
+    """Return a reward as a header of C, and the program that tests it."""
+    made = reward.compile("c", **options)
+    files = {path.name: made.header}
+    if with_tests:
+        from plaudit.checks.parity.golden import list_golden_rows
+        from plaudit.targets.c.harness import write_harness
+
+        rows = list_golden_rows(reward, float32=made.real == "float")
+        files[f"{path.stem}_test.c"] = write_harness(made, path.name, rows)
+    cost = sum(made.operations.values())
+    return Exported(files, f"{reward.name}@{reward.version} as C, in {made.real}s: at most {cost} operations a row")
+
+
+def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
+    """Return a reward as an ES module; beside a file, its types."""
+    if with_tests:
+        raise click.UsageError("--with-tests writes golden rows for --to c alone.")
+    made = reward.compile("javascript", **options)
+    files = {path.name: made.module}
+    if str(path) != STANDARD:
+        ending = ".d.mts" if path.suffix == ".mjs" else ".d.ts"
+        files[f"{path.stem}{ending}"] = made.declarations
+    return Exported(files, f"{reward.name}@{reward.version} as an ES module, its types beside it")
+
+
+FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix")), "js": Format(export_javascript)}
+"""What a reward can be exported to, by the name that `--to` takes."""
+
+
+@click.command(epilog="Example: plaudit export roadsense@R11 --to c -o reward.h --with-tests")
+@click.argument("reward")
+@click.option("--to", "form", type=click.Choice(list(FORMATS)), required=True, help="The language to write.")
+@output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
+@click.option("--with-tests", is_flag=True, help="Write a program with golden rows beside FILE: FILE_test.c for C.")
+@click.option("--real", type=click.Choice(["double", "float"]), help="C: what it computes in.  [default: double]")
+@click.option(
+    "--knobs",
+    type=click.Choice(["constant", "struct"]),
+    help="C: knobs as constants, or in a struct that can be changed while the program runs.  [default: constant]",
+)
+@click.option("--prefix", metavar="NAME", help="C: how every name begins.  [default: the reward's name]")
+@tuning_options()
+def export(
+    reward: str,
+    form: str,
+    output: str,
+    with_tests: bool,
+    params: str | None,
+    settings: Sequence[str],
+    **options: Any,
+) -> None:
+    """Write a REWARD as the text of another language: C, or JavaScript with types for TypeScript.
+
+    The text needs neither plaudit nor Python. With tests, for C, a program is written beside it that compares golden
+    rows: every branch, both sides of every comparison, and what must be refused.
+    """
+    if with_tests and output == STANDARD:
+        raise click.UsageError("--with-tests writes a second file beside the first; name that with -o FILE.")
+    given = drop_unset(options)
+    for name in given:
+        if name not in FORMATS[form].options:
+            raise click.UsageError(f"--{name} is not an option of --to {form}.")
+    path = Path(output)
+    if not path.name:
+        raise click.UsageError(f"-o {output!r} names no file.")
+    found = FORMATS[form].write(tune(find_reward(reward), params, settings), path, with_tests, given)
+    write_files({str(path.with_name(name)): text for name, text in found.files.items()})
+    if output != STANDARD:
+        click.echo(f"{output}: {found.summary}.", err=True)
+
+
+def write_files(files: Mapping[str, str]) -> None:
+    """Write every file or none."""
+    with ExitStack() as stack:
+        outputs = [stack.enter_context(Output(name)) for name in files]
+        for output, text in zip(outputs, files.values(), strict=True):
+            output.file.write(text)
+        for output in outputs:
+            output.commit()

@@ -1,0 +1,311 @@
+"""A reward as C: one header with its structs, its function, and why a row cannot be scored."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, NoReturn
+
+from plaudit.errors import TargetError
+from plaudit.language import nodes as n
+from plaudit.language.program import Program, find_reachable
+from plaudit.targets.c.body import Body, Check, write_body
+from plaudit.targets.c.spelling import write_helpers
+from plaudit.targets.c.structs import Structs
+from plaudit.targets.c.writing import (
+    escape_comment,
+    format_comment,
+    format_number,
+    format_string,
+    make_identifier,
+)
+from plaudit.targets.compiled import About, Compiled
+
+REALS = {"double": "float64", "float": "float32"}
+KNOBS = ("constant", "struct")
+STATUSES = {
+    "OK": "The row counts.",
+    "NOT_FINITE": "An input, or a state after the step, is NaN or an infinity that its field does not allow.",
+    "OUT_OF_RANGE": "An input, or a state after the step, is outside its declared range.",
+    "UNKNOWN_CATEGORY": "An input is not one of the categories of its field.",
+    "OUTSIDE_DOMAIN": "A term divides by zero, takes the logarithm of a negative number, is not finite, or the like.",
+    "BAD_KNOB": "A knob is NaN or infinite.",
+}
+
+
+class CReward(Compiled):
+    """A reward compiled to C; it is text, and runs nothing itself.
+
+    `header` is one self-contained file of C99, which C++11 takes too: `static inline` functions over structs, without
+    allocation, globals or I/O. What Python raises is a status here, so `on_bad` makes no difference.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        *,
+        guard: bool = True,
+        on_bad: str = "mask",
+        real: str = "double",
+        knobs: str = "constant",
+        prefix: str | None = None,
+        about: About | None = None,
+    ) -> None:
+        """Compile `program` to C.
+
+        It computes in `real`, "double" or "float". Knobs are constants, or with `knobs="struct"` a struct that can be
+        changed while the program runs. Every name at file level begins with `prefix`, by default the reward's name.
+        """
+        super().__init__(program, guard=guard, on_bad=on_bad, real=real, knobs=knobs, prefix=prefix, about=about)
+        if real not in REALS:
+            raise TargetError(f"real={real!r:.60} is not one of {', '.join(REALS)}")
+        if knobs not in KNOBS:
+            raise TargetError(f"knobs={knobs!r:.60} is not one of {', '.join(KNOBS)}")
+        if prefix is not None and not re.fullmatch(r"[A-Za-z](_?[A-Za-z0-9])*", prefix):
+            raise TargetError(f"prefix={prefix!r:.60} must be a plain identifier of C, such as 'braking'")
+        self.real, self.knobs = real, knobs
+        self.dtype = REALS[real]
+        self.about = about or About(program.name)
+        self.prefix = prefix or make_identifier(program.name).rstrip("_") or "reward"
+        self.bound = program if knobs == "struct" else program.bind()
+        self.structs = Structs(self.bound, self.prefix, self.dtype, self.about)
+        self._body = write_body(self.bound, prefix=self.prefix, dtype=self.dtype, guard=guard)
+
+    @cached_property
+    def header(self) -> str:
+        """The whole header."""
+        upper = self.prefix.upper()
+        parts = [
+            self._format_title(),
+            [f"#ifndef PLAUDIT_{upper}_H", f"#define PLAUDIT_{upper}_H", "", *_format_includes(self.real)],
+            self._format_identity(upper),
+            self._format_statuses(),
+            *self.structs.format_types(),
+            *([helper] for helper in write_helpers(self.bound, self.prefix, self.dtype)),
+            self._format_judge(),
+            self._format_refuse(),
+            self._format_score(self._body),
+            self._format_explain(),
+            [f"#endif /* PLAUDIT_{upper}_H */"],
+        ]
+        return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+    @cached_property
+    def operations(self) -> Mapping[str, int]:
+        """How many operations of each kind a row costs at most; functions of the C library by their names."""
+        roots = [*self.bound.outputs.values(), *(each.node for each in self.bound.guards(ranges=self.guard))]
+        nodes = [self.bound.nodes[at] for at in find_reachable(self.bound.nodes, roots)]
+        found = Counter(name for node in nodes if (name := _name_operation(node)))
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def exact(self) -> bool:
+        """Whether no function is used that each C library rounds as it likes: then numbers are equal to the bit."""
+        return not any(node.inexact for node in self.bound.nodes)
+
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """Every condition of a row, in order; the first that fails is what `check` says, counted from 1."""
+        return (*self.structs.list_knob_checks(), *self._body.ranges, *self._body.checks)
+
+    def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
+        """Refuse: this is text. The function in the header takes the state and carries it on."""
+        raise TargetError(
+            f"C is text here: compile it, and call {self.prefix}_score(…), which carries the state from step to step."
+        )
+
+    def __call__(self, *inputs: Any, **options: Any) -> NoReturn:
+        """Refuse: this is text."""
+        raise TargetError(f"C is text here: write `.header` to a file, and call {self.prefix}_score(…) in C.")
+
+    def __repr__(self) -> str:
+        """Return the reward's name and the type it computes in."""
+        return f"CReward({self.program.name}, real={self.real!r}, knobs={self.knobs!r})"
+
+    # -- the parts of the header ----------------------------------------------------------------------------------
+
+    def _format_title(self) -> list[str]:
+        about = self.about
+        said = [f"{about.name}{'@' if about.version else ''}{about.version}: a reward, as C99 and C++11.", ""]
+        said += [about.doc, ""] if about.doc else []
+        said += [self._describe_rounding(), "", self._describe_cost()]
+        changed = self.structs.describe_changed()
+        said += ["", "Names that are another in C:", *changed] if changed else []
+        said += ["", "Made by plaudit. Change the reward and export it again, not this file."]
+        return format_comment("\n".join(said))
+
+    def _describe_rounding(self) -> str:
+        python = "Python to the bit" if self.real == "double" else "a computation in 32-bit floats to the bit"
+        said = "Compile with -ffp-contract=off: then every number is that of " + python
+        if not self.exact:
+            used = sorted({name for node in self.bound.nodes if node.inexact and (name := _name_operation(node))})
+            said += f", but for {', '.join(used)}, which each C library rounds as it likes (within 4 ULP)"
+        return said + ". The rounding mode is the usual one, to nearest."
+
+    def _describe_cost(self) -> str:
+        listed = ", ".join(f"{count} {name}" for name, count in self.operations.items())
+        return (
+            f"A row costs at most {sum(self.operations.values())} operations: {listed or 'none'}. No heap, no globals."
+        )
+
+    def _format_identity(self, upper: str) -> list[str]:
+        about = self.about
+        known = {
+            "NAME": about.name,
+            "VERSION": about.version,
+            "FINGERPRINT": about.fingerprint,
+            "DOMAIN_FINGERPRINT": about.domain_fingerprint,
+        }
+        return [f"#define {upper}_{name} {format_string(value)}" for name, value in known.items()]
+
+    def _format_statuses(self) -> list[str]:
+        lines = [f"typedef enum {self.prefix}_status {{"]
+        for at, (name, said) in enumerate(STATUSES.items()):
+            if name != "BAD_KNOB" or self.bound.params:
+                lines.append(f"    {self.prefix}_{name} = {at}, /* {escape_comment(said)} */")
+        lines[-1] = lines[-1].replace(", /*", " /*", 1)
+        return [*lines, f"}} {self.prefix}_status;"]
+
+    def _format_judge(self) -> list[str]:
+        """Return the function that says what is wrong with a number that a range refuses."""
+        if not any("judge_" in check.status for check in self.checks):
+            return []
+        infinite = format_number(float("inf"), self.dtype)
+        return [
+            f"static inline {self.prefix}_status {self.prefix}_judge_({self.real} x)",
+            "{",
+            f"    return -{infinite} < x && x < {infinite} ? {self.prefix}_OUT_OF_RANGE : {self.prefix}_NOT_FINITE;",
+            "}",
+        ]
+
+    def _format_refuse(self) -> list[str]:
+        if not self.checks:
+            return []
+        p = self.prefix
+        nan = "NAN" if self.real == "float" else "(double)NAN"
+        members = self.structs.list_numbers()
+        return [
+            f"static inline {p}_status {p}_refuse_({p}_outputs *out, {p}_status status, int check, int field, "
+            "int entry, int term)",
+            "{",
+            *(f"    out->{member} = {nan};" for member in members),
+            "    out->status = status;",
+            "    out->check = check;",
+            "    out->field = field;",
+            "    out->entry = entry;",
+            "    out->term = term;",
+            "    return status;",
+            "}",
+        ]
+
+    def _format_score(self, body: Body) -> list[str]:
+        p, structs = self.prefix, self.structs
+        arguments = [f"const {p}_inputs *in"]
+        arguments += [f"const {p}_knobs *knobs"] if self.bound.params else []
+        arguments += [f"{p}_state *state"] if self.program.states else []
+        arguments.append(f"{p}_outputs *out")
+        said = "Scores a row; where the status is not OK, every number is NaN"
+        said += " and the state stays as it was." if self.program.states else "."
+        inner = [*body.tables, *structs.format_reads(body.reads)]
+        inner += [] if any(name.startswith("x") for name in body.reads) else ["(void)in;"]
+        count = 0
+        for checks, lines in (
+            (structs.list_knob_checks(), body.first),
+            (body.ranges, body.formula),
+            (body.checks, []),
+        ):
+            for check in checks:
+                count += 1
+                inner += self._format_check(check, count)
+            inner += lines
+        inner += structs.format_writes(body)
+        inner += [f"return {p}_OK;"]
+        return [
+            *format_comment(said),
+            f"static inline {p}_status {p}_score({', '.join(arguments)})",
+            "{",
+            "#if defined(__clang__)",
+            "#pragma STDC FP_CONTRACT OFF",
+            "#endif",
+            *(f"    {line}" for line in inner),
+            "}",
+        ]
+
+    def _format_check(self, check: Check, count: int) -> list[str]:
+        status = check.status if check.status.startswith("(") else f"{self.prefix}_{check.status}"
+        status = status[1:-1] if check.status.startswith("(") else status
+        field, entry = self.structs.find_field(check.field)
+        term = self.structs.find_term(check.term)
+        return [
+            f"if (!{check.test})",
+            f"    return {self.prefix}_refuse_(out, {status}, {count}, {field}, {entry}, {term});",
+        ]
+
+    def _format_explain(self) -> list[str]:
+        """Return the function that says in words what a check is about; entries of a vector share theirs."""
+        lines, p = [], self.prefix
+        for at, check in enumerate(self.checks, 1):
+            lines.append(f"    case {at}:")
+            following = self.checks[at].text if at < len(self.checks) else None
+            if following != check.text:
+                lines.append(f"        return {format_string(check.text)};")
+        return [
+            "/* What is wrong where `check` in the outputs is not 0. */",
+            f"static inline const char *{p}_explain(int check)",
+            "{",
+            "    switch (check) {",
+            *lines,
+            "    default:",
+            '        return "";',
+            "    }",
+            "}",
+        ]
+
+
+def _format_includes(real: str) -> list[str]:
+    digits, name = ("FLT_MANT_DIG != 24", "float") if real == "float" else ("DBL_MANT_DIG != 53", "double")
+    wide = "FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2" if real == "float" else "FLT_EVAL_METHOD == 2"
+    return [
+        "#include <float.h>",
+        "#include <math.h>",
+        "#include <stdbool.h>",
+        "",
+        "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)",
+        '#error "compile without -ffast-math and -ffinite-math-only: NaN would pass every check"',
+        "#endif",
+        f"#if {digits}",
+        f'#error "{name} must be the IEEE 754 type; some small processors have another"',
+        "#endif",
+        f"#if defined(FLT_EVAL_METHOD) && ({wide})",
+        '#error "numbers are computed in a wider type than they are kept in; compile with -msse2 -mfpmath=sse"',
+        "#endif",
+    ]
+
+
+def _name_operation(node: n.Node) -> str:
+    """Return what an operation is called in a count of them; an empty string for what costs nothing."""
+    kind = type(node)
+    if not n.operands(node) or isinstance(node, n.Number):
+        return ""
+    if isinstance(node, n.Binary) and re.fullmatch("Lt|Le|Gt|Ge|Eq|Ne", kind.__name__):
+        return "comparisons"
+    if isinstance(node, n.Defined | n.IsInf | n.IsFinite):
+        return "comparisons"
+    names = {
+        n.Add: "additions",
+        n.Sub: "additions",
+        n.Mul: "multiplications",
+        n.Div: "divisions",
+        n.FloorDiv: "floor divisions",
+        n.Mod: "remainders",
+        n.Neg: "negations",
+        n.Not: "logical",
+        n.And: "logical",
+        n.Or: "logical",
+        n.Select: "choices",
+        n.Min: "choices",
+        n.Max: "choices",
+        n.Clip: "clamps",
+        n.Item: "table lookups",
+    }
+    return names.get(kind) or n.split_function(kind)[1]

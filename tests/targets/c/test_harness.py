@@ -1,0 +1,146 @@
+"""The program beside a header: golden rows that find every mistake, and answers for `plaudit parity`."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from plaudit import Field, Reward, State, term
+from plaudit.checks.parity import Command, parity
+from plaudit.checks.parity.golden import list_golden_rows
+from plaudit.errors import TargetError
+from plaudit.targets.c.harness import write_harness
+from support.c_compilers import LANGUAGES, compile_text
+from support.strategies import load
+
+
+def run(folder, compiled, rows, *, language="gcc", header=None):
+    """Return how the test program of a header ended, and the program."""
+    (folder / "reward.h").write_text(header or compiled.header)
+    program = compile_text(write_harness(compiled, "reward.h", rows), folder, language=language, name="tests")
+    return subprocess.run([program], capture_output=True, text=True, check=False), program
+
+
+@pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_golden_rows_agree_on_every_compiler(reward, tmp_path, language, real):
+    rows = list_golden_rows(reward, float32=real == "float")
+    assert {row.refused.__name__ for row in rows if row.refused} == {"NotFinite", "OutOfRange", "UnknownCategory"}
+    done, _ = run(tmp_path, reward.compile("c", real=real, knobs="struct"), rows, language=language)
+    assert (done.returncode, done.stdout) == (0, f"all@1: {len(rows)} rows, 0 differ\n")
+
+
+BRAKING = """\
+def safety(distance, *, near=5.0, far=40.0):
+    if distance < near:
+        return -100
+    if distance < 15:
+        return -5
+    return 1.0 if distance <= far else 0.5
+
+
+def comfort(force):
+    return -10 if force > 4.5 else -2 * (force >= 3)
+
+
+def fits(distance, action):
+    return -2 if distance > 35 and action == "brake" else 0
+"""
+
+
+@pytest.fixture(scope="module")
+def braking():
+    space = load(BRAKING)
+    fields = [
+        Field("distance", low=0, high=100),
+        Field("force", low=-9, high=9),
+        Field("action", values=("go", "brake")),
+    ]
+    return Reward("braking", version="1", terms=[term(space[n]) for n in ("safety", "comfort", "fits")], fields=fields)
+
+
+def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking, tmp_path):
+    compiled, rows = braking.compile("c"), list_golden_rows(braking)
+    start = compiled.header.index("braking_score(const")
+    end = compiled.header.index("What is wrong where")
+    places = [found.span() for found in re.finditer(r" (<=|>=|<|>) ", compiled.header) if start < found.start() < end]
+    found = 0
+    for first, last in places:
+        sign = compiled.header[first:last].strip()
+        other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}[sign]
+        changed = f"{compiled.header[:first]} {other} {compiled.header[last:]}"
+        if "HUGE_VAL" in compiled.header[compiled.header.rindex("\n", 0, first) : compiled.header.index("\n", last)]:
+            continue  # the guard of a total that is finite whatever happens
+        done, _ = run(tmp_path, compiled, rows, header=changed)
+        assert done.returncode == 1, f"nobody noticed: {changed[first - 30 : last + 30]}"
+        found += 1
+    assert found >= 10
+
+
+def test_a_constant_that_is_off_is_found_by_golden_rows(braking, tmp_path):
+    compiled, rows = braking.compile("c"), list_golden_rows(braking)
+    for constant, other in (("15.0", "15.000000000000002"), ("40.0", "39.99999999999999"), ("4.5", "4.6")):
+        head, mark, body = compiled.header.partition("braking_score(const")
+        assert constant in body
+        done, _ = run(tmp_path, compiled, rows, header=head + mark + body.replace(constant, other))
+        assert done.returncode == 1
+        assert "not" in done.stdout
+
+
+@pytest.mark.parametrize(("real", "options"), [("double", {"tolerance": 0.0}), ("float", {"float32": True})])
+def test_plaudit_parity_can_be_pointed_at_the_program(reward, tmp_path, real, options):
+    _, program = run(tmp_path, reward.compile("c", real=real), list_golden_rows(reward, float32=real == "float"))
+    if real == "double":
+        options = {}  # tanh is the C library's own
+    report = parity(reward, Command(f"{program} --parity"), examples=100, **options)
+    assert report.ok, report.mismatch
+
+
+def test_categories_of_any_text_are_understood(tmp_path):
+    space = load("def rank(mood):\n    return ('a\"b', 'größe', '\\U0001f600', '', '??/\\\\').index(mood)\n")
+    labels = ('a"b', "größe", "\U0001f600", "", "??/\\")
+    reward = Reward("moods", version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
+    _, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    lines = "".join(json.dumps({"mood": label}) + "\n" for label in labels)
+    done = subprocess.run([program, "--parity"], input=lines, capture_output=True, text=True, check=False)
+    assert [json.loads(line)["total"] for line in done.stdout.splitlines()] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "line", ["", "{", "[]", '{"other": 1}', '{"distance": "x"}', '{"distance": 1e', '{"distance": [1, 2]}', "{" * 5000]
+)
+def test_a_line_that_is_no_row_is_refused(braking, tmp_path, line):
+    _, program = run(tmp_path, braking.compile("c"), list_golden_rows(braking))
+    done = subprocess.run([program, "--parity"], input=f"{line}\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "not a row of this reward" in done.stderr
+
+
+def test_states_vectors_and_matrices_go_through(tmp_path):
+    space = load(
+        "def rise(prev, push):\n    return [prev.height[0] + push[0][1], prev.height[1] + push[1][2]]\n\n\n"
+        "def high(curr, lit):\n    return curr.height[0] * 2 + curr.height[1] if lit else 0.0\n"
+    )
+    height = State("height", shape=(2,), reset=[1.0, 0.5], low=0, high=10, update=space["rise"])
+    fields = [Field("push", shape=(2, 3), low=-5, high=5), Field("lit", flag=True), height]
+    reward = Reward("climb", version="1", terms=[term(space["high"])], fields=fields)
+    rows = list_golden_rows(reward)
+    assert any(row.states != row.inputs[:2] for row in rows if row.refused is None)
+    done, program = run(tmp_path, reward.compile("c"), rows)
+    assert done.returncode == 0, done.stdout
+    report = parity(reward, Command(f"{program} --parity"), examples=50, tolerance=0.0)
+    assert report.ok, report.mismatch
+
+
+def test_a_reward_that_reads_nothing_has_tests_too(tmp_path):
+    space = load("def always():\n    return 1.5\n")
+    reward = Reward("flat", version="1", terms=[term(space["always"])], fields=[])
+    done, _ = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", ['a".h', "a\\.h", "a\n.h"])
+def test_a_header_that_c_cannot_include_is_refused(braking, name):
+    with pytest.raises(TargetError, match="cannot include"):
+        write_harness(braking.compile("c"), name, [])

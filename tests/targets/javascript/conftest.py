@@ -1,0 +1,5 @@
+"""One Node for all tests of a worker."""
+
+from support.node import node
+
+__all__ = ["node"]
