@@ -304,7 +304,7 @@ def test_no_text_of_a_reward_breaks_out(language):
     assert found["total"][0] == sum(range(len(NAMES))) + len(NAMES)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["gcc", "clang++"])
 def test_every_keyword_can_be_a_field_a_term_and_a_knob(language):
     plain = sorted(name for name in KEYWORDS if not keyword.iskeyword(name))
     code = "\n\n\n".join(f"def {name}({name}, *, knob=1.0):\n    return {name} * knob" for name in plain)

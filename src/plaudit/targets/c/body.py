@@ -15,6 +15,7 @@ from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.c.spelling import CategoryItem, build_spelling, format_constant, name_type
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, emit
+from plaudit.targets.inputs import InputColumn, list_columns
 from plaudit.targets.states import list_state_outputs
 
 
@@ -29,6 +30,8 @@ class Check(NamedTuple):
     field: str = ""
     """The input or state that is to blame, by its whole name; empty where a term is."""
     term: str = ""
+    entries: int = 0
+    """How many entries of a vector are tested in a loop, one after the other as `each`; 0 for a single value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
     roots = [*layout.roots, *entries, *(each.node for each in guards)]
     code = emit(program, roots, spelling, code, defined=known.defined - _find_positions(program))
     writer = _CheckWriter(program, code, prefix, dtype)
-    checks = [writer.write_range(each) for each in ranges]
+    checks = writer.write_ranges(ranges, first)
     later = [check for each in guards for check in writer.write_value(each)]
     outputs = [code.texts[root] for root in layout.roots]
     after = [[code.texts[at] for at in each] for each in states]
@@ -127,6 +130,27 @@ class _CheckWriter:
         self.prefix = prefix
         self.dtype = dtype
         self._reads = {name: f"x{at}" for at, name in enumerate(program.inputs)}
+
+    def write_ranges(self, guards: Sequence[Guard], lines: Sequence[str]) -> list[Check]:
+        """Return the checks that inputs lie in their declared sets; entries of a vector are tested in a loop."""
+        columns = {column.slots[0].name: column for column in list_columns(self.program)}
+        looped: set[str] = set()
+        found = []
+        for guard in guards:
+            column = columns.get(guard.where)
+            if column is not None and self._is_whole(column) and not lines:
+                check, read = self.write_range(guard), self._reads[guard.where]
+                test, status = (re.sub(rf"\b{read}\b", "each", text) for text in (check.test, check.status))
+                found.append(check._replace(test=test, status=status, entries=len(column.slots)))
+                looped |= {slot.name for slot in column.slots}
+            elif guard.where not in looped:
+                found.append(self.write_range(guard))
+        return found
+
+    def _is_whole(self, column: InputColumn) -> bool:
+        """Return whether all entries of a vector are read, at every step."""
+        names = {slot.name for slot in column.slots}
+        return len(names) > 1 and not column.picked and not names & self.program.terminal
 
     def write_range(self, guard: Guard) -> Check:
         """Return the check that an input lies in its declared set."""

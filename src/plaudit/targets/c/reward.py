@@ -236,9 +236,18 @@ class CReward(Compiled):
         status = status[1:-1] if check.status.startswith("(") else status
         field, entry = self.structs.find_field(check.field)
         term = self.structs.find_term(check.term)
+        refuse = (
+            f"return {self.prefix}_refuse_(out, {status}, {count}, {field}, {'i' if check.entries else entry}, {term});"
+        )
+        if not check.entries:
+            return [f"if (!{check.test})", f"    {refuse}"]
+        kind, place = self.structs.find_vector(check.field)
         return [
-            f"if (!{check.test})",
-            f"    return {self.prefix}_refuse_(out, {status}, {count}, {field}, {entry}, {term});",
+            f"for (int i = 0; i < {check.entries}; i++) {{",
+            f"    const {kind} each = ((const {kind} *)(const void *){place})[i];",
+            f"    if (!{check.test})",
+            f"        {refuse}",
+            "}",
         ]
 
     def _format_explain(self) -> list[str]:
