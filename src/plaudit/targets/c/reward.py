@@ -236,6 +236,8 @@ class CReward(Compiled):
         status = status[1:-1] if check.status.startswith("(") else status
         field, entry = self.structs.find_field(check.field)
         term = self.structs.find_term(check.term)
+        for culprit, innocent in reversed(check.culprits):
+            term = f"!{innocent} ? {self.structs.find_term(culprit)} : {term}"
         refuse = (
             f"return {self.prefix}_refuse_(out, {status}, {count}, {field}, {'i' if check.entries else entry}, {term});"
         )
