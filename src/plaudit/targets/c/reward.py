@@ -94,8 +94,10 @@ class CReward(Compiled):
     def operations(self) -> Mapping[str, int]:
         """How many operations of each kind a row costs at most; functions of the C library by their names."""
         roots = [*self.bound.outputs.values(), *(each.node for each in self.bound.guards(ranges=self.guard))]
-        nodes = [self.bound.nodes[at] for at in find_reachable(self.bound.nodes, roots)]
-        found = Counter(name for node in nodes if (name := _name_operation(node)))
+        nodes = {at: self.bound.nodes[at] for at in find_reachable(self.bound.nodes, roots)}
+        computed = set(roots)  # an operation that is only asked whether it is defined is not carried out
+        computed.update(at for each in nodes.values() if not isinstance(each, n.Defined) for at in n.operands(each))
+        found = Counter(name for at, node in nodes.items() if at in computed and (name := _name_operation(node)))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
