@@ -142,6 +142,19 @@ def test_states_vectors_and_matrices_go_through(tmp_path):
     assert report.ok, report.mismatch
 
 
+def test_entries_that_nobody_reads_are_no_difference(tmp_path):
+    space = load(
+        "def move(prev, push):\n    return [prev.place[0] + push, push, prev.place[0]]\n\n\n"
+        "def far(curr, prev, wind):\n    return curr.place[0] + prev.place[2] + wind[1]\n"
+    )
+    place = State("place", shape=(3,), reset=[0.0, 0.0, 0.0], low=-50, high=50, update=space["move"])
+    fields = [Field("push", low=-9, high=9), Field("wind", length=2, low=0, high=1), place]
+    reward = Reward("drift", version="1", terms=[term(space["far"])], fields=fields)
+    assert reward.inputs == ("prev.place[0]", "push", "prev.place[2]", "wind[1]")
+    done, _ = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_reward_that_reads_nothing_has_tests_too(tmp_path):
     space = load("def always():\n    return 1.5\n")
     reward = Reward("flat", version="1", terms=[term(space["always"])], fields=[])

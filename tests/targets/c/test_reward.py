@@ -283,6 +283,22 @@ def test_a_state_is_carried_and_stays_where_a_row_is_refused():
     assert "1.0" in compiled.header.partition("climb_initial_state(void)")[2][:120]
 
 
+def test_a_reward_that_reads_nothing_but_its_state_has_no_warning():
+    space = load("def count(prev):\n    return prev.steps + 1\n\n\ndef late(curr):\n    return -curr.steps\n")
+    steps = State("steps", reset=0.0, low=0, update=space["count"])
+    reward = Reward("late", version="1", terms=[term(space["late"])], fields=[steps])
+    for language in LANGUAGES:
+        found = CFunction(reward.compile("c", knobs="struct"), language=language)([[4.0]])
+        assert (found["total"][0], found["steps[0]"][0]) == (-5.0, 5.0)
+
+
+def test_categories_that_spell_a_status_or_a_constant_get_other_names():
+    space = load('def one(OUT, DOMAIN):\n    return 1 if OUT == "OF_RANGE" and DOMAIN == "FINGERPRINT" else 0\n')
+    fields = [Field("OUT", values=("OF_RANGE", "x")), Field("DOMAIN", values=("FINGERPRINT", "x"))]
+    reward = Reward("ALL", version="1", terms=[term(space["one"])], fields=fields)
+    assert CFunction(reward.compile("c"))([[0, 0]])["total"][0] == 1.0
+
+
 # -- names and texts ---------------------------------------------------------------------------------------------------
 
 PRINTABLE = "*/ int broken; /* ??/ \" ' </script> %s %d é \\"

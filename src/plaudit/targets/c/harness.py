@@ -6,7 +6,6 @@ from plaudit.errors import NotFinite, OutOfRange, OutsideDomain, TargetError, Un
 from plaudit.targets.c.reward import CReward
 from plaudit.targets.c.writing import format_comment, format_number, format_string
 from plaudit.targets.compiled import GoldenRow
-from plaudit.targets.inputs import InputColumn
 
 STATUSES: dict[type[Exception], str] = {
     NotFinite: "NOT_FINITE",
@@ -123,12 +122,10 @@ class _HarnessWriter:
     def format_fill(self) -> list[str]:
         """Return the function that makes a row of the table the inputs of the reward."""
         kinds = {"number": "", "flag": "0 != ", "category": "(int)"}
-        arrays = [
-            f"    memset({'in' if not self._is_state(column) else 'state'}->{self.structs.members[column.name]}, 0, "
-            f"sizeof {'in' if not self._is_state(column) else 'state'}->{self.structs.members[column.name]});"
-            for column in self.structs.columns
-            if column.picked and not column.slots[0].record
+        places = [
+            self.structs.format_place(each.name, "in->", "state->") for each in self.structs.columns if each.picked
         ]
+        arrays = [f"    memset({place}, 0, sizeof {place});" for place in places]  # entries that nobody reads
         sets = [
             f"    {self.structs.format_place(name, 'in->', 'state->')} = {kinds[field.kind]}inputs[{at}];"
             for at, (name, field) in enumerate(self.program.inputs.items())
@@ -144,10 +141,6 @@ class _HarnessWriter:
             *sets,
             "}",
         ]
-
-    def _is_state(self, column: InputColumn) -> bool:
-        slot = column.slots[0]
-        return slot.record == "prev" and slot.key in self.program.states
 
     def format_place(self) -> list[str]:
         """Return the function that puts a value of JSON where its path says; 0 where there is no such place."""

@@ -23,6 +23,8 @@ from plaudit.targets.compiled import About, Compiled
 
 REALS = {"double": "float64", "float": "float32"}
 KNOBS = ("constant", "struct")
+IDENTITY = ("NAME", "VERSION", "FINGERPRINT", "DOMAIN_FINGERPRINT")
+"""Constants that say which reward it is."""
 STATUSES = {
     "OK": "The row counts.",
     "NOT_FINITE": "An input, or a state after the step, is NaN or an infinity that its field does not allow.",
@@ -68,7 +70,9 @@ class CReward(Compiled):
         self.about = about or About(program.name)
         self.prefix = prefix or make_identifier(program.name).rstrip("_") or "reward"
         self.bound = program if knobs == "struct" else program.bind()
-        self.structs = Structs(self.bound, self.prefix, self.dtype, self.about)
+        macros = (f"{self.prefix.upper()}_{name}" for name in IDENTITY)
+        statuses = (f"{self.prefix}_{name}" for name in STATUSES)
+        self.structs = Structs(self.bound, self.prefix, self.dtype, self.about, taken=(*macros, *statuses))
         self._body = write_body(self.bound, prefix=self.prefix, dtype=self.dtype, guard=guard)
 
     @cached_property
@@ -152,13 +156,8 @@ class CReward(Compiled):
 
     def _format_identity(self, upper: str) -> list[str]:
         about = self.about
-        known = {
-            "NAME": about.name,
-            "VERSION": about.version,
-            "FINGERPRINT": about.fingerprint,
-            "DOMAIN_FINGERPRINT": about.domain_fingerprint,
-        }
-        return [f"#define {upper}_{name} {format_string(value)}" for name, value in known.items()]
+        values = (about.name, about.version, about.fingerprint, about.domain_fingerprint)
+        return [f"#define {upper}_{name} {format_string(value)}" for name, value in zip(IDENTITY, values, strict=True)]
 
     def _format_statuses(self) -> list[str]:
         lines = [f"typedef enum {self.prefix}_status {{"]
@@ -209,7 +208,6 @@ class CReward(Compiled):
         said = "Scores a row; where the status is not OK, every number is NaN"
         said += " and the state stays as it was." if self.program.states else "."
         inner = [*body.tables, *structs.format_reads(body.reads)]
-        inner += [] if any(name.startswith("x") for name in body.reads) else ["(void)in;"]
         count = 0
         for checks, lines in (
             (structs.list_knob_checks(), body.first),
@@ -222,6 +220,7 @@ class CReward(Compiled):
             inner += lines
         inner += structs.format_writes(body)
         inner += [f"return {p}_OK;"]
+        inner = inner if any("in->" in line for line in inner) else ["(void)in;", *inner]
         return [
             *format_comment(said),
             f"static inline {p}_status {p}_score({', '.join(arguments)})",

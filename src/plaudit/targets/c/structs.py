@@ -15,8 +15,8 @@ from plaudit.targets.inputs import InputColumn, list_columns, list_slots
 class Structs:
     """The structs of one Program, and where in them its inputs, knobs, terms and states are."""
 
-    def __init__(self, program: Program, prefix: str, dtype: str, about: About) -> None:
-        """Give everything its name: first what every header has, then fields, terms and categories."""
+    def __init__(self, program: Program, prefix: str, dtype: str, about: About, taken: Iterable[str]) -> None:
+        """Give everything its name: first what every header has, some of it `taken`, then fields, terms, categories."""
         self.program = program
         self.prefix = prefix
         self.dtype = dtype
@@ -25,15 +25,11 @@ class Structs:
         self.columns = list_columns(program)
         self._places = {slot.name: (slot.column, slot.entry or 0) for slot in list_slots(program)}
         fixed = "inputs outputs knobs state status score explain initial_state default_knobs no_field no_term"
-        file_names = Names(f"{prefix}_{name}" for name in fixed.split())
-        self._file_names = file_names
-        self.field_names = {
-            column.name: file_names.claim(f"{prefix}_field_{column.name}", like=f"{prefix}_field_{column.name}")
-            for column in self.columns
-        }
-        self.term_names = {term: file_names.claim(f"{prefix}_term_{term}") for term in program.terms}
+        fixed += " judge_ refuse_ sign_ power_ mod_ floor_div_"
+        self._file_names = names = Names([*taken, *(f"{prefix}_{name}" for name in fixed.split())])
+        self.field_names = {column.name: names.claim(f"{prefix}_field_{column.name}") for column in self.columns}
+        self.term_names = {term: names.claim(f"{prefix}_term_{term}") for term in program.terms}
         self.labels = {field.name: self._name_labels(field) for field in self._list_categories()}
-        file_names.changed.clear()  # labels are told beside each of them
         self._changed: dict[str, str] = {}
         self.members = self._name_members()
         names = Names()

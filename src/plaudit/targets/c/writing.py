@@ -36,8 +36,8 @@ class Names:
         self._taken = set(taken)
         self.changed: dict[str, str] = {}
 
-    def claim(self, wanted: str, *, like: str | None = None) -> str:
-        """Return an identifier for a name that nothing else in this scope has; `like` is what it was called.
+    def claim(self, wanted: str) -> str:
+        """Return an identifier for a name that nothing else in this scope has.
 
         >>> names = Names()
         >>> [names.claim(name) for name in ("speed", "register", "register_", "GAIN", "no go", "no-go")]
@@ -49,8 +49,8 @@ class Names:
             count += 1
             found = f"{plain.rstrip('_')}_{count}"
         self._taken.add(found)
-        if found != (like or wanted):
-            self.changed[like or wanted] = found
+        if found != wanted:
+            self.changed[wanted] = found
         return found
 
 
