@@ -50,7 +50,9 @@ class CFunction:
         self.outputs = ["status", "check", "field", "entry", "term", *made.structs.list_numbers()]
         text = made.header + _format_loop(made, self.outputs, knobs or {})
         key = sha256(f"{text}{language}{flags}".encode()).hexdigest()[:16]
-        library = compile_text(text, _folder(), language=language, flags=("-shared", "-fPIC", *flags), name=f"r{key}")
+        library = Path(_folder(), f"r{key}")
+        if not library.exists():
+            compile_text(text, _folder(), language=language, flags=("-shared", "-fPIC", *flags), name=library.name)
         self._run = ctypes.CDLL(str(library)).run
         self._run.restype = None
 

@@ -60,6 +60,11 @@ def braking():
     return Reward("braking", version="1", terms=[term(space[n]) for n in ("safety", "comfort", "fits")], fields=fields)
 
 
+@pytest.fixture(scope="module")
+def braking_program(braking, tmp_path_factory):
+    return run(tmp_path_factory.mktemp("braking"), braking.compile("c"), list_golden_rows(braking))[1]
+
+
 def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking, tmp_path):
     compiled, rows = braking.compile("c"), list_golden_rows(braking)
     start = compiled.header.index("braking_score(const")
@@ -88,13 +93,18 @@ def test_a_constant_that_is_off_is_found_by_golden_rows(braking, tmp_path):
         assert "not" in done.stdout
 
 
-@pytest.mark.parametrize(("real", "options"), [("double", {"tolerance": 0.0}), ("float", {"float32": True})])
-def test_plaudit_parity_can_be_pointed_at_the_program(reward, tmp_path, real, options):
-    _, program = run(tmp_path, reward.compile("c", real=real), list_golden_rows(reward, float32=real == "float"))
-    if real == "double":
-        options = {}  # tanh is the C library's own
-    report = parity(reward, Command(f"{program} --parity"), examples=100, **options)
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_plaudit_parity_can_be_pointed_at_the_program(reward, tmp_path, real):
+    float32 = real == "float"
+    _, program = run(tmp_path, reward.compile("c", real=real), list_golden_rows(reward, float32=float32))
+    report = parity(reward, Command(f"{program} --parity"), examples=100, float32=float32)
     assert report.ok, report.mismatch
+
+
+def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braking, braking_program):
+    report = parity(braking, Command(f"{braking_program} --parity"), examples=100, tolerance=0.0)
+    assert report.ok, report.mismatch
+    assert report.complete
 
 
 def test_categories_of_any_text_are_understood(tmp_path):
@@ -110,9 +120,8 @@ def test_categories_of_any_text_are_understood(tmp_path):
 @pytest.mark.parametrize(
     "line", ["", "{", "[]", '{"other": 1}', '{"distance": "x"}', '{"distance": 1e', '{"distance": [1, 2]}', "{" * 5000]
 )
-def test_a_line_that_is_no_row_is_refused(braking, tmp_path, line):
-    _, program = run(tmp_path, braking.compile("c"), list_golden_rows(braking))
-    done = subprocess.run([program, "--parity"], input=f"{line}\n", capture_output=True, text=True, check=False)
+def test_a_line_that_is_no_row_is_refused(braking_program, line):
+    done = subprocess.run([braking_program, "--parity"], input=f"{line}\n", capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "not a row of this reward" in done.stderr
 

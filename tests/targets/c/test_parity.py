@@ -42,7 +42,7 @@ def as_bits(array):
 def test_c_gives_the_numbers_of_python_to_the_bit(knobs):
     counted = []
 
-    @examples(0.15, phases=DRAW)
+    @examples(0.08, phases=DRAW)
     @given(cases(), SEEDS)
     def agrees(case, seed):
         batch = Batch(case, seed)
@@ -58,7 +58,7 @@ def test_c_gives_the_numbers_of_python_to_the_bit(knobs):
 
 
 def test_c_in_floats_gives_the_numbers_of_numpy_in_floats():
-    @examples(0.15, phases=DRAW)
+    @examples(0.08, phases=DRAW)
     @given(cases(), SEEDS)
     def agrees(case, seed):
         batch = Batch(case, seed, dtype=np.float32)

@@ -15,6 +15,7 @@ from plaudit.language.static import StaticAnalysis, analyse_program
 from plaudit.targets.c.spelling import CategoryItem, build_spelling, format_constant, name_type
 from plaudit.targets.compiled import Layout
 from plaudit.targets.emit import Code, emit
+from plaudit.targets.inputs import InputColumn, list_columns
 from plaudit.targets.states import list_state_outputs
 
 
@@ -29,6 +30,10 @@ class Check(NamedTuple):
     field: str = ""
     """The input or state that is to blame, by its whole name; empty where a term is."""
     term: str = ""
+    culprits: tuple[tuple[str, str], ...] = ()
+    """Terms that may be to blame, each with the condition that it is not; the first is."""
+    entries: int = 0
+    """How many entries of a vector are tested in a loop, one after the other as `each`; 0 for a single value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,8 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
     roots = [*layout.roots, *entries, *(each.node for each in guards)]
     code = emit(program, roots, spelling, code, defined=known.defined - _find_positions(program))
     writer = _CheckWriter(program, code, prefix, dtype)
-    checks = [writer.write_range(each) for each in ranges]
-    later = [check for each in guards for check in writer.write_value(each)]
+    checks = writer.write_ranges(ranges, first)
+    later = [writer.write_value(each) for each in guards]
     outputs = [code.texts[root] for root in layout.roots]
     after = [[code.texts[at] for at in each] for each in states]
     everything = [*first, *code.lines, *outputs, *(t for each in after for t in each)]
@@ -128,6 +133,27 @@ class _CheckWriter:
         self.dtype = dtype
         self._reads = {name: f"x{at}" for at, name in enumerate(program.inputs)}
 
+    def write_ranges(self, guards: Sequence[Guard], lines: Sequence[str]) -> list[Check]:
+        """Return the checks that inputs lie in their declared sets; entries of a vector are tested in a loop."""
+        columns = {column.slots[0].name: column for column in list_columns(self.program)}
+        looped: set[str] = set()
+        found = []
+        for guard in guards:
+            column = columns.get(guard.where)
+            if column is not None and self._is_whole(column) and not lines:
+                check, read = self.write_range(guard), self._reads[guard.where]
+                test, status = (re.sub(rf"\b{read}\b", "each", text) for text in (check.test, check.status))
+                found.append(check._replace(test=test, status=status, entries=len(column.slots)))
+                looped |= {slot.name for slot in column.slots}
+            elif guard.where not in looped:
+                found.append(self.write_range(guard))
+        return found
+
+    def _is_whole(self, column: InputColumn) -> bool:
+        """Return whether all entries of a vector are read, at every step."""
+        names = {slot.name for slot in column.slots}
+        return len(names) > 1 and not column.picked and not names & self.program.terminal
+
     def write_range(self, guard: Guard) -> Check:
         """Return the check that an input lies in its declared set."""
         name, field = guard.where, self.program.inputs[guard.where]
@@ -146,7 +172,7 @@ class _CheckWriter:
         said = f"{what} '{column}': not a finite number, or outside its declared range {_format_range(low, high)}{unit}"
         return Check(test, f"({self.prefix}_judge_({read}))", said, field=name)
 
-    def write_value(self, guard: Guard) -> list[Check]:
+    def write_value(self, guard: Guard) -> Check:
         """Return the check that an operation is inside its domain, that a state keeps its range, or the like."""
         program, test = self.program, self.code.texts[guard.node]
         line = f" ({guard.line.strip()})" if guard.line else ""
@@ -156,15 +182,16 @@ class _CheckWriter:
             after = self.code.texts[program.outputs[guard.where]]
             said = f"state '{field.name}': after this step it is outside its declared range "
             said += _format_range(field.low, field.high)
-            return [Check(test, f"({self.prefix}_judge_({after}))", said, field=f"prev.{state}")]
+            return Check(test, f"({self.prefix}_judge_({after}))", said, field=f"prev.{state}")
         if guard.where == "total":
-            return [*self._blame_terms(test), Check(test, "OUTSIDE_DOMAIN", f"the total {guard.why}")]
+            said = "the score of a term, or the total, is not finite"
+            return Check(test, "OUTSIDE_DOMAIN", said, culprits=self._list_culprits())
         if guard.where in program.terms or guard.where in program.states:
             term = guard.where if guard.where in program.terms else ""
             field_name = "" if term else program.states[guard.where].list_names("prev")[0]
             said = f"{self._find_owner(guard.where)} {guard.why}{line}"
-            return [Check(test, "OUTSIDE_DOMAIN", said, field=field_name, term=term)]
-        return [Check(test, "OUT_OF_RANGE", f"the row {guard.why}{line}")]
+            return Check(test, "OUTSIDE_DOMAIN", said, field=field_name, term=term)
+        return Check(test, "OUT_OF_RANGE", f"the row {guard.why}{line}")
 
     def _find_owner(self, name: str) -> str:
         if name in self.program.states:
@@ -172,17 +199,16 @@ class _CheckWriter:
         kind = "term" if name not in self.program.adjustments else "the adjustment"
         return f"{kind} '{name}'"
 
-    def _blame_terms(self, total: str) -> list[Check]:
-        """Return checks that find the term whose score is not finite, where the total is not."""
+    def _list_culprits(self) -> tuple[tuple[str, str], ...]:
+        """Return each term whose score may not be finite, with the test that it is."""
         program = self.program
-        found = []
-        for term in program.terms:
-            score = program.outputs[f"{term}.score"]
-            if term not in program.adjustments and self.code.texts[score].startswith(("v", "x")):
-                fine = build_spelling(self.prefix, self.dtype).operations[n.IsFinite].format(self.code.texts[score])
-                said = f"term '{term}' scores a number that is not finite"
-                found.append(Check(f"({total} || {fine})", "OUTSIDE_DOMAIN", said, term=term))
-        return found
+        finite = build_spelling(self.prefix, self.dtype).operations[n.IsFinite]
+        scores = {term: self.code.texts[program.outputs[f"{term}.score"]] for term in program.terms}
+        return tuple(
+            (term, finite.format(score))
+            for term, score in scores.items()
+            if term not in program.adjustments and score.startswith(("v", "x"))  # anything else is a constant
+        )
 
 
 def _format_range(low: float | None, high: float | None) -> str:

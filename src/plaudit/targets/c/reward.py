@@ -94,8 +94,10 @@ class CReward(Compiled):
     def operations(self) -> Mapping[str, int]:
         """How many operations of each kind a row costs at most; functions of the C library by their names."""
         roots = [*self.bound.outputs.values(), *(each.node for each in self.bound.guards(ranges=self.guard))]
-        nodes = [self.bound.nodes[at] for at in find_reachable(self.bound.nodes, roots)]
-        found = Counter(name for node in nodes if (name := _name_operation(node)))
+        nodes = {at: self.bound.nodes[at] for at in find_reachable(self.bound.nodes, roots)}
+        computed = set(roots)  # an operation that is only asked whether it is defined is not carried out
+        computed.update(at for each in nodes.values() if not isinstance(each, n.Defined) for at in n.operands(each))
+        found = Counter(name for at, node in nodes.items() if at in computed and (name := _name_operation(node)))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
@@ -236,9 +238,20 @@ class CReward(Compiled):
         status = status[1:-1] if check.status.startswith("(") else status
         field, entry = self.structs.find_field(check.field)
         term = self.structs.find_term(check.term)
+        for culprit, innocent in reversed(check.culprits):
+            term = f"!{innocent} ? {self.structs.find_term(culprit)} : {term}"
+        refuse = (
+            f"return {self.prefix}_refuse_(out, {status}, {count}, {field}, {'i' if check.entries else entry}, {term});"
+        )
+        if not check.entries:
+            return [f"if (!{check.test})", f"    {refuse}"]
+        kind, place = self.structs.find_vector(check.field)
         return [
-            f"if (!{check.test})",
-            f"    return {self.prefix}_refuse_(out, {status}, {count}, {field}, {entry}, {term});",
+            f"for (int i = 0; i < {check.entries}; i++) {{",
+            f"    const {kind} each = ((const {kind} *)(const void *){place})[i];",
+            f"    if (!{check.test})",
+            f"        {refuse}",
+            "}",
         ]
 
     def _format_explain(self) -> list[str]:

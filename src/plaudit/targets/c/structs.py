@@ -279,6 +279,11 @@ class Structs:
         column, entry = self._places.get(name, ("", 0))
         return self.field_names.get(column, f"{self.prefix}_no_field"), entry
 
+    def find_vector(self, name: str) -> tuple[str, str]:
+        """Return the type of the entries of a vector, and where it stands, by the whole name of an entry."""
+        column = name.partition("[")[0]
+        return self._name_kind(self.program.inputs[name]), self.format_place(column, "in->", "state->")
+
     def find_term(self, name: str) -> str:
         """Return the enumerator of a term."""
         return self.term_names.get(name, f"{self.prefix}_no_term")
