@@ -46,7 +46,10 @@ class JavaScriptReward(Compiled):
                 [knob, {"shape": shape, "entries": list_entries(shape)}]
                 for knob, shape in program.vector_params.items()
             ],
-            "GUARDS": [_describe_guard(program, guard) for guard in self._guards],
+            "GUARDS": [
+                *(_describe_guard(program, guard, is_range=True) for guard in (program.ranges if self.guard else ())),
+                *(_describe_guard(program, guard, is_range=False) for guard in program.value_guards),
+            ],
             "TERMS": program.terms,
             "ADJUSTMENTS": program.adjustments,
             "CARRIED": [
@@ -175,12 +178,12 @@ def _describe_column(program: Program, column: InputColumn) -> dict[str, Any]:
     }
 
 
-def _describe_guard(program: Program, guard: Guard) -> dict[str, Any]:
+def _describe_guard(program: Program, guard: Guard, *, is_range: bool) -> dict[str, Any]:
     """Return what to say when a condition does not hold, as `RowDiagnosis` says it."""
     where = guard.where
     described: dict[str, Any] = {"where": where, "why": guard.why, "line": guard.line}
-    described |= {"input": where if guard in program.ranges else None, "owner": None, "state": None}
-    if guard in program.ranges:
+    described |= {"input": where if is_range else None, "owner": None, "state": None}
+    if is_range:
         return described
     if where in program.outputs and where != "total":
         name = where.removeprefix("curr.")
