@@ -110,8 +110,10 @@ def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braki
 def test_categories_of_any_text_are_understood(tmp_path):
     space = load("def rank(mood):\n    return ('a\"b', 'größe', '\\U0001f600', '', '??/\\\\').index(mood)\n")
     labels = ('a"b', "größe", "\U0001f600", "", "??/\\")
-    reward = Reward("moods", version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
-    _, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    name = 'moods */ "%s" {0} ??/ \\'
+    reward = Reward(name, version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
+    done, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    assert done.stdout == f"{name}@1: 7 rows, 0 differ\n"
     lines = "".join(json.dumps({"mood": label}) + "\n" for label in labels)
     done = subprocess.run([program, "--parity"], input=lines, capture_output=True, text=True, check=False)
     assert [json.loads(line)["total"] for line in done.stdout.splitlines()] == [0, 1, 2, 3, 4]
