@@ -168,3 +168,21 @@ def test_a_reward_that_reads_nothing_has_tests_too(tmp_path):
 def test_a_header_that_c_cannot_include_is_refused(braking, name):
     with pytest.raises(TargetError, match="cannot include"):
         write_harness(braking.compile("c"), name, [])
+
+
+def test_vectors_of_categories_flags_and_knobs_go_through(tmp_path):
+    space = load(
+        "import numpy as np\n\n\ndef calm(mood, lit):\n    return (1 if mood[0] == 'calm' else 0) + (2 if mood[1] == 'wild' else 0) + (4 if lit[1] else 0)\n\n\n"
+        "REST = np.array([[0.5, 2.0], [0.25, 1.0]])\n\n\ndef pose(joint, *, rest=REST):\n"
+        "    return sum((joint[i] - rest[1][i]) * rest[0][i] for i in range(2))\n"
+    )
+    fields = [Field("mood", values=("calm", "wild"), length=2), Field("lit", flag=True, length=2)]
+    fields.append(Field("joint", length=2, low=-3, high=3))
+    terms = [term(space["calm"]), term(space["pose"])]
+    reward = Reward("pose", version="1", terms=terms, fields=fields)
+    compiled = reward.compile("c", knobs="struct")
+    assert "double rest[2][2];" in compiled.header
+    done, program = run(tmp_path, compiled, list_golden_rows(reward))
+    assert done.returncode == 0, done.stdout
+    report = parity(reward, Command(f"{program} --parity"), examples=50, tolerance=0.0)
+    assert report.ok, report.mismatch
