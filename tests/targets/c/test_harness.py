@@ -110,8 +110,10 @@ def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braki
 def test_categories_of_any_text_are_understood(tmp_path):
     space = load("def rank(mood):\n    return ('a\"b', 'größe', '\\U0001f600', '', '??/\\\\').index(mood)\n")
     labels = ('a"b', "größe", "\U0001f600", "", "??/\\")
-    reward = Reward("moods", version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
-    _, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    name = 'moods */ "%s" {0} ??/ \\'
+    reward = Reward(name, version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
+    done, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    assert done.stdout == f"{name}@1: 7 rows, 0 differ\n"
     lines = "".join(json.dumps({"mood": label}) + "\n" for label in labels)
     done = subprocess.run([program, "--parity"], input=lines, capture_output=True, text=True, check=False)
     assert [json.loads(line)["total"] for line in done.stdout.splitlines()] == [0, 1, 2, 3, 4]
@@ -166,3 +168,21 @@ def test_a_reward_that_reads_nothing_has_tests_too(tmp_path):
 def test_a_header_that_c_cannot_include_is_refused(braking, name):
     with pytest.raises(TargetError, match="cannot include"):
         write_harness(braking.compile("c"), name, [])
+
+
+def test_vectors_of_categories_flags_and_knobs_go_through(tmp_path):
+    space = load(
+        "import numpy as np\n\n\ndef calm(mood, lit):\n    return (1 if mood[0] == 'calm' else 0) + (2 if mood[1] == 'wild' else 0) + (4 if lit[1] else 0)\n\n\n"
+        "REST = np.array([[0.5, 2.0], [0.25, 1.0]])\n\n\ndef pose(joint, *, rest=REST):\n"
+        "    return sum((joint[i] - rest[1][i]) * rest[0][i] for i in range(2))\n"
+    )
+    fields = [Field("mood", values=("calm", "wild"), length=2), Field("lit", flag=True, length=2)]
+    fields.append(Field("joint", length=2, low=-3, high=3))
+    terms = [term(space["calm"]), term(space["pose"])]
+    reward = Reward("pose", version="1", terms=terms, fields=fields)
+    compiled = reward.compile("c", knobs="struct")
+    assert "double rest[2][2];" in compiled.header
+    done, program = run(tmp_path, compiled, list_golden_rows(reward))
+    assert done.returncode == 0, done.stdout
+    report = parity(reward, Command(f"{program} --parity"), examples=50, tolerance=0.0)
+    assert report.ok, report.mismatch

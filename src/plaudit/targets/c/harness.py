@@ -1,5 +1,6 @@
 """The program that tests a header: golden rows in a table, and a loop that answers `plaudit parity`."""
 
+import math
 from collections.abc import Sequence
 
 from plaudit.errors import NotFinite, OutOfRange, OutsideDomain, TargetError, UnknownCategory
@@ -76,7 +77,7 @@ class _HarnessWriter:
             "path": str(2 * longest + 64),
             "text": str(max([64, *(len(text.encode("utf-8", "surrogatepass")) + 8 for text in texts)])),
             "line": str(4096 + 64 * len(self.program.inputs) + sum(12 * len(text) for text in set(texts))),
-            "identity": format_string(f"{self.made.about.name}@{self.made.about.version}").replace("%", "%%"),
+            "identity": format_string(f"{self.made.about.name}@{self.made.about.version}"),
         }
 
     def _format_state_test(self) -> str:
@@ -147,13 +148,10 @@ class _HarnessWriter:
         lines = []
         for column in self.structs.columns:
             field, place = column.slots[0].field, self.structs.format_place(column.name, "in->", "state->")
-            size = 1
-            for each in field.shape:
-                size *= each
             if field.shape:
                 place = f"(&{place}{'[0]' * len(field.shape)})[entry]"
             lines += [f"    if (strcmp(path, {format_string(column.name)}) == 0) {{"]
-            lines += [f"        if (entry >= {size})", "            return 0;"]
+            lines += [f"        if (entry >= {math.prod(field.shape)})", "            return 0;"]
             if field.kind == "category":
                 lines.append("        if (text == NULL)\n            return 0;")
                 for at, label in enumerate(field.labels):
@@ -353,8 +351,10 @@ static int read_value(reader *r{state_argument}, const char *path)
     if (*r->at == '"') {{
         if (!read_string(r, text, sizeof text))
             return 0;
-        if (place(r->in{state_passed}, path, r->entry, 0.0, text))
+        if (place(r->in{state_passed}, path, r->entry, 0.0, text)) {{
+            r->entry++;
             return 1;
+        }}
         number = strcmp(text, "-inf") == 0 ? -HUGE_VAL : HUGE_VAL;
         return (strcmp(text, "inf") == 0 || number < 0) && place(r->in{state_passed}, path, r->entry++, number, NULL);
     }}
