@@ -5,16 +5,18 @@ it. So a range is compared with its bounds rounded to the dtype of each column. 
 dtype than the column has, such a number becomes the bound itself: what runs stays inside what was proved.
 """
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 from plaudit.targets.compiled import FLOATS
+
+if TYPE_CHECKING:  # the command line starts without NumPy
+    import numpy as np
+    from numpy.typing import NDArray
 
 NARROW = ("float32", "bfloat16", "float16")
 """The dtypes of floats that hold fewer numbers than float64."""
@@ -32,14 +34,17 @@ Rounded = Mapping[float, float]
 def name_dtype(dtype: Any) -> str:
     """Return the name of a dtype of NumPy, JAX or PyTorch.
 
+    >>> import numpy as np
     >>> name_dtype(np.dtype("<f4")), name_dtype(np.dtype(bool))
     ('float32', 'bool')
     """
     return str(getattr(dtype, "name", dtype)).removeprefix("torch.")
 
 
-def round_array(numbers: NDArray[np.float64], dtype: str) -> NDArray[np.float64]:
+def round_array(numbers: "NDArray[np.float64]", dtype: str) -> "NDArray[np.float64]":
     """Return numbers as a dtype has them, as float64 of their own."""
+    import numpy as np
+
     with np.errstate(over="ignore"):
         if dtype != "bfloat16":
             return numbers.astype(dtype).astype(np.float64)
@@ -54,6 +59,8 @@ def round_to(number: float, dtype: str) -> float:
     >>> round_to(0.4, "float32"), round_to(0.4, "float16"), round_to(0.4, "bfloat16"), round_to(1e5, "float16")
     (0.4000000059604645, 0.39990234375, 0.400390625, inf)
     """
+    import numpy as np
+
     return float(round_array(np.array([number]), dtype)[0])
 
 
@@ -74,12 +81,12 @@ def find_rounded(field: Field, dtype: str) -> Rounded:
 def _round_declared(low: float | None, high: float | None, values: tuple[float | str, ...], dtype: str) -> Rounded:
     declared = [float(number) for number in (*values, low, high) if isinstance(number, int | float)]
     pairs = ((round_to(number, dtype), number) for number in reversed(declared))
-    return dict(sorted((near, number) for near, number in pairs if near != number and np.isfinite(near)))
+    return dict(sorted((near, number) for near, number in pairs if near != number and math.isfinite(near)))
 
 
-def widen_array(column: NDArray[Any], field: Field) -> NDArray[np.float64]:
+def widen_array(column: "NDArray[Any]", field: Field) -> "NDArray[np.float64]":
     """Return a column of floats as float64, numbers that count as a bound as that bound."""
-    wide = column.astype(np.float64, copy=False)
+    wide: NDArray[np.float64] = column.astype("float64", copy=False)
     if wide is not column and column.dtype.char in _NARROW_CHARS:
         for near, number in find_rounded(field, _NARROW_CHARS[column.dtype.char]).items():
             at = column == column.dtype.type(near)
@@ -88,11 +95,13 @@ def widen_array(column: NDArray[Any], field: Field) -> NDArray[np.float64]:
     return wide
 
 
-def estimate_rounding(program: Program, dtype: str, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def estimate_rounding(program: Program, dtype: str, numbers: "NDArray[np.float64]") -> "NDArray[np.float64]":
     """Return how far rounding in a dtype can move the outputs of each row: 4·n·eps of its largest number.
 
     A row of `numbers` is what went in and what came out; n is how many operations there are.
     """
+    import numpy as np
+
     sizes = np.abs(numbers)
     largest = np.where(np.isfinite(sizes), sizes, 0.0).max(axis=1, initial=1.0)
     room: NDArray[np.float64] = 4 * len(program.nodes) * (2.0 / FLOATS[dtype].integer) * largest
