@@ -21,7 +21,7 @@ SUMMARIES = {
     "check": "Find what is wrong with each REWARD, and show it.",
     "prove": "Prove that two rewards are equal, or show where they differ.",
     "parity": "Compare a REWARD with another implementation of it.",
-    "export": "Write a REWARD as the text of another language: C, or JavaScript with types for TypeScript.",
+    "export": "Write a REWARD as the text of another language: C or JavaScript.",
     "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",
     "systems:play": "Play a GAME: see the board, choose a move, see what it earned and why.",
     "systems:train": "Train an agent on a GAME with PPO, and report how well it plays.",

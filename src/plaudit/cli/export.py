@@ -82,7 +82,7 @@ def export(
     settings: Sequence[str],
     **options: Any,
 ) -> None:
-    """Write a REWARD as the text of another language: C, or JavaScript with types for TypeScript.
+    """Write a REWARD as the text of another language: C or JavaScript.
 
     The text needs neither plaudit nor Python. With tests, for C, a program is written beside it that compares golden
     rows: every branch, both sides of every comparison, and what must be refused.
