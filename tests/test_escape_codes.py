@@ -135,6 +135,8 @@ def samples(tmp_path):
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "reward/reward.py:Reward": [reward],
         "reward/signal.py:Signal": [signal, read, read.explain()],
+        "targets/c/reward.py:CReward": [repr(reward.compile("c"))],
+        "targets/javascript/reward.py:JavaScriptReward": [repr(reward.compile("javascript"))],
         "targets/python.py:Absent": [ABSENT],
         "targets/sql/reward.py:SqlReward": [reward.compile("sql", dialect="sqlite")],
     }

@@ -31,7 +31,7 @@ class State(ReadFunction):
     ...     return keep * prev.average + (1 - keep) * speed
     >>> average = State("average", reset=0.0, low=0, high=30, update=fade)
     >>> average.reads, dict(average.knobs)
-    (('prev.average', 'speed'), {'keep': 0.9})
+    (('speed', 'prev.average'), {'keep': 0.9})
     """
 
     name: str
