@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from timing import compare, size, table
+from wrapper import add_components
 
 from plaudit import Field, Reward, State, term
 from plaudit.adapters.gymnasium import RewardWrapper
@@ -112,18 +113,9 @@ class ByHand(VectorWrapper):
             air_time[begun] = self.air_time[begun]
             for values in components.values():
                 values[begun] = 0.0
-        for name, values in components.items():
-            self.sums[name] += values
-        paid = ~begun
         ended = terminated | truncated
-        info = {**info, "reward_components": components, "_reward_components": paid}
-        info |= {"original_reward": original, "_original_reward": paid}
-        if ended.any():
-            info["episode_reward_components"] = {k: np.where(ended, v, 0.0) for k, v in self.sums.items()}
-            info["_episode_reward_components"] = ended
-            for total in self.sums.values():
-                total[ended] = 0.0
-            air_time[ended] = 0.0
+        info = add_components(info, components, self.sums, original, paid=~begun, ended=ended)
+        air_time[ended] = 0.0
         self.obs, self.air_time, self.over = obs, air_time, ended
         return obs, reward, terminated, truncated, info
 

@@ -111,6 +111,28 @@ def features(obs, actions, next_obs, info):
     return {"angle": next_obs[:, 2], "position": next_obs[:, 0], "action": actions}
 
 
+def add_components(
+    info: dict[str, Any],
+    components: dict[str, np.ndarray],
+    sums: dict[str, np.ndarray],
+    original: np.ndarray,
+    *,
+    paid: np.ndarray,
+    ended: np.ndarray,
+) -> dict[str, Any]:
+    """Return `info` with what each term gave, and its sum where an episode ended; there the sums begin anew."""
+    for name, values in components.items():
+        sums[name] += values
+    info = {**info, "reward_components": components, "_reward_components": paid}
+    info |= {"original_reward": original, "_original_reward": paid}
+    if ended.any():
+        info["episode_reward_components"] = {k: np.where(ended, v, 0.0) for k, v in sums.items()}
+        info["_episode_reward_components"] = ended
+        for total in sums.values():
+            total[ended] = 0.0
+    return info
+
+
 class ByHand(VectorWrapper):
     """The same, written for this one reward."""
 
@@ -139,17 +161,8 @@ class ByHand(VectorWrapper):
             reward[begun] = 0.0
             for values in components.values():
                 values[begun] = 0.0
-        for name, values in components.items():
-            self.sums[name] += values
-        paid = ~begun
         ended = terminated | truncated
-        info = {**info, "reward_components": components, "_reward_components": paid}
-        info |= {"original_reward": original, "_original_reward": paid}
-        if ended.any():
-            info["episode_reward_components"] = {k: np.where(ended, v, 0.0) for k, v in self.sums.items()}
-            info["_episode_reward_components"] = ended
-            for total in self.sums.values():
-                total[ended] = 0.0
+        info = add_components(info, components, self.sums, original, paid=~begun, ended=ended)
         self.obs, self.over = obs, ended
         return obs, reward, terminated, truncated, info
 

@@ -18,7 +18,7 @@ from plaudit.language.field import Field
 from plaudit.language.program import Carried, Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.compiled import Layout
-from plaudit.targets.emit import Code, Spelling, build_function, emit, format_end, format_literal
+from plaudit.targets.emit import INFIX, Code, Spelling, build_function, emit, format_end, format_literal
 from plaudit.targets.inputs import InputColumn, InputSlot, find_places, list_columns, list_slots, make_none_error
 from plaudit.targets.roll import (
     AllTrue,
@@ -87,22 +87,15 @@ _POWER = f"pow(where({_RAISED}, {{0}}, one), where({_RAISED}, {{1}}, one))"
 
 OPERATIONS: dict[type[n.Node], str] = {
     **{kind: f"{n.split_function(kind)[1]}({n.format_slots(kind)})" for kind in n.FUNCTIONS},
-    n.Neg: "(-{0})",
+    **INFIX,
     n.Not: "logical_not({0})",
     n.Number: "where({0}, one, zero)",
     n.Sign: "where({0} > 0, one, where({0} < 0, -one, where({0} == 0, zero, {0})))",  # libraries differ at -0 and NaN
     n.IsInf: "isinf({0})",
     n.IsFinite: "isfinite({0})",
-    n.Add: "({0} + {1})",
-    n.Sub: "({0} - {1})",
-    n.Mul: "({0} * {1})",
     **PLAIN,
     n.Min: "where({1} < {0}, {1}, {0})",
     n.Max: "where({1} > {0}, {1}, {0})",
-    n.Lt: "({0} < {1})",
-    n.Le: "({0} <= {1})",
-    n.Gt: "({0} > {1})",
-    n.Ge: "({0} >= {1})",
     n.Eq: "({0} == {1})",
     n.Ne: "({0} != {1})",
     n.And: "({0} & {1})",

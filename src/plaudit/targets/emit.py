@@ -204,26 +204,31 @@ def _format_safe_arguments(kind: type[n.Node]) -> str:
     return f"{{0}} if {format_domain(kind.domain)} else {kind.harmless!r}"
 
 
+INFIX: dict[type[n.Node], str] = {
+    n.Neg: "(-{0})",
+    n.Add: "({0} + {1})",
+    n.Sub: "({0} - {1})",
+    n.Mul: "({0} * {1})",
+    n.Lt: "({0} < {1})",
+    n.Le: "({0} <= {1})",
+    n.Gt: "({0} > {1})",
+    n.Ge: "({0} >= {1})",
+}
+"""What Python, C, JavaScript and libraries of arrays write alike."""
+
 SCALAR = Spelling(
     operations={
         **{kind: _format_call(kind, _format_safe_arguments(kind)) for kind in n.FUNCTIONS},
-        n.Neg: "(-{0})",
+        **INFIX,
         n.Not: "(not {0})",
         n.Number: "(1.0 if {0} else 0.0)",
         n.IsInf: "(abs({0}) == inf)",
         n.IsFinite: f"({format_domain(n.FINITE)})",
-        n.Add: "({0} + {1})",
-        n.Sub: "({0} - {1})",
-        n.Mul: "({0} * {1})",
         n.Div: "({0} / ({1} if {1} != 0.0 else 1.0))",
         n.FloorDiv: "({0} // ({1} if {1} != 0.0 else 1.0))",
         n.Mod: "({0} % ({1} if {1} != 0.0 else 1.0))",
         n.Min: "({1} if {1} < {0} else {0})",
         n.Max: "({1} if {1} > {0} else {0})",
-        n.Lt: "({0} < {1})",
-        n.Le: "({0} <= {1})",
-        n.Gt: "({0} > {1})",
-        n.Ge: "({0} >= {1})",
         n.Eq: "({0} == {1})",
         n.Ne: "({0} != {1})",
         n.And: "({0} and {1})",

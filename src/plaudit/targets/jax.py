@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -20,12 +20,12 @@ from plaudit.targets.array import (
     make_dtype_error,
     to_array,
 )
-from plaudit.targets.compiled import FLOATS, Compiled, Scores, convert_scores
+from plaudit.targets.compiled import FLOATS, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import find_rounded
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
-from plaudit.targets.states import carry, join_state, start_episodes
+from plaudit.targets.states import SteppingReward
 
 
 def take(table: Any, index: Any) -> Any:
@@ -58,30 +58,23 @@ NAMES = collect_names(
 )
 
 
-class JaxReward(Compiled):
+class JaxReward(SteppingReward):
     """A reward compiled to JAX: a pytree of arrays in, `Scores` out, pure and traceable.
 
     Inside `jit`, `vmap` or `grad` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
     """
 
+    library = jnp
+
     def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
         """Compile `program`; `dtype` overrides the dtype of the floating inputs."""
         super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
         self.dtype = dtype
-        self._default = generate(program.bind(), guard=guard, names=NAMES)
+        self._default = self._build(program.bind())
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
         return self._score(self._default if params is None else self._general, inputs, params)[0]
-
-    def step(
-        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
-    ) -> tuple[Scores, dict[str, Any]]:
-        """Return the scores of a step, and the state after it, as `Compiled.step` says: what `lax.scan` carries."""
-        before = start_episodes(self.program, state, reset, jnp, _convert_state)
-        made = self._stepping if params is None else self._general_stepping
-        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
-        return scores, carry(self.program, computed, before, scores.ok, jnp)
 
     def _score(self, made: Generated, inputs: Any, params: Mapping[str, Any] | None) -> tuple[Scores, list[jax.Array]]:
         """Return the scores, and the states after the step where `made` computes them, their entries first."""
@@ -136,19 +129,18 @@ class JaxReward(Compiled):
             given = {name: column.astype(jnp.dtype(dtypes.get(name, column.dtype))) for name, column in columns.items()}
             return convert_scores(self(given), to_numpy)
 
-    @cached_property
-    def _general(self) -> Generated:
-        """The function that takes parameters as further arguments, made when first needed."""
-        return generate(self.program, guard=self.guard, names=NAMES)
+    def _build(self, program: Program, *, states: bool = False) -> Generated:
+        return generate(program, guard=self.guard, names=NAMES, states=states)
 
-    @cached_property
-    def _stepping(self) -> Generated:
-        """The function that computes states too, made when first needed."""
-        return generate(self.program.bind(), guard=self.guard, names=NAMES, states=True)
-
-    @cached_property
-    def _general_stepping(self) -> Generated:
-        return generate(self.program, guard=self.guard, names=NAMES, states=True)
+    @staticmethod
+    def _convert_state(value: Any, flag: bool) -> jax.Array:
+        """Return a state, or a mask, as an array; integers as floats, which is what a state is after a step."""
+        if not hasattr(value, "dtype") and not _is_traced(value):
+            value = np.asarray(value)
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
+            raise TypeError(f"they are {value.dtype}")
+        array = jnp.asarray(value)
+        return array.astype(float) if not flag and jnp.issubdtype(array.dtype, jnp.integer) else array
 
 
 def to_numpy(array: Any) -> np.ndarray[Any, Any]:
@@ -166,16 +158,6 @@ def _find_dtype(leaves: list[Any]) -> Any:
 def _is_traced(tree: Any) -> bool:
     """Return whether something in a tree has no value yet, as inside `jit`, `vmap` and `grad`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
-
-
-def _convert_state(value: Any, flag: bool) -> jax.Array:
-    """Return a state, or a mask, as an array; integers as floats, which is what a state is after a step."""
-    if not hasattr(value, "dtype") and not _is_traced(value):
-        value = np.asarray(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind not in "biuf":
-        raise TypeError(f"they are {value.dtype}")
-    array = jnp.asarray(value)
-    return array.astype(float) if not flag and jnp.issubdtype(array.dtype, jnp.integer) else array
 
 
 def _narrow(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -25,14 +25,14 @@ from plaudit.language import nodes as n
 from plaudit.language.program import PYTHON_OPERATIONS, Carried, Program
 from plaudit.language.static import list_open_guards
 from plaudit.targets.array import gather_columns
-from plaudit.targets.compiled import Compiled, Layout, Scores
+from plaudit.targets.compiled import Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.emit import SCALAR_NAMES, build_function, format_function
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.loops import LoopWriter, indent
-from plaudit.targets.numpy import allocate_buffers, convert_column, convert_state, pick
+from plaudit.targets.numpy import allocate_buffers, convert_column, pick
 from plaudit.targets.roll import roll
-from plaudit.targets.states import carry, join_state, list_state_outputs, start_episodes
+from plaudit.targets.states import SteppingReward, list_state_outputs
 
 _OWN = [kind for kind in n.FUNCTIONS if n.split_function(kind)[0] == "plaudit"]
 _NAMES = {
@@ -68,8 +68,10 @@ class Loop(NamedTuple):
     states: tuple[Carried, ...]
 
 
-class NumbaReward(Compiled):
+class NumbaReward(SteppingReward):
     """A reward compiled to machine code: columns in, `Scores` of columns out, bit for bit what Python gives."""
+
+    library = np
 
     def __init__(
         self,
@@ -91,15 +93,6 @@ class NumbaReward(Compiled):
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         return self._score(self._default if params is None else self._general, inputs, params, out)[0]
-
-    def step(
-        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
-    ) -> tuple[Scores, dict[str, Any]]:
-        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
-        before = start_episodes(self.program, state, reset, np, convert_state)
-        made = self._stepping if params is None else self._general_stepping
-        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
-        return scores, carry(self.program, computed, before, scores.ok, np)
 
     def _score(
         self, made: Loop, inputs: Any, params: Mapping[str, float | bool] | None, out: Scores | None = None
@@ -129,25 +122,15 @@ class NumbaReward(Compiled):
         whole = [state.reshape((len(state), *shape)) for state in states]
         return layout.to_scores([output.reshape(shape) for output in outputs], ok.reshape(shape)), whole
 
+    @staticmethod
+    def _convert_state(value: Any, flag: bool) -> Any:
+        return np.asarray(value)
+
     @cached_property
     def _default(self) -> Loop:
-        return self._build_loop(self.program.bind())
+        return self._build(self.program.bind())
 
-    @cached_property
-    def _general(self) -> Loop:
-        """The loop that takes parameters as further arguments, made when first needed."""
-        return self._build_loop(self.program)
-
-    @cached_property
-    def _stepping(self) -> Loop:
-        """The loop that computes states too, made when first needed."""
-        return self._build_loop(self.program.bind(), states=True)
-
-    @cached_property
-    def _general_stepping(self) -> Loop:
-        return self._build_loop(self.program, states=True)
-
-    def _build_loop(self, program: Program, *, states: bool = False) -> Loop:
+    def _build(self, program: Program, *, states: bool = False) -> Loop:
         """Return a compiled loop over rows from a start to an end: inputs, parameters, outputs, states and `ok`."""
         layout = Layout.of(program, clamped=False)
         carried = list_state_outputs(program) if states else ()

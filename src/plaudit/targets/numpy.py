@@ -5,7 +5,7 @@ With `dtype="float32"` or `"float16"` it computes as JAX and PyTorch do where th
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,12 @@ from plaudit.targets.array import (
     make_dtype_error,
     to_array,
 )
-from plaudit.targets.compiled import FLOATS, Compiled, Layout, Scores
+from plaudit.targets.compiled import FLOATS, Layout, Scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import widen_array
 from plaudit.targets.emit import Spelling, build_function, emit, format_literal
 from plaudit.targets.inputs import collect_columns, list_columns
-from plaudit.targets.states import carry, join_state, start_episodes
+from plaudit.targets.states import SteppingReward
 
 CHUNK = 16_384
 """Numbers at a time: 128 KiB a column, so that intermediate results stay in the cache."""
@@ -87,8 +87,10 @@ NAMES = collect_names(np, {"take": take, "is_integer": is_integer, "pick": pick,
 NAMES |= {f.__name__: f for f in (add_entries, add_onto, find_smallest, find_largest)}
 
 
-class NumpyReward(Compiled):
+class NumpyReward(SteppingReward):
     """A reward compiled to NumPy: columns in, `Scores` of columns out."""
+
+    library = np
 
     def __init__(
         self,
@@ -114,22 +116,13 @@ class NumpyReward(Compiled):
         self.chunk = max(chunk // widest, min(chunk, FEWEST_ROWS))
         self._bound = program.bind()
         self._fixed: dict[int, list[Any]] = {}
-        self._default = self._generate(self._bound)
+        self._default = self._build(self._bound)
 
     def __call__(
         self, inputs: Any, params: Mapping[str, float | bool] | None = None, *, out: Scores | None = None
     ) -> Scores:
         """Return the scores of a batch; `out`, scores of an earlier call of this shape, is written over."""
         return self._score(self._default if params is None else self._general, inputs, params, out)[0]
-
-    def step(
-        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
-    ) -> tuple[Scores, dict[str, Any]]:
-        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
-        before = start_episodes(self.program, state, reset, np, convert_state)
-        made = self._stepping if params is None else self._general_stepping
-        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
-        return scores, carry(self.program, computed, before, scores.ok, np)
 
     def _score(
         self, made: Generated, inputs: Any, params: Mapping[str, float | bool] | None, out: Scores | None = None
@@ -202,22 +195,12 @@ class NumpyReward(Compiled):
         for output in outputs:
             output[rows][bad] = np.nan
 
-    @cached_property
-    def _general(self) -> Generated:
-        """The function that takes parameters as further arguments, made when first needed."""
-        return self._generate(self.program)
-
-    @cached_property
-    def _stepping(self) -> Generated:
-        """The function that computes states too, made when first needed."""
-        return self._generate(self._bound, states=True)
-
-    @cached_property
-    def _general_stepping(self) -> Generated:
-        return self._generate(self.program, states=True)
-
-    def _generate(self, program: Program, *, states: bool = False) -> Generated:
+    def _build(self, program: Program, *, states: bool = False) -> Generated:
         return generate(program, guard=self.guard, names=NAMES, inline=self._wide, smooth=False, states=states)
+
+    @staticmethod
+    def _convert_state(value: Any, flag: bool) -> Array:
+        return np.asarray(value)
 
     def _convert(self, name: str, field: Field, value: Any) -> tuple[Array, Array | None]:
         column, exact = convert_column(self.program.name, name, field, value)
@@ -228,11 +211,6 @@ class NumpyReward(Compiled):
         if np.asarray(value).dtype.kind in "iu":
             exact = np.abs(column) <= self._limits.integer
         return narrow, exact
-
-
-def convert_state(value: Any, flag: bool) -> Array:
-    """Return a state, or a mask, as an array; what cannot be one is refused when it is scored."""
-    return np.asarray(value)
 
 
 def _write_parts(state: Array, parts: Sequence[tuple[int, Any]]) -> None:

@@ -4,11 +4,13 @@ A compiled reward computes what a state is after a step; here it is taken apart 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, UnknownInput, WrongType, did_you_mean
 from plaudit.language.program import Carried, Program
 from plaudit.language.shapes import nest_entries
+from plaudit.targets.compiled import Compiled, Scores
 from plaudit.targets.inputs import advise_state, list_slots, read_record
 
 State = dict[str, Any]
@@ -63,6 +65,47 @@ def join_state(program: Program, inputs: Any, state: Mapping[str, Any]) -> dict[
         if name in record or f"prev.{name}" in joined:
             raise UnknownInput(f"reward {program.name!r}: 'prev.{name}' is given twice: as an input and as the state.")
     return {**joined, "prev": {**record, **state}}
+
+
+class SteppingReward(Compiled):
+    """A reward compiled for arrays: code for other parameters, and code that computes states, is made when needed."""
+
+    library: Any
+    """What has `where` and `moveaxis` for its arrays."""
+
+    def _build(self, program: Program, *, states: bool = False) -> Any:
+        """Return the code of a Program, which takes its parameters; with `states`, they are computed too."""
+        raise NotImplementedError
+
+    def _score(self, made: Any, inputs: Any, params: Mapping[str, Any] | None) -> tuple[Scores, list[Any]]:
+        """Return the scores, and the states after the step where `made` computes them, their entries first."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _convert_state(value: Any, flag: bool) -> Any:
+        """Return a state, or a mask, as an array; what cannot be one is refused when it is scored."""
+        raise NotImplementedError
+
+    @cached_property
+    def _general(self) -> Any:
+        return self._build(self.program)
+
+    @cached_property
+    def _stepping(self) -> Any:
+        return self._build(self.program.bind(), states=True)
+
+    @cached_property
+    def _general_stepping(self) -> Any:
+        return self._build(self.program, states=True)
+
+    def step(
+        self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
+    ) -> tuple[Scores, dict[str, Any]]:
+        """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        before = start_episodes(self.program, state, reset, self.library, self._convert_state)
+        made = self._stepping if params is None else self._general_stepping
+        scores, computed = self._score(made, join_state(self.program, inputs, before), params)
+        return scores, carry(self.program, computed, before, scores.ok, self.library)
 
 
 def start_episodes(

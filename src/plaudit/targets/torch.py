@@ -1,7 +1,7 @@
 """The `torch` target: tensors in, tensors out on their device, differentiable, ready for `torch.compile`."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,12 @@ from plaudit.targets.array import (
     make_dtype_error,
     to_array,
 )
-from plaudit.targets.compiled import FLOATS, Compiled, Limits, Scores, convert_scores
+from plaudit.targets.compiled import FLOATS, Limits, Scores, convert_scores
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
-from plaudit.targets.states import carry, check_state, join_state, start_episodes
+from plaudit.targets.states import SteppingReward, carry, check_state, join_state, start_episodes
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -68,7 +68,7 @@ NAMES = collect_names(
 )
 
 
-class TorchReward(Compiled):
+class TorchReward(SteppingReward):
     """A reward compiled to PyTorch.
 
     Inside `torch.compile` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
@@ -80,9 +80,9 @@ class TorchReward(Compiled):
         self.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         self._fixed: dict[tuple[int, torch.dtype, torch.device], _Fixed] = {}
         bound = program.bind()
-        self._default = generate(bound, guard=guard, names=NAMES)
+        self._default = self._build(bound)
         self._default_values = generate(bound, guard=guard, names=NAMES, smooth=False)
-        self._general = generate(program, guard=guard, names=NAMES)
+        self._general = self._build(program)  # not when needed: that may be inside torch.compile
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
@@ -164,14 +164,8 @@ class TorchReward(Compiled):
         ]
         return made.layout.to_scores(outputs, ok), states
 
-    @cached_property
-    def _stepping(self) -> Generated:
-        """The function that computes states too, made when first needed."""
-        return generate(self.program.bind(), guard=self.guard, names=NAMES, states=True)
-
-    @cached_property
-    def _general_stepping(self) -> Generated:
-        return generate(self.program, guard=self.guard, names=NAMES, states=True)
+    def _build(self, program: Program, *, states: bool = False) -> Generated:
+        return generate(program, guard=self.guard, names=NAMES, states=states)
 
     def score_arrays(self, columns: Mapping[str, Any], dtypes: Mapping[str, str]) -> Scores:
         """Return the scores of columns of NumPy as NumPy's float64; those of numbers go in by way of their `dtypes`."""

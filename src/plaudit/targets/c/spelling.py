@@ -4,7 +4,7 @@ from plaudit.language import nodes as n
 from plaudit.language.program import Program
 from plaudit.targets.c.writing import format_number
 from plaudit.targets.compiled import FLOATS
-from plaudit.targets.emit import Spelling
+from plaudit.targets.emit import INFIX, Spelling
 
 _NAMES: dict[type[n.Node], str] = {n.Abs: "fabs", n.Round: "rint"}
 """What C calls a function that has another name in Python."""
@@ -65,23 +65,16 @@ def build_spelling(prefix: str, dtype: str) -> Spelling:
     return Spelling(
         operations={
             **{kind: apply(kind) for kind in n.FUNCTIONS},
-            n.Neg: "(-{0})",
+            **INFIX,
             n.Not: "(!{0})",
             n.Number: f"({{0}} ? {one} : {zero})",
             n.IsInf: f"(fabs{f}({{0}}) == {format_number(float('inf'), dtype)})",
             n.IsFinite: f"({_format_domain(n.FINITE, dtype)})",
-            n.Add: "({0} + {1})",
-            n.Sub: "({0} - {1})",
-            n.Mul: "({0} * {1})",
             n.Div: f"({{0}} / {divisor})",
             n.FloorDiv: f"{prefix}_floor_div_({{0}}, {divisor})",
             n.Mod: f"{prefix}_mod_({{0}}, {divisor})",
             n.Min: "({1} < {0} ? {1} : {0})",
             n.Max: "({1} > {0} ? {1} : {0})",
-            n.Lt: "({0} < {1})",
-            n.Le: "({0} <= {1})",
-            n.Gt: "({0} > {1})",
-            n.Ge: "({0} >= {1})",
             n.Eq: "({0} == {1})",
             n.Ne: "({0} != {1})",
             n.And: "({0} && {1})",

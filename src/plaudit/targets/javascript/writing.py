@@ -8,7 +8,7 @@ from typing import Any
 
 from plaudit.language import nodes as n
 from plaudit.language.program import Program
-from plaudit.targets.emit import Spelling, emit
+from plaudit.targets.emit import INFIX, Spelling, emit
 from plaudit.targets.inputs import list_columns
 from plaudit.targets.javascript.lookups import find_choices, write_lookups
 
@@ -78,23 +78,16 @@ def _format_call(kind: type[n.Node], *, safe: bool) -> str:
 SPELLING = Spelling(
     operations={
         **{kind: _format_call(kind, safe=True) for kind in n.FUNCTIONS},
-        n.Neg: "(-{0})",
+        **INFIX,
         n.Not: "(!{0})",
         n.Number: "({0} ? 1.0 : 0.0)",
         n.IsInf: "(Math.abs({0}) === Infinity)",
         n.IsFinite: f"({_format_domain(n.FINITE)})",
-        n.Add: "({0} + {1})",
-        n.Sub: "({0} - {1})",
-        n.Mul: "({0} * {1})",
         n.Div: "({0} / ({1} !== 0.0 ? {1} : 1.0))",
         n.FloorDiv: "divideDown({0}, {1} !== 0.0 ? {1} : 1.0)",
         n.Mod: "takeModulo({0}, {1} !== 0.0 ? {1} : 1.0)",
         n.Min: "({1} < {0} ? {1} : {0})",
         n.Max: "({1} > {0} ? {1} : {0})",
-        n.Lt: "({0} < {1})",
-        n.Le: "({0} <= {1})",
-        n.Gt: "({0} > {1})",
-        n.Ge: "({0} >= {1})",
         n.Eq: "({0} === {1})",
         n.Ne: "({0} !== {1})",
         n.And: "({0} && {1})",
