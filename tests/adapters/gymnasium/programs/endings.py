@@ -6,6 +6,7 @@ Processes are forked from this one, which has imported everything and opened not
 in a file that survives any death.
 """
 
+import gc
 import json
 import os
 import random
@@ -61,6 +62,8 @@ def record(folder, run, way, flush_every, say):
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)  # whatever this process was started with
+    if way.startswith("handler"):
+        gc.disable()  # Python drops what a handler raises while a weak reference's callback runs, as SQLAlchemy has them
     if way == "handler before":
         signal.signal(signal.SIGTERM, handle)
     elif way == "ignore":
