@@ -14,7 +14,7 @@ from support.postgres import postgres, postgres_url
 __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
-settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("default")
 

@@ -11,6 +11,7 @@ import pytest
 
 from plaudit.atomic import AtomicFile, AtomicFolder, AtomicPath
 from plaudit.errors import FileError
+from support.forking import PythonProcess
 
 
 def names(folder):
@@ -227,7 +228,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def leave_behind(target, kind):
     """Start a process that dies, or waits, in the middle of writing a file or folder."""
-    process = subprocess.Popen(
+    process = PythonProcess(
         [sys.executable, "-c", KILLED, target, kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout.readline() == "ready\n"

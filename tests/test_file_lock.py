@@ -8,6 +8,7 @@ import pytest
 
 from plaudit import errors
 from plaudit.file_lock import hold_lock
+from support.forking import PythonProcess
 
 HOLD = """
 import sys, time
@@ -29,7 +30,7 @@ def path(tmp_path):
 @pytest.fixture
 def holder(path):
     """Another process whose turn does not end."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE, text=True)
+    process = PythonProcess([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "taken\n"
     yield process
     process.kill()

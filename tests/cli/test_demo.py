@@ -9,6 +9,7 @@ import pytest
 from plaudit import Field, Reward, check, term
 from plaudit.cli.demo import build_columns
 from support.command_line import BUILT_IN, built_in
+from support.forking import PythonProcess
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_any_width_will_do(plaudit, monkeypatch, width):
     assert plaudit("demo", "--rows", "1").exit_code == 0
 
 
-@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow), "utf-8"])
+@pytest.mark.parametrize("encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "utf-8"))])
 def test_any_encoding_will_do(process, encoding):
     running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, PYTHONUTF8="0", NO_COLOR="1")
     printed, told = running.communicate()
@@ -76,14 +77,13 @@ def test_any_encoding_will_do(process, encoding):
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_a_terminal_without_colours_gets_none(tmp_path, no_color):
     import pty
-    import subprocess
     import sys
     from contextlib import suppress
 
     master, slave = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment |= {"TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})}
-    running = subprocess.Popen(
+    running = PythonProcess(
         [sys.executable, "-m", "plaudit", "demo", "--rows", "200000"], cwd=tmp_path, env=environment, stdout=slave
     )
     os.close(slave)

@@ -17,6 +17,7 @@ from plaudit.checks.parity import Command, Function, Recorded
 from plaudit.cli.parity import find_program
 from plaudit.terminal import INTERRUPTED, TERMINATED, UNDECIDED, Terminated, handle_signals
 from support.command_line import built_in
+from support.forking import PythonProcess
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
 
@@ -324,7 +325,7 @@ def test_a_terminal_shows_progress(parking, tmp_path):
     command = [sys.executable, "-m", "plaudit", "parity", "parking.py:reward", "--json"]
     command += ["--against", parking("other.py", RIGHT), "--examples", "50"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
+    running = PythonProcess(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     told = b""
     with suppress(OSError):  # how Linux says that the other end is closed

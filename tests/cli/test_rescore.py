@@ -11,6 +11,7 @@ import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from support.command_line import built_in
+from support.forking import PythonProcess
 
 pa = pytest.importorskip("pyarrow", reason="needs plaudit[data]")
 import pyarrow.parquet as pq  # noqa: E402
@@ -227,7 +228,7 @@ def test_a_terminal_sees_a_bar(tmp_path):
     pq.write_table(many, tmp_path / "rows.parquet")
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "plaudit", "rescore", "roadsense", "rows.parquet"]
-    running = subprocess.Popen(
+    running = PythonProcess(
         command, cwd=tmp_path, stderr=slave, stdout=subprocess.PIPE, env=os.environ | {"TERM": "xterm"}
     )
     os.close(slave)

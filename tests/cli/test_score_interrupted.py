@@ -10,6 +10,8 @@ from contextlib import suppress
 
 import pytest
 
+from support.forking import PythonProcess
+
 ROW = b'{"distance": 30.0, "deceleration": 1.0, "action": 0}\n'
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
@@ -39,8 +41,15 @@ def stopped(process, folder, number, output="scores.jsonl") -> int:
 
 
 @posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("before", [None, b"as it was"])
+@pytest.mark.parametrize(
+    ("number", "code", "before"),
+    [
+        (signal.SIGINT, 130, None),
+        (signal.SIGTERM, 143, b"as it was"),
+        pytest.param(signal.SIGINT, 130, b"as it was", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 143, None, marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_interrupted_leaves_nothing_behind(process, tmp_path, number, code, before):
     if before:
         (tmp_path / "scores.jsonl").write_bytes(before)
@@ -50,7 +59,7 @@ def test_what_is_interrupted_leaves_nothing_behind(process, tmp_path, number, co
 
 
 @posix
-@pytest.mark.parametrize("before", [None, b"as it was"])
+@pytest.mark.parametrize("before", [pytest.param(None, marks=pytest.mark.slow), b"as it was"])
 def test_what_is_killed_leaves_no_half_of_an_output(process, tmp_path, before):
     if before:
         (tmp_path / "scores.jsonl").write_bytes(before)
@@ -92,7 +101,7 @@ sys.exit(code)
 
 
 @posix
-@pytest.mark.parametrize("rows", [100_000, pytest.param(300_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [40_000, pytest.param(300_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_memory_does_not_grow_with_the_file(tmp_path, suffix, rows):
     row = ROW if suffix == "jsonl" else b"30.0,1.0,0\n"
@@ -127,7 +136,7 @@ def test_a_terminal_shows_progress_and_a_pipe_does_not(tmp_path, process):
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "plaudit", "score", "roadsense", "rows.jsonl", "-o", "s.jsonl", "--json"]
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "80"}
-    running = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
+    running = PythonProcess(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=slave)
     os.close(slave)
     told = b""
     with suppress(OSError):  # how Linux says that the other end is closed

@@ -5,7 +5,6 @@ import copy
 import json
 import math
 import random
-import subprocess
 import sys
 
 import numpy as np
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
 from support.columns import as_columns
 from support.examples import examples
+from support.forking import run_python
 from support.running import scored
 from support.strategies import cases, rows
 
@@ -117,9 +117,7 @@ def test_it_can_be_loaded_where_none_of_its_source_is(tmp_path):
         "import sys, pathlib; from plaudit import Reward; r = Reward.from_json(pathlib.Path(sys.argv[1]).read_text()); "
     )
     code += "print(r.fingerprint, r.score(distance=1.0, prev={'force': (0, 0)}, curr={'force': (0, 0)}).total)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    done = run_python([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True, cwd=tmp_path)
     still = {**ROW, "prev": {"force": (0, 0)}, "curr": {"force": (0, 0)}}
     assert done.stdout.split() == [REWARD.fingerprint, str(REWARD.score(**still).total)]
 

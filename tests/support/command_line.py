@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from plaudit import Reward
 from plaudit.cli import main
+from support.forking import PythonProcess
 from support.samples import EPISODES
 
 BUILT_IN = ("apex", "deepthinker", "roadsense", "hackmatrix")
@@ -47,7 +48,7 @@ def process(tmp_path) -> Callable[..., subprocess.Popen[bytes]]:
     """Start a command as its own process in an empty folder."""
 
     def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+        return PythonProcess(
             [sys.executable, "-m", "plaudit", *map(str, arguments)],
             cwd=tmp_path,
             env=os.environ | {"PYTHONUNBUFFERED": ""} | environment,

@@ -12,6 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from plaudit import Ledger
+from support.forking import PythonProcess, run_python
 from support.samples import following, handover
 
 PROGRAMS = Path(__file__).parents[1] / "ledger" / "programs"
@@ -52,9 +53,7 @@ def command(program, *arguments):
 
 def run(program, *arguments, before=(), **options):
     """Run a program to its end and return what its last line of JSON says."""
-    done = subprocess.run(
-        [*before, *command(program, *arguments)], capture_output=True, text=True, timeout=900, **options
-    )
+    done = run_python([*before, *command(program, *arguments)], capture_output=True, text=True, timeout=900, **options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -100,7 +99,7 @@ class Writing:
     """A program that records until it is ended, and what it has acknowledged so far."""
 
     def __init__(self, *arguments, before=(), stderr=None):
-        self.process = subprocess.Popen(
+        self.process = PythonProcess(
             [*before, *command("write", *arguments)], stdout=subprocess.PIPE, stderr=stderr, bufsize=0
         )
         os.set_blocking(self.process.stdout.fileno(), False)

@@ -95,7 +95,7 @@ class Server:
     def stop(self) -> None:
         """Stop the server and remove its folder."""
         if self._guardian is not None:
-            self._guardian.communicate(b"\n", timeout=60)  # its input may not end: copies of this process hold it too
+            self._guardian.communicate(b"\n", timeout=300)  # its input may not end: copies of this process hold it too
             self._guardian = None
 
     def restart(self, mode: Literal["fast", "immediate"] = "fast") -> None:

@@ -17,6 +17,7 @@ from plaudit.checks.parity.candidates import StepFacts, build_pools
 from plaudit.reward.rows import encode_row, flatten_row, nest_row
 from support.columns import as_inputs
 from support.examples import examples
+from support.forking import run_python
 from support.oracle import Oracle
 from support.samples import SAMPLES, following
 from support.strategies import cases
@@ -385,7 +386,7 @@ for name in hypothesis:
     sys.modules[name] = None
 assert not check(maze).ok
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+    run_python([sys.executable, "-c", script], check=True)
 
 
 def test_a_function_has_a_name():

@@ -11,6 +11,7 @@ import pytest
 from plaudit import Field, Ledger, LedgerBusy, Reward, term
 from plaudit.ledger.storage import computation
 from plaudit.terminal import FAILED, SOME_BAD, UNDECIDED
+from support.forking import PythonProcess
 
 
 def edit(path) -> None:
@@ -67,7 +68,7 @@ def test_a_terminal_sees_the_work_and_a_file_does_not(rewards, tmp_path, command
     name, *rest = command
     master, slave = pty.openpty()
     arguments = [sys.executable, "-m", "plaudit", "ledger", name, "rewards.db", *rest, "--json"]
-    running = subprocess.Popen(
+    running = PythonProcess(
         arguments, cwd=tmp_path, env=os.environ | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=slave
     )
     os.close(slave)

@@ -37,7 +37,7 @@ def check_numbers(where):
     ("mode", "crashes"),
     [
         ("immediate", 1),
-        ("fast", 1),
+        pytest.param("fast", 1, marks=pytest.mark.slow),
         pytest.param("immediate", 5, marks=pytest.mark.slow),
         pytest.param("fast", 5, marks=pytest.mark.slow),
     ],

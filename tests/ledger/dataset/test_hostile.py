@@ -15,6 +15,7 @@ import pytest
 
 from plaudit import FileError
 from plaudit.ledger.dataset import rescore_file
+from support.forking import PythonProcess
 from support.mounts import need_root, small
 from support.samples import following
 from support.tables import read, table
@@ -142,13 +143,11 @@ rescore_file(Reward.from_json(sys.argv[3]), sys.argv[1], sys.argv[2], batch_rows
 
 @posix
 @pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind, number):
     source = saved(tmp_path, kind, 300_000 if kind == "parquet" else 100_000)
     target = tmp_path / f"out.{kind}"
-    running = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, source, target, following.to_json()], stderr=subprocess.PIPE
-    )
+    running = PythonProcess([sys.executable, "-c", SCRIPT, source, target, following.to_json()], stderr=subprocess.PIPE)
     written = 0
     while not written:
         assert running.poll() is None
@@ -178,7 +177,7 @@ print(done.rows, *(line.split()[1] for line in open("/proc/self/status") if line
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-@pytest.mark.parametrize(("kind", "rows"), [("parquet", 500_000), ("csv", 200_000), ("jsonl", 60_000)])
+@pytest.mark.parametrize(("kind", "rows"), [("parquet", 400_000), ("csv", 100_000), ("jsonl", 30_000)])
 def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
     peaks = []
     for times in (1, 8):

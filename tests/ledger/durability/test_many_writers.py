@@ -10,6 +10,7 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.errors import LedgerBusy
+from support.forking import PythonProcess
 from support.ledgers import REWARD, Writing, check_kept, columns, command, run, signal, steps_by_run, verified
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
@@ -57,7 +58,7 @@ def write_at_once(where, tmp_path, records, counted):
 
 
 def test_four_writers_lose_nothing_and_keep_their_order(where, tmp_path, counted):
-    write_at_once(where, tmp_path, 50, counted)
+    write_at_once(where, tmp_path, 20, counted)
 
 
 @pytest.mark.slow
@@ -77,7 +78,7 @@ def test_four_writers_with_a_checkpoint_after_every_few_records(tmp_path, counte
 
 def hold(path):
     """Return a process that is in the middle of a write."""
-    process = subprocess.Popen(command("hold", path), stdout=subprocess.PIPE, text=True)
+    process = PythonProcess(command("hold", path), stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "holding\n"
     return process
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from plaudit.ledger.jsonl import JsonLines, read_lines
+from support.forking import PythonProcess
 from support.mounts import need_root, need_strace, small
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
@@ -106,7 +107,7 @@ with JsonLines(path, fsync="never") as lines:
 def test_four_writers_do_not_mix_their_lines(tmp_path, counted):
     path, rows = tmp_path / "rows.jsonl", 500
     writers = [
-        subprocess.Popen([sys.executable, "-c", APPEND, path, str(me), str(rows)], stdin=subprocess.PIPE)
+        PythonProcess([sys.executable, "-c", APPEND, path, str(me), str(rows)], stdin=subprocess.PIPE)
         for me in range(4)
     ]
     for writer in writers:

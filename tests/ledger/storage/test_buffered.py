@@ -2,13 +2,13 @@
 
 import multiprocessing
 import os
-import subprocess
 import sys
 
 import pytest
 
 from plaudit import Ledger
 from plaudit.errors import KeyConflict, LedgerError, VersionConflict
+from support.forking import run_python
 from support.ledgers import REWARD, signal
 
 SCRIPT = """
@@ -32,7 +32,7 @@ INSIDE = "ledger = Ledger(sys.argv[1])\nwriter = ledger.writer(max_delay=60)"
 )
 def test_a_writer_that_nobody_closed_is_committed_when(tmp_path, opening, ending, code):
     script = SCRIPT.format(opening=opening, ending=ending)
-    done = subprocess.run(
+    done = run_python(
         [sys.executable, "-c", script, tmp_path / "rewards.db", REWARD.to_json()], capture_output=True, text=True
     )
     assert done.returncode == code, done.stderr
@@ -63,7 +63,7 @@ for each in writers:
     each.record(signal)
 """
     script = SCRIPT.format(opening=FORGOTTEN, ending=ending)
-    done = subprocess.run(
+    done = run_python(
         [sys.executable, "-c", script, tmp_path / "rewards.db", REWARD.to_json()],
         capture_output=True,
         text=True,
