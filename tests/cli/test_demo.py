@@ -64,7 +64,9 @@ def test_any_width_will_do(plaudit, monkeypatch, width):
     assert plaudit("demo", "--rows", "1").exit_code == 0
 
 
-@pytest.mark.parametrize("encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "utf-8"))])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "utf-8"))]
+)
 def test_any_encoding_will_do(process, encoding):
     running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, PYTHONUTF8="0", NO_COLOR="1")
     printed, told = running.communicate()

@@ -137,7 +137,16 @@ TABLES = [
 ]
 
 
-EVERY = {"blocks": 43, "summaries": 43, "specs": 7, "scopes": 7, "writers": 2, "labels": 3, "quarantine": 3, "table_heads": 3}
+EVERY = {
+    "blocks": 43,
+    "summaries": 43,
+    "specs": 7,
+    "scopes": 7,
+    "writers": 2,
+    "labels": 3,
+    "quarantine": 3,
+    "table_heads": 3,
+}
 """Of so many rows of a table one is edited, in every column; `make soak` edits all."""
 
 
