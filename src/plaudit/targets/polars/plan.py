@@ -1,0 +1,148 @@
+"""From the schema of a frame to one expression: inputs, conditions, terms, and an error for a row that is bad."""
+
+import operator
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial, reduce
+from typing import Any
+
+import polars as pl
+
+from plaudit.errors import InputError
+from plaudit.language.intervals import bound_nodes
+from plaudit.language.program import Program
+from plaudit.language.static import analyse_program
+from plaudit.targets.columns import OK
+from plaudit.targets.inputs import list_slots
+from plaudit.targets.polars.columns import Columns, ReadInput, Schema
+from plaudit.targets.polars.operations import Cell, Layers, Writer
+from plaudit.targets.python import PythonReward
+
+EVERYTHING = ""
+"""Every output at once."""
+NO_PREDECESSOR = "no predecessor"
+
+
+class Planner:
+    """Writes the outputs of one Program as expressions over the columns of any frame."""
+
+    def __init__(self, program: Program, columns: Columns, names: Mapping[str, str], *, raises: bool) -> None:
+        """Write outputs of `program` under `names`."""
+        self._program = program
+        self._bound = program.bind()
+        self._columns = columns
+        self._names = names
+        self._raises = raises
+
+    def plan(self, output: str, schema: Schema) -> pl.Expr:
+        """Return an output, or a struct of all of them, as an expression over columns of this schema."""
+        layers = Layers()
+        read = self._columns.read(schema)
+        inputs = {
+            name: layers.add(f"x{at}", Cell(found.value), source=True) for at, (name, found) in enumerate(read.items())
+        }
+        if not any(found.raw is not None for found in read.values()):  # no column says how many rows there are
+            layers.add("rows", Cell(pl.repeat(True, pl.len(), dtype=pl.Boolean)), source=True)
+        wanted = [] if output == OK else [output] if output else [*self._names]
+        roots = [self._bound.outputs[name] for name in wanted]
+        found, conditions = self._write(roots, read, inputs, layers)
+        follows = self._write_follows(schema, inputs, layers)
+        fine = layers.add("fine", _join(conditions))
+        ok = layers.add("ok", _join([fine, *follows]))
+        if self._raises and output != OK:
+            ok = layers.add("checked", self._raise_where_bad(read, ok, fine, follows))
+        row = layers.build()
+        if output == OK:
+            return row.struct.field("ok")
+        numbers = {
+            self._names[name]: pl.when(ok.expr).then(cell.expr) for name, cell in zip(wanted, found, strict=True)
+        }
+        if output:
+            return row.struct.eval(**numbers).struct.field(self._names[output])
+        last = {OK: ok.expr}
+        if self._columns.keys:
+            last[NO_PREDECESSOR] = ~follows[0].expr if follows else pl.lit(False)
+        return row.struct.eval(**numbers, **last)
+
+    def _write(
+        self, roots: Sequence[int], read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers
+    ) -> tuple[list[Cell], list[Cell]]:
+        """Return outputs, and what must hold for a row to count."""
+        bound, guard = self._bound, self._columns.guard
+        tests = self._write_tests(read, inputs, layers)
+        if guard:
+            ranges = [each.node for each in bound.ranges if bound.inputs[each.where].kind != "category"]
+            tests += Writer(bound, bound_nodes(bound, ranges=False, looked_up=True), "g").write(ranges, inputs, layers)
+        holds = analyse_program(bound, ranges=guard, looked_up=True).holds
+        guards = [each.node for each in bound.value_guards if each.node not in holds]
+        known = bound_nodes(bound, ranges=guard, looked_up=True)
+        cells = Writer(bound, known, "v").write([*roots, *guards], inputs, layers)
+        return cells[: len(roots)], tests + cells[len(roots) :]
+
+    def _write_tests(
+        self, read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers
+    ) -> list[Cell]:
+        """Return the conditions on columns; what only terminal terms read is tested only where the episode ends."""
+        found: dict[str, Cell] = {}
+        for name, column in read.items():
+            for what, test in column.tests.items():
+                if what not in found:
+                    held = layers.add(f"t{len(found)}", Cell(test), source=True)
+                    found[what] = _unless_goes_on(held, inputs) if name in self._bound.terminal else held
+        return list(found.values())
+
+    def _write_follows(self, schema: Schema, inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
+        """Return the condition that a row has a predecessor, if it needs one."""
+        before = [slot.name for slot in list_slots(self._bound) if self._columns.is_row_before(slot)]
+        if not self._columns.keys:
+            return []
+        follows = layers.add("follows", Cell(self._columns.write_follows(schema)), source=True)
+        if not before:
+            return []
+        return [_unless_goes_on(follows, inputs) if self._bound.terminal.issuperset(before) else follows]
+
+    def _raise_where_bad(
+        self, read: Mapping[str, ReadInput], ok: Cell, fine: Cell, follows: Sequence[Cell]
+    ) -> Cell:
+        """Return `ok`, or an error where a row does not count though it has a predecessor, if it needs one."""
+        good = fine.expr if not follows else fine.expr | ~follows[0].expr
+        given = {found.column: found.raw for found in read.values() if found.raw is not None}
+        check = partial(raise_where_bad, self._explain, tuple(given))
+        columns = [ok.expr, good, *given.values()]
+        checked = pl.map_batches(columns, check, return_dtype=pl.Boolean, is_elementwise=True)
+        return Cell(checked, max(cell.layer for cell in (ok, fine, *follows)))
+
+    @cached_property
+    def _explain(self) -> PythonReward:
+        return PythonReward(self._program, guard=self._columns.guard)
+
+
+def _unless_goes_on(test: Cell, inputs: Mapping[str, Cell]) -> Cell:
+    """Return a test that holds before the end of an episode too."""
+    return Cell(~inputs["terminal"].expr | test.expr, max(test.layer, inputs["terminal"].layer))
+
+
+def _join(tests: Sequence[Cell]) -> Cell:
+    """Return the conjunction of tests; true where there is none."""
+    found = [test.expr for test in tests]
+    return Cell(reduce(operator.and_, found or [pl.lit(True)]), max((test.layer for test in tests), default=0))
+
+
+def raise_where_bad(explain: PythonReward, names: Sequence[str], columns: Sequence[pl.Series]) -> pl.Series:
+    """Return the first of some columns, or raise the error that Python raises for the first row that is not good.
+
+    The second column says which are good; the others are what was given, under `names`.
+    """
+    ok, good, *given = columns
+    if good.all():
+        return ok
+    first = int((~good).arg_max() or 0)
+    explain({name: _to_python(column, first) for name, column in zip(names, given, strict=True)})
+    raise InputError(f"reward {explain.program.name!r}: a row cannot be scored; on_bad='mask' tells which, by `ok`.")
+
+
+def _to_python(column: pl.Series, row: int) -> Any:
+    """Return the value of a row; a narrow float as NumPy has it, so that it keeps its dtype."""
+    value = column[row]
+    if value is not None and column.dtype in (pl.Float32, pl.Float16):
+        return column.slice(row, 1).to_numpy()[0]
+    return value.to_list() if isinstance(value, pl.Series) else value
