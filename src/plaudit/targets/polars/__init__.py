@@ -1,4 +1,4 @@
-"""The `polars` target: a reward as Polars expressions, eager, lazy and streaming, with the numbers that Python gives."""
+"""The `polars` target: a reward as expressions, eager, lazy and streaming, with the numbers that Python gives."""
 
 from plaudit.targets.polars.reward import PolarsReward
 

@@ -1,4 +1,4 @@
-"""How the columns of a frame become the inputs of a reward, by their dtypes, which are known when a query is planned."""
+"""How columns become the inputs of a reward: by their dtypes, which are known when a query is planned."""
 
 import math
 import operator
@@ -68,6 +68,11 @@ class Columns:
         found = dict.fromkeys(self._find_name(slot) for slot in list_slots(self.program))
         return tuple(found | dict.fromkeys(self.keys))
 
+    def list_candidates(self) -> tuple[str, ...]:
+        """Return every name under which a column is looked for."""
+        found = {name: None for slot in list_slots(self.program) for name in self._list_candidates(slot)}
+        return (*found, *RECORDS, *(key for key in self.keys if key not in found))
+
     def is_row_before(self, slot: InputSlot) -> bool:
         """Return whether an input is found in the row before."""
         return bool(self.keys) and slot.record == "prev" and slot.key not in self.program.states
@@ -96,10 +101,14 @@ class Columns:
     def _find_name(self, slot: InputSlot) -> str:
         return slot.key if self.keys and slot.key not in self.program.states else slot.column
 
-    def _read_slot(self, slot: InputSlot, sources: Mapping[str, Source]) -> ReadInput:
+    def _list_candidates(self, slot: InputSlot) -> tuple[str, str, str]:
+        """Return the column of an input, that of an entry of a vector, and another name for the first."""
         column = self._find_name(slot)
         entry = f"{column}{slot.plain.removeprefix(slot.key)}"
-        after = f"curr.{column}" if not slot.record else column  # read plainly, a state is what it is after the step
+        return column, entry, f"curr.{column}" if not slot.record else column  # read plainly: after the step
+
+    def _read_slot(self, slot: InputSlot, sources: Mapping[str, Source]) -> ReadInput:
+        column, entry, after = self._list_candidates(slot)
         found = dict.fromkeys(name for name in (column, entry, after) if name in sources)
         if len(found) > 1:
             raise make_duplicate_error(self.program, column)
@@ -194,9 +203,8 @@ class _ColumnReader:
             return expr, None
         wide = expr.cast(pl.Float64)
         if dtype.is_float():
-            for near, bound in find_rounded(self.slot.field, str(dtype).lower()).items():
-                wide = pl.when(wide == near).then(bound).otherwise(wide)
-            return wide, None
+            rounded = find_rounded(self.slot.field, str(dtype).lower())
+            return wide.replace(list(rounded), list(rounded.values())) if rounded else wide, None
         if not (dtype.is_integer() or dtype == pl.Null):
             raise self._make_error(dtype, "numbers")
         large = dtype in (pl.Int64, pl.UInt64, pl.Int128, pl.UInt128) and may_be_inexact(self.slot.field, self.guard)
@@ -219,7 +227,10 @@ class _ColumnReader:
         text = expr.cast(pl.String)
         position = text.cast(pl.Enum(labels), strict=False).to_physical().cast(pl.UInt32)
         if self.slot.field.other is None:
-            return position, position.is_not_null() | expr.is_null() if self.slot.field.missing else position.is_not_null()
+            return (
+                position,
+                position.is_not_null() | expr.is_null() if self.slot.field.missing else position.is_not_null(),
+            )
         other = pl.lit(labels.index(self.slot.field.other), pl.UInt32)
         return pl.when(expr.is_not_null() & position.is_null()).then(other).otherwise(position), None
 
@@ -233,4 +244,3 @@ class _ColumnReader:
 def _to_instance(dtype: object) -> pl.DataType:
     """Return a dtype as an object: the parts of others may be given as classes."""
     return dtype() if isinstance(dtype, type) else dtype  # type: ignore[return-value]
-

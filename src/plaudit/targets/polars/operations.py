@@ -4,6 +4,7 @@ An expression of Polars is a tree: a value that is read twice is computed twice,
 often. So values that are shared become fields of a struct, layer upon layer, and what is above reads the fields.
 """
 
+import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -168,6 +169,8 @@ class Writer:
         if isinstance(node, n.Power | n.Clip):
             return 3
         tested = isinstance(node, n.Defined | n.Min | n.Max) or type(node) in _COMPARISONS
+        if isinstance(node, n.Div) and self._find_inexact_divisor(node) is not None:
+            return 2
         return 2 if tested and any(map(self._may_be_nan, self._list_reads(at))) else 1
 
     def _write_node(self, node: n.Node, operands: list[pl.Expr]) -> pl.Expr:
@@ -181,6 +184,9 @@ class Writer:
                 return self._write_domain(self._nodes[arg], operands)
             case n.Item(table, _):
                 return _write_item(table, operands[0])
+            case n.Div() if (divisor := self._find_inexact_divisor(node)) is not None:
+                [number, _] = operands
+                return number / (number.is_nan().cast(pl.Float64) + divisor)
             case n.Min() | n.Max():
                 return self._write_extreme(node, *operands)
             case n.Clip():
@@ -200,6 +206,18 @@ class Writer:
                 f"reward {self._program.name!r} uses {type(node).__name__}, which Polars cannot express"
             )
         return _OPERATIONS[type(node)](*operands)
+
+    def _find_inexact_divisor(self, node: n.Div) -> float | None:
+        """Return a constant divisor whose reciprocal is not exact: Polars would multiply by that, and round twice.
+
+        It divides by a column, so the constant has to look like one.
+        """
+        divisor = self._nodes[node.right]
+        if not isinstance(divisor, n.Const) or not divisor.value:
+            return None
+        number = float(divisor.value)
+        exact = abs(math.frexp(number)[0]) == 0.5 and math.isfinite(1 / number)
+        return None if exact else number
 
     def _may_be_nan(self, at: int) -> bool:
         return self._found[at] == ANYTHING
@@ -254,5 +272,4 @@ def _write_item(table: tuple[float | bool, ...], index: pl.Expr) -> pl.Expr:
     entries = list(table) if flag else [float(entry) for entry in table]
     positions = pl.Series(range(len(entries)), dtype=pl.Float64)
     dtype = pl.Boolean if flag else pl.Float64
-    found = index.cast(pl.Float64).replace_strict(positions, entries, default=entries[0], return_dtype=dtype)
-    return found
+    return index.cast(pl.Float64).replace_strict(positions, entries, default=entries[0], return_dtype=dtype)

@@ -47,21 +47,21 @@ class Planner:
         found, conditions = self._write(roots, read, inputs, layers)
         follows = self._write_follows(schema, inputs, layers)
         fine = layers.add("fine", _join(conditions))
-        ok = layers.add("ok", _join([fine, *follows]))
+        ok = layers.add("ok", _join([fine, *follows])) if follows else fine
         if self._raises and output != OK:
             ok = layers.add("checked", self._raise_where_bad(read, ok, fine, follows))
-        row = layers.build()
         if output == OK:
-            return row.struct.field("ok")
-        numbers = {
-            self._names[name]: pl.when(ok.expr).then(cell.expr) for name, cell in zip(wanted, found, strict=True)
-        }
+            return layers.build().struct.field("ok" if follows else "fine")
+        numbers = [
+            layers.add(f"o{at}", Cell(pl.when(ok.expr).then(cell.expr), max(ok.layer, cell.layer)))
+            for at, cell in enumerate(found)
+        ]
         if output:
-            return row.struct.eval(**numbers).struct.field(self._names[output])
-        last = {OK: ok.expr}
+            return layers.build().struct.field("o0")
+        named = dict(zip(self._names.values(), numbers, strict=True)) | {OK: ok}
         if self._columns.keys:
-            last[NO_PREDECESSOR] = ~follows[0].expr if follows else pl.lit(False)
-        return row.struct.eval(**numbers, **last)
+            named[NO_PREDECESSOR] = layers.add("first", _deny(follows))
+        return layers.build().struct.eval([cell.expr.alias(name) for name, cell in named.items()])
 
     def _write(
         self, roots: Sequence[int], read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers
@@ -78,9 +78,7 @@ class Planner:
         cells = Writer(bound, known, "v").write([*roots, *guards], inputs, layers)
         return cells[: len(roots)], tests + cells[len(roots) :]
 
-    def _write_tests(
-        self, read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers
-    ) -> list[Cell]:
+    def _write_tests(self, read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
         """Return the conditions on columns; what only terminal terms read is tested only where the episode ends."""
         found: dict[str, Cell] = {}
         for name, column in read.items():
@@ -100,9 +98,7 @@ class Planner:
             return []
         return [_unless_goes_on(follows, inputs) if self._bound.terminal.issuperset(before) else follows]
 
-    def _raise_where_bad(
-        self, read: Mapping[str, ReadInput], ok: Cell, fine: Cell, follows: Sequence[Cell]
-    ) -> Cell:
+    def _raise_where_bad(self, read: Mapping[str, ReadInput], ok: Cell, fine: Cell, follows: Sequence[Cell]) -> Cell:
         """Return `ok`, or an error where a row does not count though it has a predecessor, if it needs one."""
         good = fine.expr if not follows else fine.expr | ~follows[0].expr
         given = {found.column: found.raw for found in read.values() if found.raw is not None}
@@ -125,6 +121,12 @@ def _join(tests: Sequence[Cell]) -> Cell:
     """Return the conjunction of tests; true where there is none."""
     found = [test.expr for test in tests]
     return Cell(reduce(operator.and_, found or [pl.lit(True)]), max((test.layer for test in tests), default=0))
+
+
+def _deny(tests: Sequence[Cell]) -> Cell:
+    """Return whether some test fails; false where there is none."""
+    joined = _join(tests)
+    return Cell(~joined.expr, joined.layer)
 
 
 def raise_where_bad(explain: PythonReward, names: Sequence[str], columns: Sequence[pl.Series]) -> pl.Series:

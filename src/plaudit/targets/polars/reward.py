@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar, cast
 
 import polars as pl
+import polars.selectors as cs
 
 from plaudit.errors import TargetError, UnsupportedNode
 from plaudit.language.program import Program
@@ -24,8 +25,8 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 class PolarsReward(Compiled):
     """A reward compiled to Polars; it holds no data, and runs where its expressions do.
 
-    `total`, `values[term]`, `scores[term]` and `ok` are each one expression over the columns of a frame, and `struct` is
-    one with all of them, in which every shared value is computed once. `select(frame)` is a frame of these columns.
+    `total`, `values[term]`, `scores[term]` and `ok` are each one expression over the columns of a frame, and `struct`
+    is one with all of them, in which every shared value is computed once. `select(frame)` is a frame of these columns.
     """
 
     def __init__(
@@ -50,14 +51,15 @@ class PolarsReward(Compiled):
         super().__init__(program, guard=guard, on_bad=on_bad, keys=names, order_step=order_step)
         if len(program.inputs) > MOST_INPUTS:
             raise UnsupportedNode(
-                f"reward {program.name!r} reads {len(program.inputs):,} numbers of a row. In Polars each is an expression "
-                f"of its own, and a query over more than {MOST_INPUTS:,} takes minutes to plan. Score such rows with "
-                "reward.compile('numpy'), which takes columns of Polars too."
+                f"reward {program.name!r} reads {len(program.inputs):,} numbers of a row. In Polars each is an "
+                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes minutes to plan. Score such "
+                "rows with reward.compile('numpy')."
             )
         self.keys = names
         self._names = name_columns(program.terms, program.inputs)
         columns = Columns(program, guard, names, order_step)
         self.columns = columns.list_names()
+        self._candidates = columns.list_candidates()
         self._planner = Planner(program, columns, self._names, raises=on_bad == "raise")
         self._planned: dict[Any, pl.Expr] = {}
 
@@ -124,8 +126,9 @@ class PolarsReward(Compiled):
         return MappingProxyType({term: self._write(self._names[name], name) for term, name in names})
 
     def _write(self, name: str, output: str) -> pl.Expr:
-        """Return an output as an expression; it is made of columns when a query is planned and their dtypes are known."""
-        return pl.pipe_with_dtype([pl.struct(pl.all())], _Planning(self, output)).alias(name)
+        """Return an output as an expression, which is made when a query is planned and the schema is known."""
+        everything = cs.by_name(*self._candidates, require_all=False) | cs.all()  # which leaves out keys of group_by
+        return pl.pipe_with_dtype([pl.struct(everything)], _Planning(self, output)).alias(name)
 
     def plan(self, output: str, schema: Schema) -> pl.Expr:
         """Return an output, or with `EVERYTHING` all of them, as an expression over columns of this schema."""
