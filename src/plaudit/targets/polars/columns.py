@@ -39,6 +39,8 @@ class ReadInput:
     value: pl.Expr
     tests: dict[str, pl.Expr] = field(default_factory=dict)
     """What must hold of the column for the row to count, each under a name of its own."""
+    size: int = 1
+    """How many operations the value takes."""
     column: str = ""
     raw: pl.Expr | None = None
     """The column as it was given, for errors; None where something stands in for it."""
@@ -91,11 +93,11 @@ class Columns:
         sources = {name: Source(pl.col(name), dtype) for name, dtype in schema.items()}
         for record in RECORDS:
             if isinstance(dtype := schema.get(record), pl.Struct):
-                for part in dtype.fields:
-                    name = f"{record}.{part.name}"
+                for key, part in list_fields(dtype).items():
+                    name = f"{record}.{key}"
                     if name in sources and any(name in (slot.name, slot.column) for slot in list_slots(self.program)):
                         raise make_duplicate_error(self.program, name)
-                    sources[name] = Source(pl.col(record).struct.field(part.name), _to_instance(part.dtype))
+                    sources[name] = Source(pl.col(record).struct.field(key), part)
         return sources
 
     def _find_name(self, slot: InputSlot) -> str:
@@ -178,7 +180,7 @@ class _ColumnReader:
                 raise self._make_error(dtype, f"lists or arrays of {size} values")
             name += f"[{index}]"
         read = self.read(expr, dtype)
-        return ReadInput(read.value, {**tests, **read.tests})
+        return ReadInput(read.value, {**tests, **read.tests}, read.size + len(self.slot.field.shape))
 
     def read(self, expr: pl.Expr, dtype: pl.DataType) -> ReadInput:
         """Return a column as numbers, flags or positions of categories."""
@@ -196,7 +198,8 @@ class _ColumnReader:
             filled = value.fill_null(bool(declared.missing))
         else:
             filled = value.fill_null(float(declared.at_rest if declared.missing is None else declared.missing))
-        return ReadInput(filled, {} if test is None else {self.slot.name: test})
+        size = {"number": 1 if dtype == pl.Float64 else 2, "flag": 1, "category": 6}[declared.kind]
+        return ReadInput(filled, {} if test is None else {self.slot.name: test}, size)
 
     def _read_number(self, expr: pl.Expr, dtype: pl.DataType) -> tuple[pl.Expr, pl.Expr | None]:
         if dtype == pl.Float64:
@@ -239,6 +242,11 @@ class _ColumnReader:
             f"reward {self.reward!r}, field {self.slot.column!r}: a column of {dtype} does not hold {wanted}. "
             "Cast the column before scoring."
         )
+
+
+def list_fields(dtype: pl.Struct) -> dict[str, pl.DataType]:
+    """Return the dtype of each field of a struct."""
+    return {each.name: _to_instance(each.dtype) for each in dtype.fields}
 
 
 def _to_instance(dtype: object) -> pl.DataType:

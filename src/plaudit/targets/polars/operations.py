@@ -88,7 +88,7 @@ _COMPARISONS: dict[type[n.Node], Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """An expression, the layer whose fields it reads, and how many operations are written out in it."""
+    """An expression, how many layers of fields it stands on, and how many operations are written out in it."""
 
     expr: pl.Expr
     layer: int = 0
@@ -97,27 +97,33 @@ class Cell:
 
 
 class Layers:
-    """Named values of a row, layer upon layer; those of layer 0 are read from columns."""
+    """Named values of a row, layer upon layer; those of the first read columns alone."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._layers: list[dict[str, pl.Expr]] = [{}]
+        self._layers: list[list[pl.Expr]] = []
 
-    def add(self, name: str, cell: Cell, *, source: bool = False) -> Cell:
+    def add(self, name: str, cell: Cell) -> Cell:
         """Return a value as a field, so that it is computed once however often it is read."""
-        layer = 0 if source else cell.layer + 1
-        if layer == len(self._layers):
-            self._layers.append({})
-        self._layers[layer][name] = cell.expr.alias(name)
-        return Cell(pl.field(name), layer)
+        if cell.layer == len(self._layers):
+            self._layers.append([])
+        self._layers[cell.layer].append(cell.expr.alias(name))
+        return Cell(pl.field(name), cell.layer + 1)
 
     def build(self) -> pl.Expr:
         """Return the struct of all fields."""
-        first, *above = ([*layer.values()] for layer in self._layers)
+        first, *above = self._layers
         made = pl.struct(first)
         for layer in above:
             made = made.struct.with_fields(layer)
         return made
+
+
+def join_tests(tests: Sequence[Cell]) -> Cell:
+    """Return the conjunction of tests; true where there is none."""
+    found = [test.expr for test in tests]
+    joined = found[0] if len(found) == 1 else pl.all_horizontal(found) if found else pl.lit(True)
+    return Cell(joined, max((test.layer for test in tests), default=0))
 
 
 class Writer:
@@ -198,9 +204,8 @@ class Writer:
                 raised = self._compare(n.Gt, exponent, zero, (self._may_be_nan(right), False))
                 return pl.when(above | ((base == zero) & raised)).then(base.pow(exponent)).otherwise(1.0)
             case n.Binary() if type(node) in _COMPARISONS:
-                left, right = operands
                 risks = self._may_be_nan(node.left), self._may_be_nan(node.right)
-                return self._compare(type(node), left, right, risks)
+                return self._compare(type(node), operands[0], operands[1], risks)
         if type(node) not in _OPERATIONS:
             raise UnsupportedNode(
                 f"reward {self._program.name!r} uses {type(node).__name__}, which Polars cannot express"

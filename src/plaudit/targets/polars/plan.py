@@ -1,25 +1,28 @@
 """From the schema of a frame to one expression: inputs, conditions, terms, and an error for a row that is bad."""
 
-import operator
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import Any
 
 import polars as pl
 
 from plaudit.errors import InputError
+from plaudit.language import nodes as n
 from plaudit.language.intervals import bound_nodes
 from plaudit.language.program import Program
 from plaudit.language.static import analyse_program
 from plaudit.targets.columns import OK
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.polars.columns import Columns, ReadInput, Schema
-from plaudit.targets.polars.operations import Cell, Layers, Writer
+from plaudit.targets.polars.operations import CHEAPEST, Cell, Layers, Writer, join_tests
 from plaudit.targets.python import PythonReward
 
 EVERYTHING = ""
 """Every output at once."""
 NO_PREDECESSOR = "no predecessor"
+MOST_FIELDS = 32
+"""Inputs that may be fields: to plan a query over many fields takes long, over many columns it does not."""
 
 
 class Planner:
@@ -37,17 +40,13 @@ class Planner:
         """Return an output, or a struct of all of them, as an expression over columns of this schema."""
         layers = Layers()
         read = self._columns.read(schema)
-        inputs = {
-            name: layers.add(f"x{at}", Cell(found.value), source=True) for at, (name, found) in enumerate(read.items())
-        }
-        if not any(found.raw is not None for found in read.values()):  # no column says how many rows there are
-            layers.add("rows", Cell(pl.repeat(True, pl.len(), dtype=pl.Boolean)), source=True)
+        inputs = self._name_inputs(read, layers)
         wanted = [] if output == OK else [output] if output else [*self._names]
         roots = [self._bound.outputs[name] for name in wanted]
         found, conditions = self._write(roots, read, inputs, layers)
         follows = self._write_follows(schema, inputs, layers)
-        fine = layers.add("fine", _join(conditions))
-        ok = layers.add("ok", _join([fine, *follows])) if follows else fine
+        fine = layers.add("fine", join_tests(conditions))
+        ok = layers.add("ok", join_tests([fine, *follows])) if follows else fine
         if self._raises and output != OK:
             ok = layers.add("checked", self._raise_where_bad(read, ok, fine, follows))
         if output == OK:
@@ -78,25 +77,46 @@ class Planner:
         cells = Writer(bound, known, "v").write([*roots, *guards], inputs, layers)
         return cells[: len(roots)], tests + cells[len(roots) :]
 
+    def _name_inputs(self, read: Mapping[str, ReadInput], layers: Layers) -> dict[str, Cell]:
+        """Return the inputs; those that take much and are read often, or are found in the row before, as fields."""
+        given = (found.raw for found in read.values() if found.raw is not None)
+        layers.add("rows", Cell(next(given, pl.repeat(True, pl.len()))))  # what says how many there are
+        nodes = self._bound.nodes
+        uses = Counter(at for node in nodes for at in n.operands(node))
+        often = {node.name: uses[at] for at, node in enumerate(nodes) if isinstance(node, n.Input)}
+        inputs = {}
+        for at, slot in enumerate(list_slots(self._bound)):
+            found = read[slot.name]
+            inputs[slot.name] = Cell(found.value, 0, found.size)
+            shared = found.size * (often[slot.name] - 1) > CHEAPEST and len(read) <= MOST_FIELDS
+            if shared or self._columns.is_row_before(slot):
+                inputs[slot.name] = layers.add(f"x{at}", inputs[slot.name])
+            if self._columns.is_row_before(slot) and found.raw is not None:  # a window cannot stand in upper layers
+                found.raw = layers.add(f"r{at}", Cell(found.raw)).expr
+        return inputs
+
     def _write_tests(self, read: Mapping[str, ReadInput], inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
         """Return the conditions on columns; what only terminal terms read is tested only where the episode ends."""
         found: dict[str, Cell] = {}
-        for name, column in read.items():
-            for what, test in column.tests.items():
+        for slot in list_slots(self._bound):
+            for what, test in read[slot.name].tests.items():
                 if what not in found:
-                    held = layers.add(f"t{len(found)}", Cell(test), source=True)
-                    found[what] = _unless_goes_on(held, inputs) if name in self._bound.terminal else held
+                    held = Cell(test)
+                    if self._columns.is_row_before(slot):
+                        held = layers.add(f"t{len(found)}", held)
+                    found[what] = _unless_goes_on(held, inputs) if slot.name in self._bound.terminal else held
         return list(found.values())
 
     def _write_follows(self, schema: Schema, inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
         """Return the condition that a row has a predecessor, if it needs one."""
-        before = [slot.name for slot in list_slots(self._bound) if self._columns.is_row_before(slot)]
         if not self._columns.keys:
             return []
-        follows = layers.add("follows", Cell(self._columns.write_follows(schema)), source=True)
+        follows = self._columns.write_follows(schema)
+        before = [slot.name for slot in list_slots(self._bound) if self._columns.is_row_before(slot)]
         if not before:
             return []
-        return [_unless_goes_on(follows, inputs) if self._bound.terminal.issuperset(before) else follows]
+        held = layers.add("follows", Cell(follows))
+        return [_unless_goes_on(held, inputs) if self._bound.terminal.issuperset(before) else held]
 
     def _raise_where_bad(self, read: Mapping[str, ReadInput], ok: Cell, fine: Cell, follows: Sequence[Cell]) -> Cell:
         """Return `ok`, or an error where a row does not count though it has a predecessor, if it needs one."""
@@ -117,15 +137,9 @@ def _unless_goes_on(test: Cell, inputs: Mapping[str, Cell]) -> Cell:
     return Cell(~inputs["terminal"].expr | test.expr, max(test.layer, inputs["terminal"].layer))
 
 
-def _join(tests: Sequence[Cell]) -> Cell:
-    """Return the conjunction of tests; true where there is none."""
-    found = [test.expr for test in tests]
-    return Cell(reduce(operator.and_, found or [pl.lit(True)]), max((test.layer for test in tests), default=0))
-
-
 def _deny(tests: Sequence[Cell]) -> Cell:
     """Return whether some test fails; false where there is none."""
-    joined = _join(tests)
+    joined = join_tests(tests)
     return Cell(~joined.expr, joined.layer)
 
 

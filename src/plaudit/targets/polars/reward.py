@@ -13,11 +13,11 @@ from plaudit.errors import TargetError, UnsupportedNode
 from plaudit.language.program import Program
 from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.compiled import Compiled
-from plaudit.targets.polars.columns import Columns, Schema
+from plaudit.targets.polars.columns import Columns, Schema, list_fields
 from plaudit.targets.polars.plan import EVERYTHING, NO_PREDECESSOR, Planner
 
 MOST_INPUTS = 1_000
-"""Numbers of a row that are read; a query over more takes minutes to plan."""
+"""Numbers of a row that are read; to plan a query over as many takes ten seconds."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
@@ -52,8 +52,8 @@ class PolarsReward(Compiled):
         if len(program.inputs) > MOST_INPUTS:
             raise UnsupportedNode(
                 f"reward {program.name!r} reads {len(program.inputs):,} numbers of a row. In Polars each is an "
-                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes minutes to plan. Score such "
-                "rows with reward.compile('numpy')."
+                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes long to plan. Score such rows "
+                "with reward.compile('numpy')."
             )
         self.keys = names
         self._names = name_columns(program.terms, program.inputs)
@@ -148,4 +148,4 @@ class _Planning:
     def __call__(self, inputs: Sequence[tuple[pl.Expr, pl.DataType]]) -> pl.Expr:
         """Return the expression, given a struct of all columns of the frame, of which only the dtype is used."""
         [(_, row)] = inputs
-        return self.compiled.plan(self.output, dict(cast(pl.Struct, row)))
+        return self.compiled.plan(self.output, list_fields(cast(pl.Struct, row)))
