@@ -167,7 +167,20 @@ class Writer:
     def _list_reads(self, at: int) -> tuple[int, ...]:
         """Return the operands that a node is written with; of a domain those of its operation."""
         node = self._nodes[at]
+        if (between := self._find_range(node)) is not None:
+            return (between[0],)
         return n.operands(self._nodes[node.arg] if isinstance(node, n.Defined) else node)
+
+    def _find_range(self, node: n.Node) -> tuple[int, float, float] | None:
+        """Return a number and the constants that it is compared with on either side: NaN fails the upper one."""
+        match node:
+            case n.And(left, right):
+                match self._nodes[left], self._nodes[right]:
+                    case n.Le(low, at), n.Le(number, high) if number == at:
+                        ends = self._nodes[low], self._nodes[high]
+                        if isinstance(ends[0], n.Const) and isinstance(ends[1], n.Const):
+                            return number, float(ends[0].value), float(ends[1].value)
+        return None
 
     def _count_readings(self, at: int) -> int:
         """Return how often an operand stands in what is written for a node."""
@@ -186,6 +199,8 @@ class Writer:
             case n.Label(name, value):
                 labels = next(field.labels for field in self._program.inputs.values() if field.name == name)
                 return pl.lit(labels.index(value), pl.UInt32)
+            case n.And() if (between := self._find_range(node)) is not None:
+                return operands[0].is_between(*between[1:])
             case n.Defined(arg):
                 return self._write_domain(self._nodes[arg], operands)
             case n.Item(table, _):

@@ -51,13 +51,14 @@ class Planner:
             ok = layers.add("checked", self._raise_where_bad(read, ok, fine, follows))
         if output == OK:
             return layers.build().struct.field("ok" if follows else "fine")
-        numbers = [
-            layers.add(f"o{at}", Cell(pl.when(ok.expr).then(cell.expr), max(ok.layer, cell.layer)))
-            for at, cell in enumerate(found)
-        ]
+        numbers: dict[int, Cell] = {}
+        for at, cell in zip(roots, found, strict=True):
+            if at not in numbers:  # a score is often the value too
+                masked = Cell(pl.when(ok.expr).then(cell.expr), max(ok.layer, cell.layer))
+                numbers[at] = layers.add(f"o{len(numbers)}", masked)
         if output:
             return layers.build().struct.field("o0")
-        named = dict(zip(self._names.values(), numbers, strict=True)) | {OK: ok}
+        named = {self._names[name]: numbers[at] for name, at in zip(wanted, roots, strict=True)} | {OK: ok}
         if self._columns.keys:
             named[NO_PREDECESSOR] = layers.add("first", _deny(follows))
         return layers.build().struct.eval([cell.expr.alias(name) for name, cell in named.items()])
@@ -88,7 +89,7 @@ class Planner:
         for at, slot in enumerate(list_slots(self._bound)):
             found = read[slot.name]
             inputs[slot.name] = Cell(found.value, 0, found.size)
-            shared = found.size * (often[slot.name] - 1) > CHEAPEST and len(read) <= MOST_FIELDS
+            shared = found.size * (often.get(slot.name, 0) - 1) > CHEAPEST and len(read) <= MOST_FIELDS
             if shared or self._columns.is_row_before(slot):
                 inputs[slot.name] = layers.add(f"x{at}", inputs[slot.name])
             if self._columns.is_row_before(slot) and found.raw is not None:  # a window cannot stand in upper layers

@@ -52,8 +52,8 @@ class PolarsReward(Compiled):
         if len(program.inputs) > MOST_INPUTS:
             raise UnsupportedNode(
                 f"reward {program.name!r} reads {len(program.inputs):,} numbers of a row. In Polars each is an "
-                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes long to plan. Score such rows "
-                "with reward.compile('numpy')."
+                f"expression of its own, and a query over more than {MOST_INPUTS:,} takes long to plan. Score such "
+                "rows with reward.compile('numpy')."
             )
         self.keys = names
         self._names = name_columns(program.terms, program.inputs)
