@@ -93,6 +93,8 @@ def test_a_struct_holds_everything(reward, frame):
     kept = compiled.select(frame.lazy(), keep=["distance", "level"])
     assert isinstance(kept, pl.LazyFrame)
     assert kept.collect_schema().names()[:3] == ["distance", "level", "total"]
+    again = compiled.select(frame.rename({"level": "plaudit"}).with_columns(level="plaudit"), keep="plaudit")
+    assert again["plaudit"].to_list() == frame["level"].to_list()
     with pytest.raises(TargetError, match="two columns 'total'"):
         compiled.select(frame.rename({"distance": "total"}), keep=["total"])
 
@@ -264,6 +266,11 @@ def test_a_column_of_float32_has_bounds_of_its_own_dtype():
     narrow = pl.DataFrame({"torque": pl.Series([0.4, -0.4, 0.41], dtype=pl.Float32)})
     assert narrow.select(compiled.total)["total"].to_list() == [0.4, -0.4, None]
     assert narrow.cast(pl.Float64).select(compiled.total)["total"].to_list() == [None, None, None]
+    vectors = make(effort, Field("force", length=3, low=-0.4, high=0.4)).compile("polars")
+    rows = pl.DataFrame({"force": np.array([[0.4, -0.4, 0.41]], np.float32)})
+    for dtype in (pl.Array(pl.Float32, 3), pl.List(pl.Float32)):
+        with pytest.raises(OutOfRange, match=r"'force\[2\]': 0\.4099"):
+            rows.cast(dtype).select(vectors.total)
     with pytest.raises(OutOfRange, match=r"0\.4099"):
         narrow.select(make(push, Field("torque", low=-0.4, high=0.4)).compile("polars").total)
 
@@ -351,6 +358,9 @@ def test_names_that_polars_reads_otherwise_are_names_here():
     compiled = make(push, Field("torque")).compile("polars")
     rows = pl.DataFrame({"^.*$": [1.0], "*": [2.0], "torque": [3.0], "x0": [4.0], "ok": [False]})
     assert rows.select(compiled.total)["total"].to_list() == [3.0]
+    odd = Reward("^.*$", version="1", terms=[term(push)], fields=[Field("torque")]).compile("polars")
+    assert odd.select(rows)["total"].to_list() == [3.0]
+    assert rows.select(odd.struct).columns == ["^.*$"]
 
 
 # -- the row before ------------------------------------------------------------------------------------------------

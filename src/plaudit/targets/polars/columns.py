@@ -107,7 +107,9 @@ class Columns:
         """Return the column of an input, that of an entry of a vector, and another name for the first."""
         column = self._find_name(slot)
         entry = f"{column}{slot.plain.removeprefix(slot.key)}"
-        return column, entry, f"curr.{column}" if not slot.record else column  # read plainly: after the step
+        after = f"curr.{column}"  # read plainly, a state is what it is after the step
+        apart = slot.record or any(other.column == after for other in list_slots(self.program))
+        return column, entry, column if apart else after
 
     def _read_slot(self, slot: InputSlot, sources: Mapping[str, Source]) -> ReadInput:
         column, entry, after = self._list_candidates(slot)
@@ -230,10 +232,8 @@ class _ColumnReader:
         text = expr.cast(pl.String)
         position = text.cast(pl.Enum(labels), strict=False).to_physical().cast(pl.UInt32)
         if self.slot.field.other is None:
-            return (
-                position,
-                position.is_not_null() | expr.is_null() if self.slot.field.missing else position.is_not_null(),
-            )
+            absent = expr.is_null() if self.slot.field.missing is not None else pl.lit(False)
+            return position, position.is_not_null() | absent
         other = pl.lit(labels.index(self.slot.field.other), pl.UInt32)
         return pl.when(expr.is_not_null() & position.is_null()).then(other).otherwise(position), None
 

@@ -160,6 +160,8 @@ def raise_where_bad(explain: PythonReward, names: Sequence[str], columns: Sequen
 def _to_python(column: pl.Series, row: int) -> Any:
     """Return the value of a row; a narrow float as NumPy has it, so that it keeps its dtype."""
     value = column[row]
+    if isinstance(value, pl.Series):
+        return [_to_python(value, at) for at in range(len(value))]
     if value is not None and column.dtype in (pl.Float32, pl.Float16):
         return column.slice(row, 1).to_numpy()[0]
-    return value.to_list() if isinstance(value, pl.Series) else value
+    return value

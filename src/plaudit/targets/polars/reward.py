@@ -108,7 +108,10 @@ class PolarsReward(Compiled):
         for name in kept:
             if name in made or kept.count(name) > 1:
                 raise TargetError(f"keep={kept!r}: the result would have two columns {name!r}")
-        return frame.select(*kept, self.struct).unnest(self.program.name)
+        name = "plaudit"
+        while name in kept:
+            name += "_"
+        return frame.select(*kept, self.struct.alias(name)).unnest(name)
 
     def step(self, inputs: Any, state: Any, *, reset: Any = None, params: Any = None) -> NoReturn:
         """Refuse: an expression carries nothing from row to row."""
