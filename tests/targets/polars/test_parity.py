@@ -1,6 +1,7 @@
 """What Polars computes is what Python computes: random rewards on rows aimed at their cliffs, and the edges of float64."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -123,6 +124,23 @@ def test_the_edges_of_float64(expression):
 )
 def test_the_edges_of_float64_with_a_constant(expression):
     assert_equal_to_python(one_term(expression, Field("a")), [{"a": a} for a in SIGNED])
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("a + 0.0", "0.0 + a", "a - 0.0", "0.0 - a", "a * 0.0", "-a", "a + b", "a - b", "plaudit.sign(a)", "abs(a)"),
+        *("math.atan2(min(a, b), -1.0)", "math.atan2(max(a, b), -1.0)"),
+    ],
+)
+def test_a_zero_has_the_sign_that_python_gives_it(expression):
+    names = sorted(set(re.findall(r"\b[ab]\b", expression)))
+    reward = one_term(expression, *map(Field, names))
+    signs = [{"a": a, "b": b} for a in (0.0, -0.0, 1.5) for b in (0.0, -0.0, -1.5)]
+    given_rows = [{name: row[name] for name in names} for row in signs]
+    found = score_frame(reward, to_frame(reward, given_rows)).total
+    wanted = [reward.score(**row).total for row in given_rows]
+    assert [repr(float(number)) for number in found] == [repr(number) for number in wanted]
 
 
 @pytest.mark.parametrize("function", ["round", "math.floor", "math.ceil"])

@@ -74,7 +74,7 @@ _OPERATIONS: dict[type[n.Node], Callable[..., pl.Expr]] = {
     n.Floor: pl.Expr.floor,
     n.Ceil: pl.Expr.ceil,
     n.Round: lambda number: number.round(mode="half_to_even"),
-    n.Sign: lambda number: number.sign() + 0.0,  # of -0.0 it is -0.0
+    n.Sign: lambda number: pl.when(number == 0.0).then(0.0).otherwise(number.sign()),  # of -0.0 it would be -0.0
 }
 _COMPARISONS: dict[type[n.Node], Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
     n.Lt: operator.lt,
@@ -139,6 +139,8 @@ class Writer:
         self._nodes = program.nodes
         self._found = found
         self._prefix = prefix
+        self._signed = any(isinstance(node, n.Atan2) for node in program.nodes)
+        """Whether an operation tells 0.0 and -0.0 apart."""
 
     def write(self, roots: Sequence[int], inputs: Mapping[str, Cell], layers: Layers) -> list[Cell]:
         """Return the expression of each root; shared values become fields on `layers`."""
@@ -187,9 +189,11 @@ class Writer:
         node = self._nodes[at]
         if isinstance(node, n.Power | n.Clip):
             return 3
-        tested = isinstance(node, n.Defined | n.Min | n.Max) or type(node) in _COMPARISONS
-        if isinstance(node, n.Div) and self._find_inexact_divisor(node) is not None:
+        if isinstance(node, n.Div):
+            return 1 if self._find_inexact_divisor(node) is None else 2
+        if isinstance(node, n.Sign) or self._drops_zero(node) or (self._signed and isinstance(node, n.Min | n.Max)):
             return 2
+        tested = isinstance(node, n.Defined | n.Min | n.Max) or type(node) in _COMPARISONS
         return 2 if tested and any(map(self._may_be_nan, self._list_reads(at))) else 1
 
     def _write_node(self, node: n.Node, operands: list[pl.Expr]) -> pl.Expr:
@@ -208,6 +212,9 @@ class Writer:
             case n.Div() if (divisor := self._find_inexact_divisor(node)) is not None:
                 [number, _] = operands
                 return number / (number.is_nan().cast(pl.Float64) + divisor)
+            case n.Add() | n.Sub() if self._drops_zero(node):
+                plain = _OPERATIONS[type(node)](*operands)
+                return pl.when(plain == 0.0).then(0.0).otherwise(plain)
             case n.Min() | n.Max():
                 return self._write_extreme(node, *operands)
             case n.Clip():
@@ -239,6 +246,19 @@ class Writer:
         exact = abs(math.frexp(number)[0]) == 0.5 and math.isfinite(1 / number)
         return None if exact else number
 
+    def _drops_zero(self, node: n.Node) -> bool:
+        """Return whether a sum with a constant 0 gives 0.0 where Polars, which leaves the constant out, has -0.0."""
+        match node:
+            case n.Add(left, right):
+                return self._is_zero(left, 1.0) or self._is_zero(right, 1.0)
+            case n.Sub(left, right):
+                return self._is_zero(left, 1.0) or self._is_zero(right, -1.0)
+        return False
+
+    def _is_zero(self, at: int, sign: float) -> bool:
+        node = self._nodes[at]
+        return isinstance(node, n.Const) and node.value == 0 and math.copysign(1.0, node.value) == sign
+
     def _may_be_nan(self, at: int) -> bool:
         return self._found[at] == ANYTHING
 
@@ -259,8 +279,7 @@ class Writer:
         last = operands[-1]
         at = n.operands(source)[-1]
         if isinstance(source, n.Item):
-            inside = self._compare(n.Le, last, pl.lit(len(source.table) - 1.0), (True, False)) & (last >= 0)
-            return inside & (last == last.floor())
+            return (last >= 0) & (last <= len(source.table) - 1) & (last == last.floor())
         if source.domain is None:
             return last != 0.0
         low, high, open_low, open_high = source.domain
@@ -271,10 +290,13 @@ class Writer:
         return above & below
 
     def _write_extreme(self, node: n.Node, left: pl.Expr, right: pl.Expr) -> pl.Expr:
-        """Return the smaller or the larger of two numbers, the left one where they are equal or either is NaN."""
+        """Return the smaller or the larger of two numbers, the left one where they are equal or either is NaN.
+
+        Which of two zeros it is makes no difference to most rewards, and the short way is planned much sooner.
+        """
         smaller = isinstance(node, n.Min)
         risks = tuple(self._may_be_nan(at) for at in n.operands(node))
-        if not any(risks):
+        if not any(risks) and not self._signed:
             return (pl.min_horizontal if smaller else pl.max_horizontal)(left, right)
         passed = self._compare(n.Lt if smaller else n.Gt, right, left, (risks[1], risks[0]))
         return pl.when(passed).then(right).otherwise(left)
