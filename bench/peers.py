@@ -137,3 +137,24 @@ def roadsense_columns(distance, deceleration, action):
     missed = (distance < 15) & (action == 0)
     appropriateness = np.where(alert, -2.0, np.where(missed, -3.0, 0.0))
     return safety + comfort + appropriateness, safety, comfort, appropriateness
+
+
+def roadsense_expressions(*, ranges):
+    """The roadsense reward as expressions of Polars, as a careful person writes them; with `ranges`, masked by them."""
+    import polars as pl
+
+    distance, force, action = pl.col("distance"), pl.col("deceleration").abs(), pl.col("action")
+    safety = (
+        pl.when(distance < 5).then(-100.0).when(distance < 15).then(-5.0).when(distance < 20).then(0.0)
+        .when(distance <= 40).then(1.0).otherwise(0.5)
+    )  # fmt: skip
+    comfort = pl.when(force > 4.5).then(-10.0).when(force > 3.0).then(-2.0).otherwise(0.0)
+    alert, missed = (distance > 40) & (action > 1), (distance < 15) & (action == 0)
+    appropriateness = pl.when(alert).then(-2.0).when(missed).then(-3.0).otherwise(0.0)
+    total = safety + comfort + appropriateness
+    found = {"total": total, "safety": safety, "comfort": comfort, "appropriateness": appropriateness}
+    if not ranges:
+        return found
+    ok = (distance >= 0) & distance.is_not_nan() & pl.col("deceleration").is_between(-15, 15)
+    ok &= action.is_in([0.0, 1.0, 2.0, 3.0])
+    return {"ok": ok, **{name: pl.when(ok).then(number) for name, number in found.items()}}

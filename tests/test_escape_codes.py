@@ -137,6 +137,7 @@ def samples(tmp_path):
         "reward/signal.py:Signal": [signal, read, read.explain()],
         "targets/c/reward.py:CReward": [repr(reward.compile("c"))],
         "targets/javascript/reward.py:JavaScriptReward": [repr(reward.compile("javascript"))],
+        "targets/polars/reward.py:PolarsReward": [repr(reward.compile("polars"))],
         "targets/python.py:Absent": [ABSENT],
         "targets/sql/reward.py:SqlReward": [reward.compile("sql", dialect="sqlite")],
     }

@@ -22,7 +22,7 @@ from plaudit.functions import (
     wrap_to_pi,
 )
 from support import engines
-from support.running import EXTRAS, TARGETS, scored
+from support.running import EXTRAS, SCORING, scored
 
 # The sigmoids of dm_control.utils.rewards as its documentation gives them, written with NumPy.
 SIGMOIDS = {
@@ -177,7 +177,7 @@ WANTED = {
 }
 
 
-@pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.slow) if t in EXTRAS else t for t in TARGETS])
+@pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.slow) if t in EXTRAS else t for t in SCORING])
 def test_every_target_computes_what_the_plain_functions_compute(target):
     scores = scored(REWARD, target, COLUMNS)
     assert scores.ok.all()

@@ -15,7 +15,7 @@ SOURCE = Path(plaudit.__file__).parent
 
 # What the extras bring, by the name it is imported under.
 EXTRAS = {
-    "alembic", "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "psycopg",
+    "alembic", "duckdb", "gymnasium", "hypothesis", "jax", "jaxlib", "libsumo", "numba", "polars", "psycopg",
     "pyarrow", "pyspark", "ray", "scipy", "sklearn", "sqlalchemy", "sqlglot", "stable_baselines3",
     "sumo", "tensorboard", "torch", "traci", "transformers", "trl", "z3",
 }  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from plaudit import Field, prove
 from plaudit.checks.solver.breakpoints import find_breakpoints
-from support.running import TARGETS, installed, scored
+from support.running import SCORING, installed, scored
 from support.written import NUMBERS, agree, plain, reward_from, reward_of
 
 EXPRESSIONS = [
@@ -337,7 +337,7 @@ def test_the_sign_of_no_number_is_none():
     text = "import plaudit\ndef f(x): return 3 if plaudit.sign(x - x) == plaudit.sign(x - x) else 1 + plaudit.sign(x)"
     reward = reward_from(text, far)
     columns = {"x": np.array([math.inf, 5.0])}
-    for target in filter(installed, TARGETS):
+    for target in filter(installed, SCORING):
         assert scored(reward, target, columns).total.tolist() == [2.0, 3.0], target
 
 

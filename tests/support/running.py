@@ -9,12 +9,16 @@ import pytest
 from plaudit import Scores
 from plaudit.targets.inputs import list_slots
 from support.columns import as_inputs
+from support.frames import as_frame, score_frame
 from support.strategies import BAD
 
 TARGETS = ("python", "numpy", "numba", "jax", "torch")
+"""Targets that are called."""
 BATCHES = TARGETS[1:]
+SCORING = (*TARGETS, "polars")
+"""Targets that `scored` takes."""
 GRADIENTS = ("jax", "torch")
-EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch"}
+EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "polars": "polars"}
 
 
 def need(target):
@@ -62,6 +66,8 @@ def scored(reward, target, columns, *, params=None, **settings):
     if target == "python":
         return by_row(reward, columns, params=params, **settings)
     columns = {name: np.asarray(array) for name, array in columns.items()}
+    if target == "polars":
+        return score_frame(reward, as_frame(reward, columns), params=params, **settings)
     double = any(array.dtype == np.float64 for array in columns.values())
     with wide(target if double else ""):
         return plain(reward.compile(target, **settings)(given(target, columns), params))

@@ -10,12 +10,12 @@ from golden.rewards import REWARDS
 from plaudit import Reward, Scores, cosine, exponential, linear, piecewise, term
 from plaudit.language.codec import encode_nodes
 from support.composed import COUNTS, STEPS, by_hand, rows, training, walking
-from support.running import GRADIENTS, TARGETS, need, scored, wide
+from support.running import GRADIENTS, SCORING, TARGETS, need, scored, wide
 
 REWARD, TRAINING = walking(), training()
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 @pytest.mark.parametrize("reward", [REWARD, TRAINING], ids=["composed", "scheduled"])
 def test_every_target_gives_every_row(target, reward):
     columns = STEPS | (COUNTS if reward is TRAINING else {})
@@ -30,7 +30,7 @@ def test_every_target_gives_every_row(target, reward):
     np.testing.assert_array_equal(found.scores["fell"], STEPS["height"] < 0.125)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_every_schedule_is_what_it_says_when_called(target):
     schedules = {
         "a": linear(0.1, 0.7, over=30, begin=5),
@@ -53,7 +53,7 @@ def test_every_schedule_is_what_it_says_when_called(target):
         np.testing.assert_allclose(found.values[name], wanted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_numbers_above_the_terms_can_be_passed_with_a_batch(target):
     params = {"gate.reach": 2.0, "override.fell": -9.0, "dt": 1.0}
     wanted = scored(REWARD.with_params(params), target, STEPS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, OutOfRange, Reward, TargetError, fact, term
-from support.running import BATCHES, TARGETS, need, options, scored
+from support.running import BATCHES, SCORING, need, options, scored
 from support.samples import following
 from support.written import module
 
@@ -18,7 +18,7 @@ COLUMNS = {
 KEPT = [True, False, True, True]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_row_that_breaks_a_fact_is_masked(target):
     found = scored(following, target, COLUMNS, guard="facts")
     np.testing.assert_array_equal(found.ok, KEPT)
@@ -34,7 +34,7 @@ def test_float32_keeps_facts_about_numbers_that_it_holds(target):
     np.testing.assert_array_equal(scored(following, target, columns, guard="facts").ok, KEPT)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_parameters_handed_in_leave_the_facts_as_they_are(target):
     found = scored(following, target, COLUMNS, guard="facts", params={"gap.weight": 7.0})
     np.testing.assert_array_equal(found.ok, KEPT)
@@ -58,13 +58,13 @@ def test_the_error_of_one_row_names_the_fact():
         again({"distance": 30.0, "deceleration": 3.5, "action": 2})
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_loaded_reward_is_guarded_as_well(target):
     again = Reward.from_json(following.to_json())
     np.testing.assert_array_equal(scored(again, target, COLUMNS, guard="facts").ok, KEPT)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_declared_ranges_are_tested_first(target):
     bad = {"distance": np.array([-1.0]), "deceleration": np.array([9.0]), "action": np.array([0])}
     with pytest.raises(OutOfRange, match="declared range"):
@@ -86,7 +86,7 @@ def made(*facts):
     return Reward("r", version="1", terms=terms, fields=FIELDS, facts=[fact(SPACE[name]) for name in facts])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_fact_that_cannot_be_told_is_broken(target):
     columns = {"x": np.array([0.5, 0.5, 3.0]), "at": np.array([1.0, 7.0, 1.0]), "bonus": np.zeros(3)}
     np.testing.assert_array_equal(scored(made("rated"), target, columns, guard="facts").ok, [True, False, False])
@@ -95,7 +95,7 @@ def test_a_fact_that_cannot_be_told_is_broken(target):
         scored(made("rated"), target, one, guard="facts", on_bad="raise")
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_fact_about_the_end_is_tested_there(target):
     columns = {
         "x": np.array([1.0, 1.0, 1.0]),
@@ -106,7 +106,7 @@ def test_a_fact_about_the_end_is_tested_there(target):
     np.testing.assert_array_equal(scored(made("paid"), target, columns, guard="facts").ok, [True, False, True])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_fact_about_what_no_row_holds_is_refused(target):
     need(target)
     space = module("def near(prev, curr): return curr.x >= prev.x")
@@ -116,7 +116,7 @@ def test_a_fact_about_what_no_row_holds_is_refused(target):
         reward.compile(target, guard="facts", **options(target))
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_guard_of_another_kind_is_refused(target):
     need(target)
     with pytest.raises(TargetError, match="guard='fact' is not one of True, False, 'facts'"):

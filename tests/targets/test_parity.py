@@ -11,7 +11,7 @@ from plaudit.language import nodes as n
 from support.batches import ROWS, Batch, Tally
 from support.columns import as_columns, as_inputs
 from support.examples import examples
-from support.running import BATCHES, TARGETS, by_row, installed, need, scored
+from support.running import BATCHES, SCORING, by_row, installed, need, scored
 from support.strategies import LABELS, cases, load, rows
 from support.tolerance import ARITHMETIC, exactly_rounded
 
@@ -119,7 +119,7 @@ COMPARISONS = "\n\n".join(
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_both_sides_of_every_comparison_agree(target, dtype):
     if dtype == "float32" and target not in ("jax", "torch"):
         dtype = "float64"
@@ -146,7 +146,7 @@ ENDS = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e-200, 1e200, 1e308, np.inf)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 @pytest.mark.parametrize("kind", TWO, ids=lambda kind: kind.function)
 def test_a_function_of_two_numbers_is_python_s_at_zeros_and_infinities(kind, target, dtype):
     if dtype == "float32" and target not in ("jax", "torch"):
@@ -234,7 +234,7 @@ def untaken():
     return Reward("untaken", version="1", terms=[term(space[name]) for name in UNTAKEN_TERMS], fields=fields)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_what_a_row_does_not_reach_does_not_spoil_it(untaken, target):
     columns = {"x": np.array([0.0, 1.0, 0.0]), "flag": np.array([False, True, True]), "mood": np.array([0, 1, 0])}
     found = scored(untaken, target, columns)

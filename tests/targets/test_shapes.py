@@ -8,7 +8,7 @@ import pytest
 
 from plaudit import Field, Reward, term
 from plaudit.errors import MissingField, OutOfRange, ShapeMismatch, UnknownInput
-from support.running import BATCHES, TARGETS, given, need, options, plain, scored
+from support.running import BATCHES, SCORING, given, need, options, plain, scored
 
 
 @term
@@ -54,7 +54,7 @@ def expect(columns):
     return np.array(impacts) + heights + (cube[:, 1, 0, 1] - cube[:, 0, 1, 1])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 def test_a_matrix_is_scored_alike_everywhere(target, columns):
     rows = columns
     if target == "python":

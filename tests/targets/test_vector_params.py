@@ -5,7 +5,7 @@ import pytest
 
 from plaudit import DefinitionError, Field, Reward, term
 from plaudit.errors import UnknownParameter
-from support.running import GRADIENTS, TARGETS, need, options, scored, wide
+from support.running import GRADIENTS, SCORING, TARGETS, need, options, scored, wide
 
 DEFAULT = np.array([0.1, 0.8, -1.5, 0.3])
 
@@ -20,7 +20,7 @@ JOINTS = np.random.default_rng(3).uniform(-3, 3, (5, 4))
 OTHER = np.array([0.0, 1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", SCORING)
 @pytest.mark.parametrize("given", [OTHER, OTHER.tolist(), tuple(OTHER)], ids=["array", "list", "tuple"])
 def test_a_vector_is_handed_over_whole(target, given):
     wanted = [REWARD.with_params({"pose.default": OTHER}).score(joints=row).total for row in JOINTS]

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from plaudit.targets.jax import JaxReward
     from plaudit.targets.numba import NumbaReward
     from plaudit.targets.numpy import NumpyReward
+    from plaudit.targets.polars import PolarsReward
     from plaudit.targets.sql.reward import SqlReward
     from plaudit.targets.torch import TorchReward
 
@@ -624,6 +625,17 @@ class Reward:
     @overload
     def compile(
         self,
+        target: Literal["polars"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        keys: Sequence[str] | None = None,
+        order_step: float = 1,
+    ) -> "PolarsReward": ...
+
+    @overload
+    def compile(
+        self,
         target: Literal["c"],
         *,
         guard: Guarding = True,
@@ -645,17 +657,17 @@ class Reward:
         """Return this reward as a function for `target`.
 
         The function takes a mapping from input names to numbers or arrays, and optionally other values of parameters,
-        and returns `Scores`; "sql", "c" and "javascript" give text.
+        and returns `Scores`; "polars" gives expressions, "sql", "c" and "javascript" text.
 
         Args:
-            target: python, numba, numpy, jax, torch, sql, c or javascript.
+            target: python, numba, numpy, jax, torch, sql, polars, c or javascript.
             options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
                 `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
                 ranges and raises for anything else; the others are those of the target.
 
         Returns:
             The compiled reward: `PythonReward`, `NumbaReward`, `NumpyReward`, `JaxReward`, `TorchReward`, `SqlReward`,
-            `CReward`, `JavaScriptReward`.
+            `PolarsReward`, `CReward`, `JavaScriptReward`.
 
         Raises:
             TargetError: There is no such target or option.

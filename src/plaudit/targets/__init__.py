@@ -8,7 +8,7 @@ from plaudit.errors import MissingExtra, TargetError, did_you_mean
 from plaudit.language.program import Program
 from plaudit.targets.compiled import About, Scores
 
-Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "c", "javascript"]
+Target = Literal["python", "numba", "numpy", "jax", "torch", "sql", "polars", "c", "javascript"]
 OnBad = Literal["raise", "mask", "clip"]
 """What is done about a row that cannot be scored: an error, no reward, or its numbers clipped to their ranges."""
 
@@ -19,12 +19,13 @@ _CLASSES = {
     "jax": "JaxReward",
     "torch": "TorchReward",
     "sql": "SqlReward",
+    "polars": "PolarsReward",
     "c": "CReward",
     "javascript": "JavaScriptReward",
 }
 WRITTEN = ("c", "javascript")
 """Targets whose text carries what a reward tells of itself."""
-_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
+_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data", "polars": "polars"}
 
 __all__ = ["OnBad", "Scores", "Target", "compile_program"]
 

@@ -22,6 +22,7 @@ from plaudit.errors import (
     did_you_mean,
 )
 from plaudit.language.field import LARGEST_INTEGER, RECORDS, Field
+from plaudit.language.intervals import bound_field
 from plaudit.language.program import Program
 from plaudit.language.shapes import index_entries
 from plaudit.targets.dtypes import NARROW, Dtypes, Rounded, find_rounded, name_dtype
@@ -150,15 +151,18 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
             continue
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
-            apart = any(f"{slot.column}{entry}" in flat for entry in slot.field.entries)
-            if slot.name in program.counters:
-                raise make_counter_error(program.name, slot.name, flat)
-            missing = make_missing_error(program.name, slot.name if apart else slot.column, flat)
-            if slot.key in program.states:
-                raise MissingField(f"{missing}\n{advise_state(slot.key)}")
-            raise missing
+            raise make_absent_error(program, slot, flat)
         flat[slot.name] = default
     return flat
+
+
+def make_absent_error(program: Program, slot: InputSlot, given: Mapping[str, Any]) -> MissingField:
+    """Return the error for a column that is not among those `given`, though nothing stands in for it."""
+    if slot.name in program.counters:
+        return make_counter_error(program.name, slot.name, given)
+    apart = any(f"{slot.column}{entry}" in given for entry in slot.field.entries)
+    missing = make_missing_error(program.name, slot.name if apart else slot.column, given)
+    return MissingField(f"{missing}\n{advise_state(slot.key)}") if slot.key in program.states else missing
 
 
 def find_default(program: Program, slot: InputSlot, terminal: Any) -> Any:
@@ -188,6 +192,12 @@ def _flatten(program: Program, inputs: Any) -> dict[str, Any]:
                 raise make_duplicate_error(program, part)
         flat |= parts
     return flat
+
+
+def may_be_inexact(field: Field, guard: bool) -> bool:
+    """Return whether an integer that no float holds could pass the declared range."""
+    low, high = bound_field(field)
+    return not guard or not (low > -LARGEST_INTEGER and high < LARGEST_INTEGER)
 
 
 def make_duplicate_error(program: Program, name: str) -> UnknownInput:

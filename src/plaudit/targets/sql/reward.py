@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 from plaudit.errors import TargetError, UnsupportedNode
 from plaudit.language import nodes as n
-from plaudit.language.field import LARGEST_INTEGER, Field
-from plaudit.language.intervals import ANYTHING, bound_field
+from plaudit.language.field import Field
+from plaudit.language.intervals import ANYTHING
 from plaudit.language.program import Program
 from plaudit.targets.columns import OK, name_columns
 from plaudit.targets.compiled import Compiled
 from plaudit.targets.dtypes import find_rounded
-from plaudit.targets.inputs import InputSlot, list_slots
+from plaudit.targets.inputs import InputSlot, list_slots, may_be_inexact
 from plaudit.targets.sql.dialects import CANNOT, Dialect, find_dialect
 from plaudit.targets.sql.lower import bound_inputs, lower
 from plaudit.targets.sql.writing import (
@@ -302,7 +302,7 @@ def _read_column(dialect: Dialect, field: Field, column: str, guard: bool) -> tu
     if field.kind == "number":
         text = _format_number(dialect, field, column)
         tests += [dialect.typed] if dialect.typed else []
-        tests += [dialect.exact] if _may_be_inexact(field, guard) else []
+        tests += [dialect.exact] if may_be_inexact(field, guard) else []
     elif field.kind == "flag":
         text = dialect.flag.column.format(column)
     else:
@@ -332,12 +332,6 @@ def _format_missing(dialect: Dialect, field: Field) -> str:
         if field.kind == "category"
         else dialect.format_literal(float(field.missing or 0))
     )
-
-
-def _may_be_inexact(field: Field, guard: bool) -> bool:
-    """Return whether an integer that no float holds could pass the declared range."""
-    low, high = bound_field(field)
-    return not guard or not (low > -LARGEST_INTEGER and high < LARGEST_INTEGER)
 
 
 def _check_value(
