@@ -30,10 +30,10 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
-from support.hackmatrix_model.steps import hasty_compiler  # noqa: E402
+from support.hackmatrix_model.steps import BATCH, hasty_compiler  # noqa: E402
 
-GAMES = 16
-"""How many games are played at once; always as many, so that they are compiled once."""
+GAMES = BATCH
+"""How many games are played at once; as many as anywhere, so that a step is traced once."""
 UP, DOWN, LEFT, RIGHT = range(4)
 
 
