@@ -27,9 +27,16 @@ class LentSimulation:
 
 
 @pytest.fixture(scope="session")
-def lent_sumo() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Return a context: environments made in it drive on one SUMO, one environment at a time."""
+def sumo() -> Iterator[Simulation]:
+    """One simulation for all tests that begin a world of their own and leave it running."""
     sumo = build_simulation("process")
+    yield sumo
+    sumo.close()
+
+
+@pytest.fixture(scope="session")
+def lent_sumo(sumo: Simulation) -> Callable[[], AbstractContextManager[None]]:
+    """Return a context: environments made in it drive on one SUMO, one environment at a time."""
 
     def lend(binding: Binding, **options: bool) -> Simulation:
         return LentSimulation(sumo) if binding == "process" else build_simulation(binding, **options)
@@ -40,5 +47,4 @@ def lent_sumo() -> Iterator[Callable[[], AbstractContextManager[None]]]:
             patch.setattr(env, "build_simulation", lend)
             yield
 
-    yield lending
-    sumo.close()
+    return lending
