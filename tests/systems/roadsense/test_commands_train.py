@@ -173,6 +173,40 @@ def gone_soon(pids):
     return not any(alive(pid) for pid in pids)
 
 
+def stopping(train, updates):
+    """Return a training that gets a Ctrl-C after so many updates."""
+
+    def run(*arguments, on_update, **options):
+        def tell(row):
+            on_update(row)
+            if row["update"] == updates:
+                signal.raise_signal(signal.SIGINT)
+
+        return train(*arguments, on_update=tell, **options)
+
+    return run
+
+
+def test_a_ctrl_c_keeps_the_run_and_says_how_to_go_on(plaudit, tmp_path, monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored, so is a Ctrl-C
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(training_run, "train", stopping(training_run.train, 1))
+            done = train(plaudit, "--reward", "R0", "--output", "run", "--save-every", 10**6)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.exit_code == 130, done.output
+    assert "plaudit train roadsense --output run --resume" in done.stderr
+    again = plaudit(
+        *("train", "roadsense", "--output", "run", "--resume", "--episodes", 1, "--no-tensorboard", "--json")
+    )
+    assert again.exit_code == 0, again.stderr
+    assert json.loads(again.stdout)["updates"] == 2
+    rows = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 2]
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(plaudit, endless, tmp_path):
     running = endless("--save-every", 10**6)
