@@ -15,6 +15,7 @@ from plaudit import Ledger
 from plaudit.systems import roadsense
 from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.roadsense.commands import training_run
+from support.interrupted import ctrl_c_after
 
 TINY = (
     *("--envs", 1, "--rollout", 32, "--minibatch", 16, "--epochs", 1, "--steps", 64, "--limit", 20),
@@ -173,28 +174,9 @@ def gone_soon(pids):
     return not any(alive(pid) for pid in pids)
 
 
-def stopping(train, updates):
-    """Return a training that gets a Ctrl-C after so many updates."""
-
-    def run(*arguments, on_update, **options):
-        def tell(row):
-            on_update(row)
-            if row["update"] == updates:
-                signal.raise_signal(signal.SIGINT)
-
-        return train(*arguments, on_update=tell, **options)
-
-    return run
-
-
-def test_a_ctrl_c_keeps_the_run_and_says_how_to_go_on(plaudit, tmp_path, monkeypatch):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored, so is a Ctrl-C
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(training_run, "train", stopping(training_run.train, 1))
-            done = train(plaudit, "--reward", "R0", "--output", "run", "--save-every", 10**6)
-    finally:
-        signal.signal(signal.SIGINT, before)
+def test_a_ctrl_c_keeps_the_run_and_says_how_to_go_on(plaudit, tmp_path):
+    with ctrl_c_after(1, training_run):
+        done = train(plaudit, "--reward", "R0", "--output", "run", "--save-every", 10**6)
     assert done.exit_code == 130, done.output
     assert "plaudit train roadsense --output run --resume" in done.stderr
     again = plaudit(

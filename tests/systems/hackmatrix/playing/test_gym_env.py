@@ -70,6 +70,7 @@ def test_gymnasium_finds_nothing_wrong(flat):
     check_env(gymnasium.make(ID, flat=flat, render_mode="ansi").unwrapped)
 
 
+@pytest.mark.slow  # PyTorch takes seconds to import
 def test_stable_baselines_finds_nothing_wrong_and_learns_from_it():
     sb3 = pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.env_checker import check_env as checked
