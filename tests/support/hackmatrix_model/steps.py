@@ -17,8 +17,8 @@ from support.hackmatrix_model.game import ACTIONS, COMPONENTS, Game
 from support.hackmatrix_model.states import games_of, states_of
 
 REFERENCE = Rules.reference()
-BATCH = 256
-"""How many games take a step at once, whatever the test: the step is compiled once."""
+BATCH = 64
+"""How many games take a step at once, whatever the test: the step is traced and compiled once."""
 HASTY: dict[str, Any] = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Options of a compiler that takes half as long, for programs that run shorter than they are compiled."""
 
@@ -51,39 +51,57 @@ def stepped(games: list[Game], actions: list[str], *, rules: Rules = REFERENCE, 
     results: list[Stepped] = []
     for start in range(0, len(games), BATCH):
         part, chosen = games[start : start + BATCH], actions[start : start + BATCH]
-        padding = BATCH - len(part)
-        states = states_of([*part, *[Game()] * padding])
-        results += taken(states, [*chosen, *["up"] * padding], rules=rules, seed=seed + start)[1][: len(part)]
+        states, chosen = _filled(part), [*chosen, *["up"] * (BATCH - len(part))]
+        results += taken(states, chosen, rules=rules, seed=seed + start, lanes=np.arange(len(part)))[2]
     return results
 
 
+def _filled(games: list[Game]) -> EnvState:
+    """Return games as a whole batch."""
+    return states_of([*games, *[Game()] * (BATCH - len(games))])
+
+
+def _batches(games: list[Game]) -> Iterator[EnvState]:
+    """Return games as batches, the last of them filled up."""
+    return (_filled(games[start : start + BATCH]) for start in range(0, len(games), BATCH))
+
+
+def games_at(states: EnvState, lanes: np.ndarray) -> list[Game]:
+    """Return those games of a batch that stand in `lanes`."""
+    return games_of(jax.tree.map(lambda leaf: leaf[lanes], jax.device_get(states)))
+
+
 def taken(
-    states: EnvState, actions: list[str], *, rules: Rules = REFERENCE, seed: int = 0
-) -> tuple[EnvState, list[Stepped]]:
-    """Return the states after a batch of steps, and what the environment did in each."""
+    states: EnvState, actions: list[str], *, rules: Rules = REFERENCE, seed: int = 0, lanes: np.ndarray
+) -> tuple[EnvState, np.ndarray, list[Stepped]]:
+    """Return the states after a batch of steps, which games ended, and what the environment did in those of `lanes`."""
     keys = jax.random.split(jax.random.key(seed), BATCH)
     numbers = np.array([ACTIONS.index(action) for action in actions], np.int32)
     after, *rest = stepper(rules)(keys, states, numbers)
     rewards, terminated, truncated, info, masks = jax.device_get(rest)
     components = info.pop("reward_components")
     assert components.keys() == set(COMPONENTS)
-    return after, [
-        Stepped(
-            game=game,
-            reward=float(rewards[index]),
-            components={name: float(components[name][index]) for name in COMPONENTS},
-            terminated=bool(terminated[index]),
-            truncated=bool(truncated[index]),
-            info={name: values[index].item() for name, values in info.items()},
-            mask=[name for name, legal in zip(ACTIONS, masks[index], strict=True) if legal],
-        )
-        for index, game in enumerate(games_of(after))
-    ]
+    return (
+        after,
+        terminated,
+        [
+            Stepped(
+                game=game,
+                reward=float(rewards[index]),
+                components={name: float(components[name][index]) for name in COMPONENTS},
+                terminated=bool(terminated[index]),
+                truncated=bool(truncated[index]),
+                info={name: values[index].item() for name, values in info.items()},
+                mask=[name for name, legal in zip(ACTIONS, masks[index], strict=True) if legal],
+            )
+            for index, game in zip(lanes, games_at(after, lanes), strict=True)
+        ],
+    )
 
 
 def masked(games: list[Game]) -> list[list[str]]:
     """Return the actions that the environment holds legal, for each game."""
-    masks = np.asarray(mask_all(states_of([*games, *[Game()] * (-len(games) % BATCH)])))[: len(games)]
+    masks = np.concatenate([mask_all(states) for states in _batches(games)])[: len(games)]
     return [[name for name, legal in zip(ACTIONS, mask, strict=True) if legal] for mask in masks]
 
 
@@ -113,8 +131,8 @@ def choose_all(first: Any, new: EnvState, old: EnvState) -> EnvState:
 
 def observations(games: list[Game]) -> Any:
     """Return what the environment lets a player see of each game, as a batch."""
-    seen = _SEEN(states_of([*games, *[Game()] * (-len(games) % BATCH)]))
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[: len(games)], seen)
+    seen = [_SEEN(states) for states in _batches(games)]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[: len(games)], *seen)
 
 
 _SEEN = jax.jit(jax.vmap(observe))

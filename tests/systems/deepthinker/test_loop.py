@@ -442,7 +442,16 @@ def whole(tmp_path_factory):
 
 
 @posix
-@pytest.mark.parametrize(("where", "after"), [("learn", 1), ("learn", 8), ("learn", 13), ("credit", 1), ("credit", 3)])
+@pytest.mark.parametrize(
+    ("where", "after"),
+    [
+        ("learn", 1),
+        pytest.param("learn", 8, marks=pytest.mark.slow),
+        ("learn", 13),
+        ("credit", 1),
+        pytest.param("credit", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_that_is_killed_between_record_and_update_goes_on_as_if_nothing_had_happened(
     tmp_path, whole, where, after
 ):

@@ -94,7 +94,7 @@ SIGNALS = st.builds(
 )
 
 
-@examples(0.25)
+@examples(0.15)
 @given(signals=st.lists(SIGNALS, min_size=1, max_size=3))
 def test_a_signal_is_rebuilt_from_the_record_alone(empty_store, tmp_path_factory, signals):
     folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("store") / "copy")

@@ -15,6 +15,7 @@ from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.commands import training_run
 from plaudit.systems.hackmatrix.training import begin, load, read_info
 from support.hackmatrix_model.toy import jax, toy
+from support.interrupted import ctrl_c_after
 
 SMALL = (
     "--envs",
@@ -221,6 +222,18 @@ def kept(tmp_path):
     return read_info(path).update
 
 
+def test_a_ctrl_c_keeps_the_run_and_says_how_to_go_on(training, tmp_path):
+    with ctrl_c_after(2, training_run):
+        done = training("--output", "run", "--save-every", 10**6)
+    assert done.exit_code == 130, done.output
+    assert "plaudit train hackmatrix --output run --resume" in done.stderr
+    assert kept(tmp_path) == len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 2
+    again = training("--output", "run", "--resume", small=("--episodes", 16, "--no-tensorboard", "--json"))
+    assert again.exit_code == 0, again.stderr
+    assert json.loads(again.stdout)["updates"] == 4
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, tmp_path):
     running = endless("--save-every", 10**6)

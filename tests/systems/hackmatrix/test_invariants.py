@@ -52,7 +52,7 @@ def policy(lane: Any, key: Any, state: EnvState, mask: Any) -> Any:
     return jnp.where(follows, choose_scripted_action(state), choose_random_action(choice, mask))
 
 
-@pytest.fixture(scope="module", params=[64, pytest.param(256, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[BATCH, pytest.param(256, marks=pytest.mark.slow)])
 def play(request) -> Play:
     """Return the play of so many games at once."""
     count = request.param
@@ -355,7 +355,7 @@ def test_every_order_of_visits_is_as_likely_in_each_round(name):
         acted = game.copy()
         act(acted, [list(first), list(second)])
         expected[tuple(enemy.place for enemy in acted.enemies)] += 1
-    enemies = drawn(game, "wait", batches=12).enemies
+    enemies = drawn(game, "wait", batches=24).enemies
     count = len(game.enemies)
     rows, cols = enemies.row[:, :count].tolist(), enemies.col[:, :count].tolist()
     assert len(expected) >= 6
@@ -366,7 +366,7 @@ def test_warp_leads_to_every_enemy_and_transmission_alike():
     game = Game(player=Player(credits=2, energy=2), owned={"warp"})
     game.enemies = [Enemy("daemon", 2, 2, 3), Enemy("virus", 3, 1, 2), Enemy("glitch", 1, 4, 2)]
     game.transmissions = [Transmission("virus", 4, 4), Transmission("virus", 5, 0)]
-    player = drawn(game, "warp", batches=8).player
+    player = drawn(game, "warp", batches=16).player
     places = [each.place for each in [*game.enemies, *game.transmissions]]
     assert_likely(Counter(zip(player.row.tolist(), player.col.tolist(), strict=True)), dict.fromkeys(places, 1))
 
@@ -374,7 +374,7 @@ def test_warp_leads_to_every_enemy_and_transmission_alike():
 def test_poly_makes_any_other_type_of_each_enemy_alike():
     game = Game(player=Player(credits=1, energy=1), owned={"poly"})
     game.enemies = [Enemy(kind, 2, col, 2) for col, kind in enumerate(TYPES)]
-    enemies = drawn(game, "poly", batches=16).enemies
+    enemies = drawn(game, "poly", batches=32).enemies
     others = [[number for number in range(4) if number != kind] for kind in range(4)]
     expected = dict.fromkeys(itertools.product(*others), 1)
     assert_likely(Counter(map(tuple, enemies.type[:, :4].tolist())), expected)
@@ -385,7 +385,7 @@ def test_a_scheduled_task_appears_on_every_eligible_cell_alike_as_any_type():
     for place in [(2, 4), (4, 4), (3, 0), (1, 1)]:
         game.cells[place].block = Block("data", "data", 1, None, 1)
     expected = dict.fromkeys(itertools.product(eligible_places(game), range(4)), 1)
-    coming = drawn(game, "wait", batches=16).transmissions
+    coming = drawn(game, "wait", batches=32).transmissions
     assert set(coming.count.tolist()) == {1}
     found = zip(coming.row[:, 0].tolist(), coming.col[:, 0].tolist(), coming.type[:, 0].tolist(), strict=True)
     assert_likely(Counter(((row, col), kind) for row, col, kind in found), expected)
@@ -399,6 +399,6 @@ def test_what_a_siphon_releases_appears_on_every_eligible_cell_alike(out_of_fire
         if place not in free and place != (0, 0):
             game.cells[place].block = Block("data", "data", 1, None, 1)
     expected = dict.fromkeys(itertools.permutations(free, 3), 1)
-    coming = drawn(game, "wait", batches=8).transmissions
+    coming = drawn(game, "wait", batches=16).transmissions
     found = zip(coming.row[:, :3].tolist(), coming.col[:, :3].tolist(), strict=True)
     assert_likely(Counter(tuple(zip(rows, cols, strict=True)) for rows, cols in found), expected)

@@ -45,27 +45,25 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
     assert {"rewards.db", "report.json", "plot.png"} <= kept
 
 
-def test_what_was_driven_is_scored_again_and_json_is_the_report(driven, tmp_path, monkeypatch):
-    first = driven("--no-check", "--quiet", "--json")
+def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_the_report(
+    driven, plaudit, tmp_path, monkeypatch
+):
+    own = ("--no-check", "--ledger", "mine.db", "--output", "here")
+    first = driven(*own, "--quiet", "--json")
     assert first.stderr == ""
-    again = driven("--no-check", "--json", "--plot", "convoy.svg")
+    again = driven(*own, "--json", "--plot", "convoy.svg")
     assert again.stderr == ""  # nothing was driven
     report = json.loads(again.stdout)
     assert (json.loads(first.stdout)["simulated"], report["simulated"]) == (6, 0)
     assert report["studies"] == json.loads(first.stdout)["studies"]
-    assert report == json.loads((tmp_path / "runs" / "experiment-roadsense" / "report.json").read_text())
+    assert report == json.loads((tmp_path / "here" / "report.json").read_text())
     assert report["studies"]["discrete"]["versions"]["R0"]["hazard"]["hacks"] == ["caution"]
     assert (tmp_path / "convoy.svg").read_text().startswith("<?xml")
     for width in ("40", "80"):
         monkeypatch.setenv("COLUMNS", width)
-        shown = driven("--no-check", "--spread").stdout.splitlines()
+        shown = driven(*own, "--spread").stdout.splitlines()
         assert {"policy", "version", "caution", "sensible", "R0", "R8"} <= {line.partition(" ")[0] for line in shown}
-
-
-def test_drives_can_go_into_a_ledger_of_ones_own(driven, plaudit, tmp_path):
-    assert (
-        "report.json, plot.png." in driven("--no-check", "--ledger", "mine.db", "--output", "here", "--spread").stdout
-    )
+        assert "report.json, plot.png." in " ".join(shown)
     assert not (tmp_path / "here" / "rewards.db").exists()
     with Ledger("mine.db", read_only=True) as ledger:
         assert ledger.verify().ok

@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import gymnasium
 import numpy as np
@@ -35,12 +36,16 @@ R0_KEYS = {
 
 
 @pytest.fixture
-def made():
-    """Return what makes environments and closes them when the test is over."""
+def made(lent_sumo):
+    """Return what makes environments and closes them when the test is over.
+
+    They take turns on one SUMO, but for those that are to have their own.
+    """
     open_ones = []
 
-    def make(**settings):
-        open_ones.append(RoadSenseEnv(**{"binding": "process", "hazard": "none", **settings}))
+    def make(*, own_sumo=False, **settings):
+        with nullcontext() if own_sumo else lent_sumo():
+            open_ones.append(RoadSenseEnv(**{"binding": "process", "hazard": "none", **settings}))
         return open_ones[-1]
 
     yield make
@@ -78,9 +83,10 @@ def same(one, other):
      "hazard": "bucketed", "warmup": 30, "limit": 500}, {"radio": "default", "transport": "queue"}],
     ids=["R0", "continuous", "late", "queue"],
 )  # fmt: skip
-def test_gymnasium_finds_nothing_wrong_with_it(settings):
-    env = gymnasium.make(ID, binding="process", **settings)
-    check_env(env.unwrapped, skip_render_check=True)  # it would open a window too
+def test_gymnasium_finds_nothing_wrong_with_it(lent_sumo, settings):
+    with lent_sumo():
+        env = gymnasium.make(ID, binding="process", **settings)
+        check_env(env.unwrapped, skip_render_check=True)  # it would open a window too
     env.close()
 
 
@@ -288,7 +294,7 @@ def test_a_seed_gives_the_same_episode_to_the_bit(made):
     first = driven(env, lambda info: 0.05, seed=11)
     other = driven(env, lambda info: 0.05, seed=12)
     again = driven(env, lambda info: 0.05, seed=11)
-    elsewhere = driven(made(**EVERYTHING), lambda info: 0.05, seed=11)
+    elsewhere = driven(made(own_sumo=True, **EVERYTHING), lambda info: 0.05, seed=11)
     assert same(first, again)
     assert same(first, elsewhere)
     assert not same(first, other)
@@ -321,7 +327,7 @@ def test_a_copy_is_made_anew_and_drives_the_same(made):
 
 
 def test_a_sumo_that_dies_cuts_the_episode_off_with_the_reason_and_the_next_one_runs(made):
-    env = made()
+    env = made(own_sumo=True)
     env.reset(seed=0)
     env.step(0)
     os.kill(env._simulation._child.popen.pid, signal.SIGKILL)
@@ -351,7 +357,7 @@ def test_what_wraps_it_survives_a_sumo_that_dies(made):
     def features(obs, action, next_obs, info):
         return {name: info[name] for name in ("distance", "deceleration", "action")}
 
-    env = RewardWrapper(made(), version("R0"), features)
+    env = RewardWrapper(made(own_sumo=True), version("R0"), features)
     env.reset(seed=0)
     os.kill(env.unwrapped._simulation._child.popen.pid, signal.SIGKILL)
     with pytest.warns(RuntimeWarning, match="cut off"):

@@ -12,7 +12,7 @@ from scipy import stats
 from plaudit.errors import DefinitionError
 from plaudit.systems.roadsense.hazard import HAZARDS, Hazard, find_hazard
 from plaudit.systems.roadsense.hazard_injector import HazardInjector, list_gap_buckets
-from plaudit.systems.roadsense.sumo import build_simulation, speed_mode
+from plaudit.systems.roadsense.sumo import speed_mode
 from plaudit.systems.roadsense.world import EGO, CarModel, CarState, Departure, World
 
 NOTHING = {
@@ -397,20 +397,16 @@ def test_whatever_the_road_does_only_cars_on_it_are_commanded_and_each_order_onc
 
 
 @pytest.mark.parametrize("seconds", [0.95, 1.0, 1.03, 1.4])
-def test_in_the_simulator_a_car_slows_down_as_told_is_held_and_let_go(seconds):
+def test_in_the_simulator_a_car_slows_down_as_told_is_held_and_let_go(sumo, seconds):
     hazard = Hazard(first=3, last=3, kind="slow", seconds=(seconds,) * 2, decel=(8.0, 8.0), resolves=1.0, after=(5, 5))
     made = injector(hazard)
-    road = build_simulation()
-    try:
-        cars = (Departure(EGO, 0.0, 15.0), Departure("V002", 30.0, 15.0))
-        road.begin(World("straight", cars, CarModel(decel=12.0, sigma=0.0)))
-        now = road.step()
-        speeds = []
-        for step in range(40):
-            now = road.step(made.next_commands(step, now, now[EGO]))
-            speeds.append(now["V002"].speed)
-    finally:
-        road.close()
+    cars = (Departure(EGO, 0.0, 15.0), Departure("V002", 30.0, 15.0))
+    sumo.begin(World("straight", cars, CarModel(decel=12.0, sigma=0.0)))
+    now = sumo.step()
+    speeds = []
+    for step in range(40):
+        now = sumo.step(made.next_commands(step, now, now[EGO]))
+        speeds.append(now["V002"].speed)
     held = 3 + ceil(seconds / 0.1)
     slowing = np.diff(speeds[2:held])
     assert slowing[:-1] == pytest.approx(-0.8, abs=1e-3)

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from plaudit.systems.training.command import LineWatch
 from plaudit.systems.training.run import catch_signals
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -35,3 +36,8 @@ def test_a_thread_takes_no_signals():
     thread.start()
     thread.join()
     assert seen == [(False, before)]
+
+
+def test_that_a_run_ends_soon_is_said_where_nothing_may_be_printed(capfd):
+    LineWatch(4, str).show_stopping()
+    assert capfd.readouterr().err == "\nStopping after this update; once more to stop at once.\n"

@@ -150,7 +150,7 @@ def test_every_phase_is_gone_through_in_order(time):
     assert " ".join(seen) == "IDLE PREPARE QUIESCE COMMIT IDLE PREPARE QUIESCE ABORT IDLE"
 
 
-def test_the_queues_of_dead_epochs_are_let_go(engine, router):
+def test_the_queues_of_dead_epochs_are_let_go(engine, router, young_heap):
     def queues():
         gc.collect()
         return sum(type(each) is deque for each in gc.get_objects())
@@ -161,7 +161,7 @@ def test_the_queues_of_dead_epochs_are_let_go(engine, router):
         send(router, n)
         router.receive("coder")
         asyncio.run(engine.switch("flat"))
-    assert queues() <= before  # what others left behind may go meanwhile
+    assert queues() <= before
     assert router.epoch == 101
 
 

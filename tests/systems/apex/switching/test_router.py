@@ -329,7 +329,7 @@ def test_a_message_put_back_during_a_switch_waits_for_the_next_epoch(router):
     assert received(router, "coder") == [0]
 
 
-def test_the_router_forgets_what_its_receiver_forgets(router):
+def test_the_router_forgets_what_its_receiver_forgets(router, young_heap):
     router.send(message())
     got = router.receive("coder")
     alive = weakref.ref(got)

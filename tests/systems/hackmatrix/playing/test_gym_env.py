@@ -30,10 +30,10 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
-from support.hackmatrix_model.steps import hasty_compiler  # noqa: E402
+from support.hackmatrix_model.steps import BATCH, hasty_compiler  # noqa: E402
 
-GAMES = 16
-"""How many games are played at once; always as many, so that they are compiled once."""
+GAMES = BATCH
+"""How many games are played at once; as many as anywhere, so that a step is traced once."""
 UP, DOWN, LEFT, RIGHT = range(4)
 
 
@@ -70,6 +70,7 @@ def test_gymnasium_finds_nothing_wrong(flat):
     check_env(gymnasium.make(ID, flat=flat, render_mode="ansi").unwrapped)
 
 
+@pytest.mark.slow  # PyTorch takes seconds to import
 def test_stable_baselines_finds_nothing_wrong_and_learns_from_it():
     sb3 = pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.env_checker import check_env as checked

@@ -21,7 +21,7 @@ from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import states_of
 from support.hackmatrix_model.steps import BATCH, REFERENCE, begin_all, choose_all, mask_all, stepper
 
-EPISODES = [1, pytest.param(8, marks=pytest.mark.slow)]
+EPISODES = [2, pytest.param(32, marks=pytest.mark.slow)]
 """How many each of the games that are played at once plays, one after the other."""
 CAP = 1000
 RARE = ("program_waste",)
@@ -156,7 +156,7 @@ def test_a_policy_gets_as_far_as_it_did_elsewhere(name, episodes, record_propert
     assert len(found.returns) == episodes * BATCH
     assert apart(found.returns, told.mean_return, told.episodes) < 4
     assert apart(found.steps, told.mean_steps, told.episodes) < 4
-    near = 0.15 * max(1, 2 / episodes) ** 0.5  # half the episodes say it less exactly
+    near = 0.15 * max(1, 512 / len(found.returns)) ** 0.5  # half the episodes say it less exactly
     assert found.returns.std() == pytest.approx(told.deviation, rel=near)
     record_property("counted", ("episodes of untrained policies", {name: len(found.returns)}))
 
@@ -195,7 +195,7 @@ def test_a_policy_is_paid_for_the_same_things_as_elsewhere(name, component, epis
 
 def test_the_script_does_what_its_description_says():
     chance = random.Random(9)
-    games = [random_game(chance) for _ in range(2 * BATCH)]
+    games = [random_game(chance) for _ in range(4 * BATCH)]
     actions = np.asarray(jax.jit(jax.vmap(choose_scripted_action))(states_of(games)))
     asked = 0
     for game, action in zip(games, actions, strict=True):
@@ -204,4 +204,4 @@ def test_the_script_does_what_its_description_says():
             if wanted in legal_actions(game):
                 assert ACTIONS[action] == wanted, game
                 asked += 1
-    assert asked > BATCH
+    assert asked > 2 * BATCH

@@ -29,10 +29,8 @@ from plaudit.systems.hackmatrix.training.games import (
 )
 from plaudit.systems.hackmatrix.training.ppo import init_network
 from plaudit.systems.hackmatrix.training.report import record_episodes
-from support.hackmatrix_model.steps import hasty_compiler
+from support.hackmatrix_model.steps import BATCH, hasty_compiler
 from support.hackmatrix_model.toy import jax, jnp
-
-GAMES = 32
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def evaluated():
     """Return evaluations of all policies, and what the reward read in some episodes."""
     policies = dict(BASELINES)
     evaluate = build_evaluator(
-        build_games(hackmatrix.reward), episodes=GAMES, policies=policies, max_steps=200, keep=GAMES
+        build_games(hackmatrix.reward), episodes=BATCH, policies=policies, max_steps=200, keep=BATCH
     )
     params = init_network(jax.random.key(0), 2568, 28, (4,))
     with hasty_compiler():

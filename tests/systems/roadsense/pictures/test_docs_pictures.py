@@ -25,6 +25,7 @@ def test_a_picture_in_the_docs_is_small(name, limit):
     assert (DOCS / "pictures" / name).stat().st_size <= limit
 
 
+@pytest.mark.slow  # the drawing itself is tested beside this
 @pytest.mark.parametrize("name", LIMITS)
 def test_the_command_draws_what_is_in_the_docs(drawn, name):
     with Image.open(drawn / name) as made, Image.open(DOCS / "pictures" / name) as kept:

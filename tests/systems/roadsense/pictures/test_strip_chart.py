@@ -21,7 +21,9 @@ def charts(drive, tmp_path_factory):
     return folder, before, dict(matplotlib.rcParams)
 
 
-@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+@pytest.mark.parametrize(
+    ("ending", "start"), [pytest.param("png", b"\x89PNG", marks=pytest.mark.slow), ("svg", b"<?xml")]
+)
 def test_the_same_frames_give_the_same_chart(charts, drive, tmp_path, ending, start):
     save_strip_chart(drive(), tmp_path / f"two.{ending}")
     one, two = (charts[0] / f"one.{ending}").read_bytes(), (tmp_path / f"two.{ending}").read_bytes()
@@ -48,7 +50,7 @@ def test_episodes_stand_side_by_side(charts, drive, tmp_path):
         assert two.height == one.height
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("steps", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_very_short_episode_can_be_drawn(drive, tmp_path, steps):
     save_strip_chart(drive(steps), tmp_path / "drive.png")
     assert (tmp_path / "drive.png").stat().st_size > 5_000

@@ -1,11 +1,12 @@
 """What the tests of SUMO share: fresh Pythons, since libsumo allows one simulation in a process, and what is alive."""
 
-import os
+import json
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -24,18 +25,49 @@ def convoy(*, seed=0, network="straight", cars=3, speed=15.0, spacing=30.0, **mo
 """
 
 
+FORKING = """
+import json, os, sys, tempfile
+
+for line in sys.stdin:
+    code, variables, printed, errors = json.loads(line)
+    worker = os.fork()
+    if worker == 0:
+        for number, path in enumerate((os.devnull, printed, errors)):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT), number)
+        os.environ.update(variables)
+        tempfile.tempdir = None  # it is read from the environment anew
+        exec(code)
+        break  # and so the program ends as every program does
+    print(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def forking() -> Iterator["subprocess.Popen[str]"]:
+    """A Python that has imported plaudit, and no SUMO, and runs each line of code in a fork of itself."""
+    command = [sys.executable, "-W", "error", "-c", PREAMBLE + FORKING]
+    running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield running
+    running.communicate(timeout=60)
+
+
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Callable[..., str]]:
+def fresh(tmp_path: Path, forking: "subprocess.Popen[str]") -> Iterator[Callable[..., str]]:
     """Return what a Python of its own prints; its temporary files must be gone when it ends."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
+    assert forking.stdin is not None
+    assert forking.stdout is not None
+    to, back, numbers = forking.stdin, forking.stdout, count()
 
     def run(code: str, **variables: str) -> str:
-        environment = {**os.environ, "TMPDIR": str(temporary), **variables}
-        command = [sys.executable, "-W", "error", "-c", PREAMBLE + textwrap.dedent(code)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        number = next(numbers)
+        printed, errors = (tmp_path / f"{name} {number}" for name in ("printed", "errors"))
+        environment = {"TMPDIR": str(temporary), **variables}
+        to.write(json.dumps([textwrap.dedent(code), environment, str(printed), str(errors)]) + "\n")
+        to.flush()
+        assert (back.readline(), errors.read_text()) == ("0\n", "")
+        return printed.read_text()
 
     yield run
     assert list(temporary.iterdir()) == []
@@ -62,14 +94,6 @@ def launched() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[Simulation]:
     """A simulation outside this process, where another test may have loaded pyarrow."""
     sumo = build_simulation(request.param)
-    yield sumo
-    sumo.close()
-
-
-@pytest.fixture(scope="module")
-def sumo() -> Iterator[Simulation]:
-    """One simulation for a module's tests."""
-    sumo = build_simulation("process")
     yield sumo
     sumo.close()
 

@@ -47,12 +47,12 @@ def test_a_kept_file_that_was_cut_short_is_built_again(cache: Path, left: int) -
 def test_many_processes_may_build_at_the_same_time(cache: Path) -> None:
     """All get the file, and no half of one."""
     code = "from plaudit.systems.roadsense.sumo import find_road; print(find_road('straight').length)"
-    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    assert [popen.communicate()[0] for popen in running] == ["4000.0\n"] * 4
+    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [popen.communicate()[0] for popen in running] == ["4000.0\n"] * 3
     assert len(files(cache)) == 1
 
 
-@pytest.mark.parametrize("place", ["/proc/plaudit", "/dev/null/plaudit"])
+@pytest.mark.parametrize("place", ["/proc/plaudit", pytest.param("/dev/null/plaudit", marks=pytest.mark.slow)])
 def test_where_the_cache_cannot_be_written_a_temporary_folder_serves(fresh: Callable[..., str], place: str) -> None:
     """It is gone when the program ends; `fresh` looks. Forked workers leave it to their parent."""
     path = fresh(

@@ -65,6 +65,7 @@ class Target(NamedTuple):
         return self.enemy.any() | self.transmission.any()
 
 
+@jax.jit  # traced once for all programs with a step in them
 def act(seed: Array, state: EnvState, action: Array) -> ActionResult:
     """Return the state after the player's part of a step; `action` is legal, or `NOTHING`.
 

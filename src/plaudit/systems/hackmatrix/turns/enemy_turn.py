@@ -43,6 +43,7 @@ Array = jax.Array
 Ways = tuple[Board, Board, Board, Board]
 
 
+@jax.jit  # traced once for all programs with a step in them
 def take_enemy_turn(seeds: Array, state: EnvState, when: Array) -> EnvState:
     """Return the state after the enemies' turn, where `when` holds; STEP, when it is armed, is used up instead.
 

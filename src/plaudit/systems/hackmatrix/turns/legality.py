@@ -36,12 +36,19 @@ def action_mask(state: EnvState) -> Array:
     >>> action_mask(EnvState()).nonzero()[0].tolist()
     [0, 3]
     """
-    player, blocks = validate_state(state).player, Board.of(state.grid.block_kind != NO_BLOCK)
+    legal: Array = _find_legal(validate_state(state))
+    return legal
+
+
+@jax.jit  # traced once for all that ask
+def _find_legal(state: EnvState) -> Array:
+    player, blocks = state.player, Board.of(state.grid.block_kind != NO_BLOCK)
     here, enemies = Board.at(player.row, player.col), find_occupied_cells(state.enemies)
     steps = [(move(here) & (~blocks | enemies)).any() for move in MOVES]
-    useful = jnp.stack([_find_useful(state, here, blocks, enemies)[name] for name in PROGRAMS])
+    useful = _find_useful(state, here, blocks, enemies)
     afforded = (player.credits >= jnp.array(PROGRAM_CREDITS)) & (player.energy >= jnp.array(PROGRAM_ENERGY))
-    return jnp.concatenate([jnp.stack([*steps, player.data_siphons > 0]), state.owned & afforded & useful])
+    allowed = state.owned & afforded & jnp.stack([useful[name] for name in PROGRAMS])
+    return jnp.concatenate([jnp.stack([*steps, player.data_siphons > 0]), allowed])
 
 
 def _find_useful(state: EnvState, here: Board, blocks: Board, enemies: Board) -> dict[str, Array]:

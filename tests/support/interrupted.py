@@ -1,0 +1,31 @@
+"""A training that gets a Ctrl-C, in this process."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+@contextmanager
+def ctrl_c_after(updates: int, commands: ModuleType) -> Iterator[None]:
+    """Let what a module trains meanwhile get a Ctrl-C after so many updates."""
+    train = commands.train
+
+    def run(*arguments: Any, on_update: Any, **options: Any) -> Any:
+        def tell(row: dict[str, Any]) -> None:
+            on_update(row)
+            if row["update"] == updates:
+                signal.raise_signal(signal.SIGINT)
+
+        return train(*arguments, on_update=tell, **options)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # where it is ignored, so is a Ctrl-C
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(commands, "train", run)
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
