@@ -23,7 +23,8 @@ _CLASSES = {
     "c": "CReward",
     "javascript": "JavaScriptReward",
 }
-_EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
+EXTRAS = {"numba": "fast", "jax": "jax", "torch": "torch", "sql": "data"}
+"""What is installed with plaudit for a target: `plaudit[fast]`."""
 
 __all__ = ["About", "OnBad", "Scores", "Target", "compile_program", "find_target"]
 
@@ -63,7 +64,7 @@ def find_target(name: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(f"plaudit.targets.{name}")
     except ModuleNotFoundError as error:
-        extra = _EXTRAS.get(name)
+        extra = EXTRAS.get(name)
         if extra is None or (error.name or "").startswith("plaudit"):
             raise
         raise MissingExtra(
