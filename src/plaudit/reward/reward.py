@@ -605,7 +605,13 @@ class Reward:
 
     @overload
     def compile(
-        self, target: Literal["torch"], *, guard: Guarding = True, on_bad: OnBad = "raise", dtype: Any = None
+        self,
+        target: Literal["torch"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        dtype: Any = None,
+        fused: bool | Mapping[str, Any] = False,
     ) -> "TorchReward": ...
 
     @overload
