@@ -220,6 +220,20 @@ def test_a_fused_step_gives_what_a_step_gives(compiler):
     assert len(compiler) == 1
 
 
+def test_batches_of_any_length_are_compiled_twice_at_most():
+    """For the first length, and for any: then another one costs nothing."""
+    graphs = []
+
+    def backend(graph, examples):
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = REWARD.compile("torch", fused={"backend": backend})
+    for length in (3, 5, 7, 9):
+        assert compiled(batch(*[1.0] * length)).total.tolist() == [2.0] * length
+    assert 1 <= len(graphs) <= 2
+
+
 @pytest.mark.parametrize("cause", [True, False])
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, cause):
     class InvalidCxxCompiler(RuntimeError):

@@ -397,11 +397,11 @@ def _split_shape(program: Program, slot: InputSlot, shape: tuple[int, ...]) -> t
 
 def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """Return the one shape that all columns have; single values stand for every row."""
-    found = {shape for shape in shapes.values() if shape}
-    if len(found) > 1:
+    found = [shape for shape in shapes.values() if shape]  # no set: a hash would tie torch.compile to one length
+    if any(shape != found[0] for shape in found):
         shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ShapeMismatch(f"reward {reward!r}: the columns differ in shape: {shown}.")
-    return found.pop() if found else ()
+    return found[0] if found else ()
 
 
 def to_array(reward: str, name: str, field: Field, value: Any) -> Any:
