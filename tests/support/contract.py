@@ -1,12 +1,16 @@
-"""How often the contract of targets is checked: few random rewards where compiling takes long, many in `make soak`."""
+"""How often the contract of targets is checked: with few rewards, always the same, and in `make soak` with many new ones."""
 
-from hypothesis import settings
+import random
 
+import pytest
 
-def rewards(share: float) -> int:
-    """Return how many random rewards are drawn: a share of the examples that the profile draws."""
-    return max(1, round(settings.default.max_examples * share))
-
+TIMES = [1, pytest.param(20, marks=pytest.mark.slow)]
+"""How many times as many random rewards as a quick test draws; a failure names the seed."""
 
 WRITTEN = {"raised_errors": "nothing is raised where it runs"}
 """What is not asked of a target whose text runs where there is no Python."""
+
+
+def draw(rewards: int, times: int) -> dict[str, int]:
+    """Return how many rewards `check_target` draws, and from which seed."""
+    return {"rewards": rewards * times, "seed": 0 if times == 1 else random.SystemRandom().getrandbits(32)}

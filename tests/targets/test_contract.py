@@ -6,17 +6,18 @@ import pytest
 from plaudit.errors import InputError, NotFinite, TargetError, UnsupportedNode
 from plaudit.targets.compiled import Scores, convert_scores
 from plaudit.testing import LAWS, ContractBroken, check_target, run_columns, run_rows
-from support.contract import rewards
+from support.contract import TIMES, draw
 from support.running import need
 
-SHARES = {"python": 0.4, "numpy": 0.5, "torch": 0.15, "numba": 0.03, "jax": 0.02}
+REWARDS = {"python": 40, "numpy": 50, "torch": 15, "numba": 3, "jax": 2}
 """Numba compiles each reward for a second, JAX each operation of it."""
 
 
-@pytest.mark.parametrize("target", SHARES)
-def test_a_target_keeps_every_law(target):
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("target", REWARDS)
+def test_a_target_keeps_every_law(target, times):
     need(target)
-    report = check_target(target, rewards=rewards(SHARES[target]))
+    report = check_target(target, **draw(REWARDS[target], times))
     assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")
     assert report.counts["refused"] == 0
     assert report.counts["aside"] <= (0.25 if target == "jax" else 0.1) * report.counts["rows"]
@@ -24,10 +25,11 @@ def test_a_target_keeps_every_law(target):
     assert report.counts["bad"] >= 0.05 * report.counts["rows"]
 
 
-@pytest.mark.parametrize(("target", "share"), [("jax", 0.01), ("torch", 0.1)])
-def test_a_target_keeps_every_law_in_float32(target, share):
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize(("target", "rewards"), [("jax", 1), ("torch", 10)])
+def test_a_target_keeps_every_law_in_float32(target, rewards, times):
     need(target)
-    report = check_target(target, rewards=rewards(share), dtype="float32")
+    report = check_target(target, **draw(rewards, times), dtype="float32")
     assert {each.outcome for each in report.laws} == {"kept"}
     assert report.counts["aside"] <= 0.25 * report.counts["rows"]
 

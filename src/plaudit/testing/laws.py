@@ -15,6 +15,7 @@ import numpy as np
 
 from plaudit.errors import InputError, NotFinite, OutOfRange, OutsideDomain, UnknownCategory
 from plaudit.language.field import Field
+from plaudit.language.schedule import Schedule
 from plaudit.testing.cases import BAD, Case, Dtype, TermSpec, round_to
 from plaudit.testing.random_rewards import draw_case
 from plaudit.testing.rows import Row, draw_rows
@@ -384,3 +385,10 @@ def knobs_at_run_time(size: Size) -> Iterator[Trial]:
     rows = [{"x": x} for x in (-9.0, -1.5, 0.0, 2.0, 2.5, 4.5, 9.0, 9.5)]
     yield Trial(_KNOBS, rows)
     yield Trial(_KNOBS, rows, params=params, wanted=other)
+    for case, seed in _draw_cases(size, max(1, size.rewards // 5), "knobs"):
+        weights = {each.name: 0.75 * each.weight for each in case.terms if not isinstance(each.weight, Schedule)}
+        terms = tuple(replace(each, weight=weights.get(each.name, each.weight)) for each in case.terms)
+        shared = tuple((name, 2 * value) for name, value in case.params)
+        params = {**{f"{name}.weight": weight for name, weight in weights.items()}, **dict(shared)}
+        rows = draw_rows(case, seed, size.rows, dtype=size.dtype)
+        yield Trial(case, rows, params=params, wanted=replace(case, terms=terms, params=shared), strict=False)

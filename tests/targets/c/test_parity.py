@@ -4,7 +4,7 @@ import pytest
 
 from plaudit.testing import check_target
 from support.c_compilers import CFunction
-from support.contract import WRITTEN, rewards
+from support.contract import TIMES, WRITTEN, draw
 
 CONSTANT = {**WRITTEN, "knobs_at_run_time": "knobs are constants of the text"}
 
@@ -14,16 +14,18 @@ def run_c(compiled, batch):
     return CFunction(compiled, flags=("-O0",), knobs=batch.params).score(batch.columns)
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize(("knobs", "without"), [("constant", CONSTANT), ("struct", WRITTEN)])
-def test_c_keeps_every_law(knobs, without):
-    report = check_target("c", run=run_c, options={"knobs": knobs}, without=without, rewards=rewards(0.08))
+def test_c_keeps_every_law(knobs, without, times):
+    report = check_target("c", run=run_c, options={"knobs": knobs}, without=without, **draw(8, times))
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(without)
     assert report.counts["refused"] == 0
     assert 0.3 < report.counts["good"] / report.counts["rows"] < 0.95
 
 
-def test_c_keeps_every_law_in_floats():
+@pytest.mark.parametrize("times", TIMES)
+def test_c_keeps_every_law_in_floats(times):
     report = check_target(
-        "c", run=run_c, options={"real": "float"}, without=CONSTANT, rewards=rewards(0.08), dtype="float32"
+        "c", run=run_c, options={"real": "float"}, without=CONSTANT, **draw(8, times), dtype="float32"
     )
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(CONSTANT)

@@ -11,7 +11,7 @@ from plaudit.language import nodes as n
 from plaudit.testing import LAWS, check_target, join_rows
 from plaudit.testing.rows import as_inputs
 from support import carrying, composed
-from support.contract import rewards
+from support.contract import TIMES, draw
 from support.node import to_scores
 from support.strategies import load
 
@@ -43,9 +43,10 @@ def run_any_knobs(node, compiled, batch):
     return to_scores(node.run(compiled, "scoreBatch", as_typed(batch.columns), dict(batch.params or {})))
 
 
+@pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("run", [run_rows, run_batch, run_any_knobs])
-def test_javascript_keeps_every_law(node, run):
-    report = check_target("javascript", run=partial(run, node), rewards=rewards(0.2))
+def test_javascript_keeps_every_law(node, run, times):
+    report = check_target("javascript", run=partial(run, node), **draw(20, times))
     assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")
     assert report.counts["aside"] <= 0.08 * report.counts["rows"]
 

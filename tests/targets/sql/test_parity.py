@@ -6,7 +6,7 @@ import pytest
 
 from plaudit.targets.inputs import collect_columns
 from plaudit.testing import check_target
-from support.contract import WRITTEN, rewards
+from support.contract import TIMES, WRITTEN, draw
 from support.engines import assert_as_python, scored, select, stored_in
 from support.samples import EPISODES, SAMPLES
 from support.strategies import rows
@@ -14,7 +14,8 @@ from support.strategies import rows
 WITHOUT = {**WRITTEN, "knobs_at_run_time": "knobs are constants of the text"}
 
 
-def test_a_database_keeps_every_law(engine):
+@pytest.mark.parametrize("times", TIMES)
+def test_a_database_keeps_every_law(engine, times):
     def run(compiled, batch):
         return select(engine, compiled, batch.reward, batch.rows)
 
@@ -23,7 +24,7 @@ def test_a_database_keeps_every_law(engine):
         run=run,
         options={"dialect": engine.name},
         without=WITHOUT,
-        rewards=rewards(0.4),
+        **draw(40, times),
         rows=32,
         stored=stored_in(engine),
     )
