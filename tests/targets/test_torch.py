@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import NotFinite, TargetError
+from plaudit.errors import NotFinite, TargetError, WrongType
 from plaudit.testing import check_target
 from support import carrying
 from support.running import need
@@ -207,6 +207,25 @@ def test_numbers_of_python_become_tensors_so_that_another_number_is_not_compiled
     assert all(
         isinstance(each, torch.Tensor) for columns, params in seen for each in (columns["x"], params["near.reach"])
     )
+
+
+@pytest.mark.parametrize(
+    "x", [[3.0, 20.0], np.array([3, 20]), np.array([20.0, 3.0])[::-1], np.array([3, 20], np.uint64)]
+)
+def test_columns_of_any_kind_are_scored_as_eagerly(compiler, x):
+    plain, fused = (REWARD.compile("torch", fused=each)({"x": x, "on": True}) for each in (False, True))
+    assert fused.total.tolist() == plain.total.tolist() == [4.0, 1.0]
+    assert fused.total.dtype == plain.total.dtype
+
+
+@pytest.mark.parametrize("x", [np.float64(3.0), 3, 3.0])
+def test_single_numbers_are_scored_as_eagerly(compiler, x):
+    assert REWARD.compile("torch", fused=True)({"x": x, "on": True}).total.tolist() == 4.0
+
+
+def test_what_is_no_number_is_refused_in_our_words(compiler):
+    with pytest.raises(WrongType, match="'x'"):
+        REWARD.compile("torch", fused=True)({"x": np.array(["a", "b"]), "on": True})
 
 
 def test_a_fused_step_gives_what_a_step_gives(compiler):

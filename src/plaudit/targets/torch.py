@@ -105,6 +105,8 @@ class TorchReward(SteppingReward):
         if self._fused is None or torch.compiler.is_compiling():
             return self._score_eagerly(inputs, params)
         columns, numbers = self._prepare(inputs, params)
+        if any(isinstance(column, list | np.ndarray) for column in columns.values()):
+            return self._score_eagerly(columns, numbers)  # strings and the like, which are refused there
         scores: Scores = self._fused[0](columns, numbers)
         if self.on_bad == "raise" and not all_count(scores):
             self._score_eagerly(columns, numbers)  # which says why

@@ -59,12 +59,23 @@ def _is_about_compiler(error: BaseException | None) -> bool:
 
 
 def hold_in_tensors(values: Mapping[str, Any], dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
-    """Return numbers as tensors, since compiled code is made anew for every other number of Python's."""
+    """Return numbers and arrays as tensors, since compiled code is made anew for every other number of Python's.
+
+    What no tensor holds stays what it is.
+    """
 
     def hold(value: Any) -> Any:
-        if isinstance(value, np.ndarray | np.generic):
-            return torch.as_tensor(np.ascontiguousarray(value), device=device)
-        return torch.full((), value, dtype=dtype, device=device) if isinstance(value, float) else value
+        if isinstance(value, float) and not isinstance(value, np.generic):
+            return torch.full((), value, dtype=dtype, device=device)
+        if type(value) is int and abs(value) < 2**62:
+            return torch.full((), value, dtype=torch.int64, device=device)
+        if isinstance(value, list | np.ndarray | np.generic):
+            array = np.asarray(value)
+            if array.dtype.kind in "ifb":
+                told = isinstance(value, np.ndarray) or array.dtype.kind != "f"  # only arrays say in which dtype
+                array = array if array.flags.c_contiguous else array.copy()
+                return torch.as_tensor(array, dtype=None if told else dtype, device=device)
+        return value
 
     return {name: hold(value) for name, value in values.items()}
 
