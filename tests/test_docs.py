@@ -88,6 +88,20 @@ def test_the_reference_of_the_command_line_is_what_the_commands_say():
     assert page == made["write_reference"](page), "docs/command-line.md is stale; renew it: python docs/commands.py"
 
 
+@pytest.mark.slow
+def test_the_table_of_targets_is_what_the_targets_say():
+    made = runpy.run_path(str(ROOT / "docs" / "targets.py"))
+    page = made["PAGE"].read_text(encoding="utf-8")
+    assert page == made["write_table"](page), "docs/targets.md is stale; renew it: python docs/targets.py"
+
+
+def test_the_table_of_targets_has_every_target_and_law():
+    made = runpy.run_path(str(ROOT / "docs" / "targets.py"))
+    page = made["PAGE"].read_text(encoding="utf-8")
+    assert made["format_header"]() in page.splitlines(), "docs/targets.md is stale; renew it: python docs/targets.py"
+    assert page.endswith(made["format_laws"]()), "docs/targets.md is stale; renew it: python docs/targets.py"
+
+
 def test_every_option_is_in_the_reference():
     reference = TEXT.partition("## Every command")[2]
     found = [option for _, command in walk(main, "plaudit") for option in command.params if not is_hidden(option)]

@@ -1,10 +1,12 @@
 """`plaudit export`: what is written where, and what is refused."""
 
+import re
 import subprocess
 
 import pytest
 
 from support.c_compilers import C, need_compiler
+from support.node import need_node
 
 REWARD = """\
 from plaudit import Field, Reward, term
@@ -38,6 +40,16 @@ def test_a_header_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path)
     assert asked.exit_code == 0, asked.stdout
 
 
+def test_a_module_and_its_tests_are_written_and_pass(plaudit, parking, tmp_path):
+    done = plaudit("export", parking, "--to", "js", "-o", str(tmp_path / "my reward#1.mjs"), "--with-tests")
+    assert done.exit_code == 0, done.stderr
+    ran = subprocess.run(
+        [need_node(), "my reward#1_test.mjs"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert re.fullmatch(r"parking@1: \d+ rows, 0 differ\n", ran.stdout)
+
+
 def test_without_a_file_the_header_is_printed(plaudit, parking):
     done = plaudit("export", parking, "--to", "c", "--real", "float", "--knobs", "struct", "--prefix", "park")
     assert done.exit_code == 0, done.stderr
@@ -65,7 +77,7 @@ def test_a_module_is_written_with_its_types_beside_it(plaudit, parking, tmp_path
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--to", "js", "--with-tests", "-o", "reward.mjs"), "--to c alone"),
+        (("--to", "js", "--with-tests"), "name that with -o FILE"),
         (("--to", "js", "--real", "float"), "not an option of --to js"),
         (("--to", "c", "--with-tests"), "name that with -o FILE"),
         (("--to", "cobol"), "'cobol' is not"),

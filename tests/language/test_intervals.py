@@ -12,10 +12,10 @@ from plaudit import Field, InputError, Reward, term
 from plaudit.language.intervals import bound_nodes
 from plaudit.language.static import analyse_program
 from plaudit.targets import compile_program
-from support.columns import as_arguments, as_columns
+from plaudit.testing.rows import as_arguments, as_columns
+from plaudit.testing.tolerance import trace
 from support.examples import examples
 from support.strategies import cases, rows
-from support.tolerance import trace
 
 
 @examples(1 / 2)

@@ -12,7 +12,7 @@ from plaudit.errors import OutsideDomain
 from plaudit.language import nodes as n
 from plaudit.language.intervals import ANYTHING, Interval, bound_field, bound_nodes, join_intervals
 from plaudit.language.static import analyse_program
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.strategies import rows
 from support.written import readable, reward_from

@@ -12,11 +12,11 @@ from plaudit.errors import UnknownParameter
 from plaudit.language import nodes as n
 from plaudit.language.kinds import infer_kinds
 from plaudit.language.program import Builder, find_reachable, prune
-from support.columns import as_arguments, as_columns
+from plaudit.testing.rows import as_arguments, as_columns
+from plaudit.testing.tolerance import trace
 from support.examples import examples
 from support.running import by_row
 from support.strategies import cases, rows
-from support.tolerance import trace
 
 few = examples(1 / 4)
 

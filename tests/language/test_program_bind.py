@@ -10,7 +10,7 @@ from plaudit import Field
 from plaudit.errors import UnknownParameter
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, find_reachable, prune
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.strategies import rows
 from support.written import kinds_of, readable, reward_from

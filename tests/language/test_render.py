@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, InputError
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.rendered import PAIRS, check_formula, compare, escaped, run_again
 from support.samples import EPISODES, SAMPLES

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
-from support.columns import as_columns
+from plaudit.testing.rows import as_columns
 from support.examples import examples
 from support.running import scored
 from support.strategies import cases, load, rows

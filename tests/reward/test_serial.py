@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
-from support.columns import as_columns
+from plaudit.testing.rows import as_columns
 from support.examples import examples
 from support.forking import run_python
 from support.running import scored

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, PlauditError, Reward, SpecError, fact, prefer, term
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.samples import SAMPLES
 from support.strategies import rows

@@ -13,7 +13,7 @@ from plaudit.checks.solver.ranges import encode_value
 from plaudit.errors import InputError
 from plaudit.language.program import Program
 from plaudit.targets.compiled import Scores
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.strategies import Case, rows
 
 

@@ -10,9 +10,9 @@ import pytest
 from plaudit import Scores
 from plaudit.targets.columns import name_columns
 from plaudit.targets.inputs import list_slots
-from support.batches import named
-from support.columns import as_inputs
-from support.tolerance import EXACT
+from plaudit.testing.batches import list_numbers
+from plaudit.testing.rows import as_inputs
+from plaudit.testing.tolerance import EXACT
 
 TYPES = {
     "duckdb": {"number": "DOUBLE", "flag": "BOOLEAN", "category": "VARCHAR", "id": "BIGINT"},
@@ -132,9 +132,13 @@ class Postgres(Engine):
 
 def scored(engine, reward, rows, **options):
     """Return the scores of rows, dicts from input to Python value, as the `select` of a reward gives them."""
+    return select(engine, reward.compile("sql", dialect=engine.name, **options), reward, rows)
+
+
+def select(engine, compiled, reward, rows):
+    """Return the scores of rows as a compiled reward gives them."""
     columns = {"id": "id", **kinds_of(reward)}
     engine.fill(columns, [{"id": i, **flat(row)} for i, row in enumerate(rows)])
-    compiled = reward.compile("sql", dialect=engine.name, **options)
     return as_scores(reward, engine.rows(compiled.select("steps", keep=["id"]) + " ORDER BY 1"))
 
 
@@ -161,8 +165,8 @@ def assert_as_python(reward, known, found):
     for i, row in enumerate(known):
         wanted = compiled(as_inputs(row))
         assert found.ok[i] == wanted.ok, row
-        for name, number in named(wanted, found.values).items():
-            got = named(found, found.values)[name][i]
+        for name, number in list_numbers(wanted, found.values).items():
+            got = list_numbers(found, found.values)[name][i]
             same = got == number or (math.isnan(got) and math.isnan(number))
             assert same or (not bits and got == pytest.approx(number, rel=1e-13, abs=1e-13)), (name, got, number, row)
 

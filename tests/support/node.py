@@ -49,11 +49,18 @@ class Node:
         self._process.stdout.close()
 
 
+def need_node():
+    """Return the path of Node; skip the test, loudly, where it is not installed."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip(MISSING)
+    return found
+
+
 @pytest.fixture(scope="session")
 def node():
     """Give a running Node; skip where it is not installed."""
-    if shutil.which("node") is None:
-        pytest.skip(MISSING)
+    need_node()
     running = Node()
     yield running
     running.close()

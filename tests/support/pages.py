@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+from plaudit.targets import registry
 from support.commands import run_command
 
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1", "TERM": "dumb"}
@@ -83,6 +84,8 @@ def run_page(path: Path, folder: Path) -> None:
     page = list(blocks(path.read_text(encoding="utf-8")))
     script = _script(path, page, folder)
     sys.modules[script.__name__] = script  # dataclasses and inspect look there
+    sys.path.insert(0, str(folder))  # as for any script
+    registry.list_registered.cache_clear()
     try:
         for block, following in zip(page, [*page[1:], None], strict=True):
             where = f"{path.name}, line {block.first},"
@@ -96,6 +99,8 @@ def run_page(path: Path, folder: Path) -> None:
                 _run_console(block, folder, where)
     finally:
         del sys.modules[script.__name__]
+        sys.path.remove(str(folder))
+        registry.list_registered.cache_clear()
 
 
 def _script(path: Path, page: list[Block], folder: Path) -> ModuleType:

@@ -8,7 +8,7 @@ import pytest
 
 from plaudit import Scores
 from plaudit.targets.inputs import list_slots
-from support.columns import as_inputs
+from plaudit.testing.rows import as_inputs
 from support.frames import as_frame, score_frame
 from support.strategies import BAD
 

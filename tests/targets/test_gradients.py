@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
 from plaudit.language import nodes as n
-from support.columns import as_arguments, as_columns
+from plaudit.testing.rows import as_arguments, as_columns
+from plaudit.testing.tolerance import trace
 from support.examples import examples
 from support.running import GRADIENTS, need, scored, wide
 from support.strategies import cases, load, rows
-from support.tolerance import trace
 
 ROWS = 48
 STEP = 1e-5

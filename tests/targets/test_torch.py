@@ -1,5 +1,6 @@
 """The torch target alone: tensors in, tensors out, differentiable, and whole under torch.compile."""
 
+import pickle
 import shutil
 import sys
 
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import NotFinite
+from plaudit.errors import NotFinite, TargetError, WrongType
+from plaudit.testing import check_target
+from support import carrying
 from support.running import need
 
 torch = need("torch")
@@ -112,6 +115,166 @@ def test_vmap_maps_over_rows():
     assert found.tolist() == [2.0, 4.0, 1.0]
 
 
+# -- constants ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", ["same", "mixed"])
+def test_constants_are_made_once_for_a_device_and_not_for_every_call(monkeypatch, columns):
+    compiled, made = REWARD.compile("torch", on_bad="mask"), []
+    inputs = batch(1.0, 20.0)
+    if columns == "mixed":  # a bound that float32 rounds is looked for in each such column
+        reward = Reward("bound", version="1", terms=[far], fields=[Field("x", low=0.1), Field("y")])
+        compiled, inputs = reward.compile("torch"), {"x": torch.tensor([0.1]), "y": torch.ones(1, dtype=torch.float64)}
+    for name in ("tensor", "full", "scalar_tensor", "zeros", "ones"):
+        monkeypatch.setattr(torch, name, count_calls(getattr(torch, name), made))
+    compiled(inputs)
+    assert made
+    made.clear()
+    for _ in range(3):
+        compiled(inputs)
+    assert made == []
+
+
+@term
+def far(x, y):
+    return x + y
+
+
+def count_calls(function, made):
+    def counted(*arguments, **options):
+        made.append(function.__name__)
+        return function(*arguments, **options)
+
+    return counted
+
+
+# -- fused -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiler(monkeypatch):
+    """Stand in for `torch.compile`: remember what it is asked for, and mask bad rows as it does."""
+    asked = []
+
+    def stand_in(function, **options):
+        asked.append(options)
+
+        def compiled(*arguments):
+            with monkeypatch.context() as patch:
+                patch.setattr(torch.compiler, "is_compiling", lambda: True)
+                return function(*arguments)
+
+        return compiled
+
+    monkeypatch.setattr(torch, "compile", stand_in)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("fused", "options"),
+    [
+        (True, {"fullgraph": True}),
+        ({"mode": "max-autotune", "dynamic": True}, {"fullgraph": True, "mode": "max-autotune", "dynamic": True}),
+        ({"fullgraph": False}, {"fullgraph": False}),
+    ],
+)
+def test_a_fused_reward_hands_its_options_to_torch_compile_once(compiler, fused, options):
+    compiled = REWARD.compile("torch", fused=fused)
+    assert compiler == []  # nothing before it is called
+    for _ in range(2):
+        assert compiled(batch(1.0, 20.0)).total.tolist() == [2.0, 1.0]
+    assert compiler == [options]
+    assert pickle.loads(pickle.dumps(compiled))(batch(1.0)).total.tolist() == [2.0]
+
+
+def test_a_fused_reward_raises_and_masks_as_it_is_told(compiler):
+    with pytest.raises(NotFinite, match="row 1"):
+        REWARD.compile("torch", fused=True)(batch(1.0, float("nan")))
+    found = REWARD.compile("torch", fused=True, on_bad="mask")(batch(1.0, float("nan")))
+    assert found.ok.tolist() == [True, False]
+    assert len(compiler) == 2
+
+
+def test_numbers_of_python_become_tensors_so_that_another_number_is_not_compiled_anew(compiler, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        torch, "compile", lambda function, **options: lambda *given: seen.append(given) or function(*given)
+    )
+    compiled = REWARD.compile("torch", fused=True)
+    x = np.array([3.0])
+    assert compiled({"x": x, "on": True}, {"near.reach": 3.0}).total.tolist() == [3.0]
+    assert compiled({"x": 3.0, "on": True}, {"near.reach": 1.5}).total.tolist() == 5.0
+    assert all(
+        isinstance(each, torch.Tensor) for columns, params in seen for each in (columns["x"], params["near.reach"])
+    )
+
+
+@pytest.mark.parametrize(
+    "x", [[3.0, 20.0], np.array([3, 20]), np.array([20.0, 3.0])[::-1], np.array([3, 20], np.uint64)]
+)
+def test_columns_of_any_kind_are_scored_as_eagerly(compiler, x):
+    plain, fused = (REWARD.compile("torch", fused=each)({"x": x, "on": True}) for each in (False, True))
+    assert fused.total.tolist() == plain.total.tolist() == [4.0, 1.0]
+    assert fused.total.dtype == plain.total.dtype
+
+
+@pytest.mark.parametrize("x", [np.float64(3.0), 3, 3.0])
+def test_single_numbers_are_scored_as_eagerly(compiler, x):
+    assert REWARD.compile("torch", fused=True)({"x": x, "on": True}).total.tolist() == 4.0
+
+
+def test_what_is_no_number_is_refused_in_our_words(compiler):
+    with pytest.raises(WrongType, match="'x'"):
+        REWARD.compile("torch", fused=True)({"x": np.array(["a", "b"]), "on": True})
+
+
+def test_a_fused_step_gives_what_a_step_gives(compiler):
+    reward = carrying.walking()
+    contact = torch.tensor(carrying.draw("walking", 1, 5)["contact"][0])
+    plain, fused = (reward.compile("torch", fused=each) for each in (False, True))
+    state = {name: torch.tensor(each) for name, each in reward.initial_state(5).items()}
+    (wanted, after), (found, then) = (each.step({"contact": contact}, state) for each in (plain, fused))
+    torch.testing.assert_close(found.total, wanted.total)
+    torch.testing.assert_close(then["air_time"], after["air_time"])
+    assert len(compiler) == 1
+
+
+def test_batches_of_any_length_are_compiled_twice_at_most():
+    """For the first length, and for any: then another one costs nothing."""
+    graphs = []
+
+    def backend(graph, examples):
+        graphs.append(graph)
+        return graph.forward
+
+    compiled = REWARD.compile("torch", fused={"backend": backend})
+    for length in (3, 5, 7, 9):
+        assert compiled(batch(*[1.0] * length)).total.tolist() == [2.0] * length
+    assert 1 <= len(graphs) <= 2
+
+
+@pytest.mark.parametrize("cause", [True, False])
+def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, cause):
+    class InvalidCxxCompiler(RuntimeError):
+        pass
+
+    def fail(*arguments):
+        if cause:
+            raise RuntimeError("backend failed") from InvalidCxxCompiler("no working C++ compiler")
+        raise RuntimeError("InductorError: InvalidCxxCompiler: no working C++ compiler")
+
+    monkeypatch.setattr(torch, "compile", lambda function, **options: fail)
+    with pytest.raises(
+        TargetError, match="'small': on a CPU torch.compile needs a C\\+\\+ compiler.*or compile without"
+    ):
+        REWARD.compile("torch", fused=True)(batch(1.0))
+
+
+def test_what_is_no_option_of_fused_is_told():
+    with pytest.raises(TargetError, match="fused='yes' is not one of True, False, or a mapping"):
+        REWARD.compile("torch", fused="yes")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("cc") is None and shutil.which("gcc") is None and sys.platform != "win32",
@@ -127,6 +290,22 @@ def test_compiled_whole_it_gives_what_it_gives_plainly():
     assert [*found.values] == ["near", "lit"]
     torch.testing.assert_close(found.total, plainly.total, equal_nan=True)
     assert found.ok.tolist() == [True, True, False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_a_fused_reward_keeps_laws_and_says_where_there_is_no_compiler():
+    inductor = pytest.importorskip("torch._inductor", reason="needs torch.compile")
+    with inductor.config.patch({"cpp.vec_isa_ok": False}):
+        report = check_target(
+            "torch", options={"fused": True}, laws=["comparisons", "raised_errors", "knobs_at_run_time"]
+        )
+    assert {each.outcome for each in report.laws} == {"kept"}
+    with inductor.config.patch({"cpp.cxx": (None, "no-such-compiler")}), pytest.raises(TargetError, match="C\\+\\+"):
+        carrying.driving().compile("torch", fused=True)(
+            {name: torch.tensor(each[0]) for name, each in carrying.draw("driving", 1, 3).items()}
+            | {f"prev.{name}": torch.tensor(each) for name, each in carrying.driving().initial_state(3).items()}
+        )
 
 
 def test_traced_whole_without_a_compiler_it_gives_what_it_gives_plainly():

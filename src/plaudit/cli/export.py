@@ -45,14 +45,17 @@ def export_c(reward: Reward, path: Path, with_tests: bool, options: dict[str, An
 
 
 def export_javascript(reward: Reward, path: Path, with_tests: bool, options: dict[str, Any]) -> Exported:
-    """Return a reward as an ES module; beside a file, its types."""
-    if with_tests:
-        raise click.UsageError("--with-tests writes golden rows for --to c alone.")
+    """Return a reward as an ES module; beside a file, its types, and the module that tests it."""
     made = reward.compile("javascript", **options)
     files = {path.name: made.module}
     if str(path) != STANDARD:
         ending = ".d.mts" if path.suffix == ".mjs" else ".d.ts"
         files[f"{path.stem}{ending}"] = made.declarations
+    if with_tests:
+        from plaudit.checks.parity.golden import list_golden_rows
+        from plaudit.targets.javascript.harness import write_harness
+
+        files[f"{path.stem}_test{path.suffix}"] = write_harness(made, path.name, list_golden_rows(reward))
     return Exported(files, f"{reward.name}@{reward.version} as an ES module, its types beside it")
 
 
@@ -64,7 +67,11 @@ FORMATS = {"c": Format(export_c, ("real", "knobs", "prefix")), "js": Format(expo
 @click.argument("reward")
 @click.option("--to", "form", type=click.Choice(list(FORMATS)), required=True, help="The language to write.")
 @output_option("The file to write; - is stdout.", default=STANDARD, show_default=True)
-@click.option("--with-tests", is_flag=True, help="Write a program with golden rows beside FILE: FILE_test.c for C.")
+@click.option(
+    "--with-tests",
+    is_flag=True,
+    help="Write a program with golden rows beside FILE: reward_test.c for reward.h, reward_test.mjs for reward.mjs.",
+)
 @click.option("--real", type=click.Choice(["double", "float"]), help="C: what it computes in.  [default: double]")
 @click.option(
     "--knobs",
@@ -84,8 +91,8 @@ def export(
 ) -> None:
     """Write a REWARD as the text of another language: C or JavaScript.
 
-    The text needs neither plaudit nor Python. With tests, for C, a program is written beside it that compares golden
-    rows: every branch, both sides of every comparison, and what must be refused.
+    The text needs neither plaudit nor Python. With tests, a program is written beside it that compares golden rows:
+    every branch, both sides of every comparison, and what must be refused.
     """
     if with_tests and output == STANDARD:
         raise click.UsageError("--with-tests writes a second file beside the first; name that with -o FILE.")

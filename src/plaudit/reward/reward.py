@@ -63,7 +63,7 @@ from plaudit.reward.schedules import (
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.term import Term, share, validate_limits
-from plaudit.targets import WRITTEN, OnBad, compile_program
+from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns, encode_category, list_slots
@@ -606,7 +606,13 @@ class Reward:
 
     @overload
     def compile(
-        self, target: Literal["torch"], *, guard: Guarding = True, on_bad: OnBad = "raise", dtype: Any = None
+        self,
+        target: Literal["torch"],
+        *,
+        guard: Guarding = True,
+        on_bad: OnBad = "raise",
+        dtype: Any = None,
+        fused: bool | Mapping[str, Any] = False,
     ) -> "TorchReward": ...
 
     @overload
@@ -660,7 +666,7 @@ class Reward:
         and returns `Scores`; "polars" gives expressions, "sql", "c" and "javascript" text.
 
         Args:
-            target: python, numba, numpy, jax, torch, sql, polars, c or javascript.
+            target: python, numba, numpy, jax, torch, sql, polars, c, javascript, or one that another package registers.
             options: `guard=False` skips the declared ranges, and `guard="facts"` tests the facts too;
                 `on_bad="mask"` gives NaN for a bad row instead of raising, and `"clip"` holds numbers within their
                 ranges and raises for anything else; the others are those of the target.
@@ -676,10 +682,9 @@ class Reward:
         """
         if options.get("on_bad") == "clip":
             return self.with_clipped_inputs().compile(target, **{**options, "on_bad": "raise"})
-        about = self._about if target in WRITTEN else None
-        if options.get("guard") == "facts":
-            return compile_program(self._guarded, target, about=about, **{**options, "guard": True})
-        return compile_program(self.program, target, about=about, **options)
+        facts = options.get("guard") == "facts"
+        program, chosen = (self._guarded, {**options, "guard": True}) if facts else (self.program, options)
+        return compile_program(program, target, about=lambda: self._about, **chosen)
 
     def encode(self, inputs: Any) -> dict[str, Any]:
         """Return the columns of a batch with categories replaced by their positions, for the array targets.

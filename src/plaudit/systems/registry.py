@@ -10,12 +10,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.plugins import import_target, read_entry_points
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Registration:
         if self.package == IN_THE_BOX:
             return cast(System, importlib.import_module(self.target))
         with self._explain_failure():
-            found = _import_target(self.target)
+            found = import_target(self.target)
             _validate_system(found)
         return cast(System, found)
 
@@ -88,9 +89,9 @@ class Registration:
 
         target = self.find_commands()[kind]
         if self.package == IN_THE_BOX:
-            return cast(click.Command, _import_target(target))
+            return cast(click.Command, import_target(target))
         with self._explain_failure():
-            found = _import_target(target)
+            found = import_target(target)
             if not isinstance(found, click.Command):
                 raise TypeError(f"{target} is a {type(found).__name__}, not a click.Command")
         return found
@@ -206,7 +207,7 @@ def _find_plugins() -> tuple[Registration, ...]:
     """Return what other packages register, by package; a name that is taken, or is none, is a problem."""
     taken = dict.fromkeys(_BUILT_IN, "plaudit")
     found = []
-    for entry in sorted(_read_entry_points(), key=lambda entry: (entry.package, entry.name)):
+    for entry in sorted(read_entry_points(GROUP), key=lambda entry: (entry.package, entry.name)):
         problem = entry.problem
         if not problem and not re.fullmatch(r"[A-Za-z_][\w-]*", entry.name):
             problem = f"{entry.package} registers the system {entry.name!r}: a name is letters, digits, - and _."
@@ -214,41 +215,10 @@ def _find_plugins() -> tuple[Registration, ...]:
             problem = (
                 f"{entry.package} registers the system {entry.name!r}, a name that {taken[entry.name]} has already."
             )
-        found.append(replace(entry, problem=problem))
+        found.append(Registration(entry.name, entry.target, entry.package, problem=problem))
         if not problem:
             taken[entry.name] = entry.package
     return tuple(found)
-
-
-def _read_entry_points() -> Iterator[Registration]:
-    """Yield what each package registers; one whose metadata cannot be read is a problem of its own."""
-    from importlib.metadata import distributions
-
-    seen = set()
-    for distribution in distributions():
-        package = "a package"
-        try:
-            if GROUP not in (distribution.read_text("entry_points.txt") or ""):
-                continue
-            package = f"{distribution.metadata['Name']} {distribution.metadata['Version']}"
-            points = [point for point in distribution.entry_points if point.group == GROUP]
-        except Exception as error:
-            yield Registration(
-                package, "", package, problem=f"{package} cannot be read: {type(error).__name__}: {error}"
-            )
-            continue
-        if package not in seen:  # else it is a second copy, further down the path
-            seen.add(package)
-            yield from (Registration(point.name, point.value, package) for point in points)
-
-
-def _import_target(target: str) -> Any:
-    """Return the module `package.module`, or what `package.module:attribute` is."""
-    module, _, attributes = target.partition(":")
-    found: Any = importlib.import_module(module.strip())
-    for attribute in filter(None, attributes.strip().split(".")):
-        found = getattr(found, attribute)
-    return found
 
 
 def _validate_system(found: Any) -> None:

@@ -94,6 +94,7 @@ OPERATIONS: dict[type[n.Node], str] = {
     n.IsInf: "isinf({0})",
     n.IsFinite: "isfinite({0})",
     **PLAIN,
+    n.Div: "divide({0}, {1})",  # where both are numbers of Python, `/` raises an error
     n.Min: "where({1} < {0}, {1}, {0})",
     n.Max: "where({1} > {0}, {1}, {0})",
     n.Eq: "({0} == {1})",
@@ -137,7 +138,7 @@ _NAMES = {"round": "rint", "pow": "power"}
 def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
     functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
-    called = [*functions, "where", "stack", "logical_not", "isinf", "isfinite", "floor_divide", "remainder"]
+    called = [*functions, "where", "stack", "logical_not", "isinf", "isfinite", "divide", "floor_divide", "remainder"]
     found = {name: _find_function(library, _NAMES.get(name, name)) for name in called if name not in names}
 
     def smooth_sqrt(number: Any, zero: Any, one: Any) -> Any:
@@ -396,11 +397,11 @@ def _split_shape(program: Program, slot: InputSlot, shape: tuple[int, ...]) -> t
 
 def find_common_shape(reward: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     """Return the one shape that all columns have; single values stand for every row."""
-    found = {shape for shape in shapes.values() if shape}
-    if len(found) > 1:
+    found = [shape for shape in shapes.values() if shape]  # no set: a hash would tie torch.compile to one length
+    if any(shape != found[0] for shape in found):
         shown = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ShapeMismatch(f"reward {reward!r}: the columns differ in shape: {shown}.")
-    return found.pop() if found else ()
+    return found[0] if found else ()
 
 
 def to_array(reward: str, name: str, field: Field, value: Any) -> Any:

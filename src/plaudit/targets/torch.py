@@ -24,6 +24,7 @@ from plaudit.targets.dtypes import find_rounded, name_dtype
 from plaudit.targets.inputs import collect_columns
 from plaudit.targets.roll import Constants, Params
 from plaudit.targets.states import SteppingReward, carry, check_state, join_state, start_episodes
+from plaudit.targets.torch_fused import Fused, all_count, hold_in_tensors, read_options
 
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -74,10 +75,25 @@ class TorchReward(SteppingReward):
     Inside `torch.compile` a bad row is masked, since nothing can be raised there; outside, `on_bad` decides.
     """
 
-    def __init__(self, program: Program, *, guard: bool = True, on_bad: str = "raise", dtype: Any = None) -> None:
-        """Compile `program`; `dtype`, perhaps by name, overrides the dtype of the floating inputs."""
-        super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype)
+    def __init__(
+        self,
+        program: Program,
+        *,
+        guard: bool = True,
+        on_bad: str = "raise",
+        dtype: Any = None,
+        fused: bool | Mapping[str, Any] = False,
+    ) -> None:
+        """Compile `program`.
+
+        `dtype`, perhaps by name, overrides the dtype of the floating inputs. With `fused` every call is one that
+        `torch.compile` made a kernel of, with the options of a mapping where it is one.
+        """
+        super().__init__(program, guard=guard, on_bad=on_bad, dtype=dtype, fused=fused)
         self.dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+        options = read_options(fused)
+        calls = (self._score_eagerly, self._step_eagerly)
+        self._fused = None if options is None else [Fused(call, options, program.name) for call in calls]
         self._fixed: dict[tuple[int, torch.dtype, torch.device], _Fixed] = {}
         bound = program.bind()
         self._default = self._build(bound)
@@ -86,12 +102,42 @@ class TorchReward(SteppingReward):
 
     def __call__(self, inputs: Any, params: Mapping[str, Any] | None = None) -> Scores:
         """Return the scores of a row or a batch of any shape."""
+        if self._fused is None or torch.compiler.is_compiling():
+            return self._score_eagerly(inputs, params)
+        columns, numbers = self._prepare(inputs, params)
+        if any(isinstance(column, list | np.ndarray) for column in columns.values()):
+            return self._score_eagerly(columns, numbers)  # strings and the like, which are refused there
+        scores: Scores = self._fused[0](columns, numbers)
+        if self.on_bad == "raise" and not all_count(scores):
+            self._score_eagerly(columns, numbers)  # which says why
+        return scores
+
+    def _score_eagerly(self, inputs: Any, params: Mapping[str, Any] | None) -> Scores:
         return self._score(self._default if params is None else self._general, inputs, params)[0]
+
+    def _prepare(self, inputs: Any, params: Mapping[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """Return columns and parameters as compiled code takes them: tensors."""
+        given = collect_columns(self.program, inputs)
+        dtype, device = self.dtype or _find_dtype(given), _find_device(given)
+        numbers = None if params is None else hold_in_tensors(params, dtype, device)
+        return hold_in_tensors(given, dtype, device), numbers
 
     def step(
         self, inputs: Any, state: Mapping[str, Any], *, reset: Any = None, params: Mapping[str, Any] | None = None
     ) -> tuple[Scores, dict[str, Any]]:
         """Return the scores of a step, and the state after it, as `Compiled.step` says."""
+        if self._fused is None or torch.compiler.is_compiling():
+            return self._step_eagerly(inputs, state, reset, params)
+        columns, numbers = self._prepare(join_state(self.program, inputs, check_state(self.program, state)), params)
+        before = {name: columns.pop(f"prev.{name}") for name in state}
+        scores, after = self._fused[1](columns, before, reset, numbers)
+        if self.on_bad == "raise" and not all_count(scores):
+            self._step_eagerly(columns, before, reset, numbers)  # which says why
+        return scores, after
+
+    def _step_eagerly(
+        self, inputs: Any, state: Mapping[str, Any], reset: Any, params: Mapping[str, Any] | None
+    ) -> tuple[Scores, dict[str, Any]]:
         given = collect_columns(self.program, join_state(self.program, inputs, check_state(self.program, state)))
         columns = {f"prev.{name}" for name in state}
         telling = {k: v for k, v in given.items() if k not in columns or isinstance(v, torch.Tensor)}
@@ -270,7 +316,7 @@ def _convert_column(reward: str, dtype: Any, device: Any, name: str, field: Fiel
         wide = column.to(dtype)
         if column.dtype != dtype:
             for near, number in find_rounded(field, name_dtype(column.dtype)).items():
-                wide = torch.where(column == near, torch.full((), number, dtype=dtype, device=device), wide)
+                wide = torch.where(column == near, number, wide)
         return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)

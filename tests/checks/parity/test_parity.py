@@ -15,10 +15,10 @@ from plaudit import DefinitionError, Field, FileError, MissingExtra, Reward, fac
 from plaudit.checks.parity import Answer, Function, Recorded, parity
 from plaudit.checks.parity.candidates import StepFacts, build_pools
 from plaudit.reward.rows import encode_row, flatten_row, nest_row
-from support.columns import as_inputs
+from plaudit.testing.oracle import Oracle
+from plaudit.testing.rows import as_inputs
 from support.examples import examples
 from support.forking import run_python
-from support.oracle import Oracle
 from support.samples import SAMPLES, following
 from support.strategies import cases
 

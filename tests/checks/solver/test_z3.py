@@ -16,9 +16,9 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.solver.question import Impossible, Unknown, Witness
 from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, _to_float, is_available
 from plaudit.language import nodes as n
+from plaudit.testing.tolerance import ARITHMETIC, allowance
 from support.asking import asked, samples
 from support.examples import examples
-from support.tolerance import ARITHMETIC, allowance
 from support.written import readable, reward_from
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="z3 is not installed")

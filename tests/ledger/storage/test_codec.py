@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plaudit import Entry, Ledger, Signal
 from plaudit.errors import InputError, NotInLedger, VersionConflict
-from support.columns import as_columns
+from plaudit.testing.rows import as_columns
 from support.examples import examples
 from support.ledgers import end, verified
 from support.samples import EPISODES, SAMPLES, following, handover

@@ -1,23 +1,19 @@
 """JavaScript gives what the plain Python functions give, on random rewards and on rows aimed at their cliffs."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from plaudit import Field, Reward, Scores, term
+from plaudit import Field, Reward, term
 from plaudit.language import nodes as n
+from plaudit.testing import LAWS, check_target, join_rows
+from plaudit.testing.rows import as_inputs
 from support import carrying, composed
-from support.batches import Batch, Tally
-from support.columns import as_inputs
-from support.examples import examples
+from support.contract import TIMES, draw
 from support.node import to_scores
-from support.strategies import cases, load
-from support.tolerance import exactly_rounded
-
-SEEDS = st.integers(0, 2**32)
+from support.strategies import load
 
 
 def as_typed(columns):
@@ -26,51 +22,33 @@ def as_typed(columns):
     return {name: np.asarray(column).astype(narrow[np.asarray(column).dtype.kind]) for name, column in columns.items()}
 
 
-def score_rows(node, compiled, rows):
-    """Return rows that are scored one by one, as the scores of a batch."""
-    found = [to_scores(each) for each in node.call(compiled, *(("score", as_inputs(row)) for row in rows))]
-    terms = compiled.program.terms
-    return Scores(
-        np.array([one.total for one in found]),
-        {term: np.array([one.values[term] for one in found]) for term in terms},
-        {term: np.array([one.scores[term] for one in found]) for term in terms},
-        np.array([one.ok for one in found]),
-    )
+def run_rows(node, compiled, batch):
+    """Score one row after the other."""
+    calls = (("score", as_inputs(row), batch.params or {}) for row in batch.rows)
+    found = node.call(compiled, *calls)
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+    return join_rows(batch, list(map(to_scores, found)))
 
 
-def test_rows_and_batches_give_the_numbers_of_the_plain_functions(node):
-    tallies = {"row": Tally(), "batch": Tally(), "knobs": Tally()}
-
-    @examples(0.3)
-    @given(cases(), SEEDS)
-    def agrees(case, seed):
-        batch = Batch(case, seed)
-        compiled = case.reward.compile("javascript", on_bad="mask")
-        bits = exactly_rounded(case)
-        tallies["row"].compare(batch, score_rows(node, compiled, batch.rows), bits=bits)
-        columns = as_typed(batch.columns)
-        tallies["batch"].compare(batch, to_scores(node.run(compiled, "scoreBatch", columns)), bits=bits)
-        knobs = to_scores(node.run(compiled, "scoreBatch", columns, {}))  # the code that takes any knobs
-        tallies["knobs"].compare(batch, knobs, bits=bits)
-
-    agrees()
-    for tally in tallies.values():
-        tally.assert_that_most_rows_counted(aside=0.08)
+def run_batch(node, compiled, batch):
+    """Score a batch; where no knobs are given, with the code that has the declared ones as constants."""
+    knobs = () if batch.params is None else (dict(batch.params),)
+    return to_scores(node.run(compiled, "scoreBatch", as_typed(batch.columns), *knobs))
 
 
-@examples(0.1)
-@given(cases(), SEEDS)
-def test_other_knobs_give_what_python_gives_with_them(node, case, seed):
-    reward = case.reward
-    knobs = {knob: value * 0.75 for knob, value in reward.program.params.items() if not isinstance(value, bool)}
-    python, javascript = (reward.compile(target, on_bad="mask") for target in ("python", "javascript"))
-    rows = [as_inputs(row) for row in Batch(case, seed, size=8).rows]
-    exact = exactly_rounded(case)
-    for row, found in zip(rows, node.call(javascript, *(("score", row, knobs) for row in rows)), strict=True):
-        wanted = python(row, knobs)
-        assert found["ok"] == wanted.ok, row
-        if wanted.ok:
-            assert found["total"] == (wanted.total if exact else pytest.approx(wanted.total, rel=1e-9, abs=1e-9)), row
+def run_any_knobs(node, compiled, batch):
+    """Score a batch with the code that takes any knobs."""
+    return to_scores(node.run(compiled, "scoreBatch", as_typed(batch.columns), dict(batch.params or {})))
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("run", [run_rows, run_batch, run_any_knobs])
+def test_javascript_keeps_every_law(node, run, times):
+    report = check_target("javascript", run=partial(run, node), **draw(10, times))
+    assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")
+    assert report.counts["aside"] <= 0.08 * report.counts["rows"]
 
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, -7.0, 0.1, 1e-300, 1e300, 5e-324, 2.0**53, 1e16, -0.3)

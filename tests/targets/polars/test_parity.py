@@ -1,4 +1,4 @@
-"""What Polars computes is what Python computes: random rewards on rows aimed at their cliffs, and the edges of float64."""
+"""What Polars computes is what Python computes: every law of targets, and the edges of float64."""
 
 import math
 import re
@@ -6,70 +6,34 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from plaudit import Field, Reward
 from plaudit import term as as_term
 from plaudit.language import nodes as n
 from plaudit.targets.inputs import collect_columns
-from support.batches import Batch, Tally
-from support.columns import as_columns
+from plaudit.testing import check_target
+from support.contract import TIMES, draw
 from support.engines import assert_as_python
-from support.examples import examples
-from support.frames import ENGINES, score_frame, to_frame
-from support.running import scored
+from support.frames import ENGINES, as_scores, score_frame, to_frame
 from support.samples import EPISODES, SAMPLES
-from support.strategies import BAD, cases, load, rows
-from support.tolerance import exactly_rounded
+from support.strategies import load, rows
 
 pl = pytest.importorskip("polars", reason="needs plaudit[polars]")
 
-SEEDS = st.integers(0, 2**32)
+WITHOUT = {"knobs_at_run_time": "knobs are constants of the expressions"}
 
 
-def test_polars_gives_the_numbers_of_the_plain_functions():
-    tally = Tally()
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_polars_keeps_every_law(engine, times):
+    def run(compiled, batch):
+        return as_scores(
+            batch.reward, compiled.select(to_frame(batch.reward, batch.rows).lazy()).collect(engine=engine)
+        )
 
-    @examples(0.2)
-    @given(cases(), SEEDS, st.sampled_from(ENGINES))
-    def agrees(case, seed, engine):
-        batch = Batch(case, seed)
-        found = score_frame(case.reward, to_frame(case.reward, batch.rows), engine=engine, on_bad="mask")
-        tally.compare(batch, found, bits=exactly_rounded(case))
-
-    agrees()
-    tally.assert_that_most_rows_counted(aside=0.08)
-
-
-def test_without_ranges_only_the_domains_of_operations_count():
-    """NumPy checks no ranges then either; what no field holds, as None, stays refused."""
-    compared = 0
-
-    @examples(0.2)
-    @given(cases(), SEEDS)
-    def agrees(case, seed):
-        nonlocal compared
-        batch = Batch(case, seed)
-        known = [row for row in batch.rows if not any(bad(part) for value in row.values() for part in parts(value))]
-        if known and exactly_rounded(case):
-            wanted = scored(case.reward, "numpy", as_columns(case, known), guard=False)
-            found = score_frame(case.reward, to_frame(case.reward, known), guard=False, on_bad="mask")
-            assert found.ok.tolist() == wanted.ok.tolist(), known
-            np.testing.assert_array_equal(found.total, wanted.total)
-            compared += len(known)
-
-    agrees()
-    assert compared > 100
-
-
-def parts(value):
-    return value if isinstance(value, tuple) else (value,)
-
-
-def bad(value):
-    """Return whether a value is refused with or without ranges."""
-    return value is None or value == BAD
+    report = check_target("polars", run=run, without=WITHOUT, **draw(10, times))
+    assert {each.law for each in report.laws if each.outcome != "kept"} == set(WITHOUT)
+    assert report.counts["aside"] <= 0.08 * report.counts["rows"]
 
 
 @pytest.mark.parametrize("name", SAMPLES)

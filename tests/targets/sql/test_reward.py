@@ -12,8 +12,8 @@ import sqlglot
 from plaudit import Field, MissingExtra, Reward, TargetError, fact, term
 from plaudit.errors import UnsupportedNode
 from plaudit.targets.sql.reward import READABLE
-from support.batches import named
-from support.columns import as_inputs
+from plaudit.testing.batches import list_numbers
+from plaudit.testing.rows import as_inputs
 from support.engines import as_scores, flat, kinds_of, scored
 from support.strategies import load
 
@@ -63,7 +63,7 @@ def test_a_statement_scores_every_row(engine, reward, rows, totals):
 def test_each_output_is_one_expression_too(engine, reward, rows, monkeypatch, readable):
     monkeypatch.setattr("plaudit.targets.sql.reward.READABLE", readable)
     rows = [*rows, {**rows[0], "distance": -1.0}, {**rows[0], "mood": None}]
-    wanted = named(scored(engine, reward, rows), [t.name for t in reward.terms])
+    wanted = list_numbers(scored(engine, reward, rows), [t.name for t in reward.terms])
     compiled = reward.compile("sql", dialect=engine.name)
     texts = {"total": compiled.total}
     texts |= {f"{name}.value": text for name, text in compiled.values.items()}

@@ -3,19 +3,17 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
 from plaudit.language import nodes as n
 from plaudit.targets.sql.reward import READABLE
-from support.batches import Batch, Tally
+from plaudit.testing import LAWS, check_target
+from support.contract import WRITTEN
 from support.engines import as_scores, flat, kinds_of
-from support.examples import examples
 from support.samples import EPISODES, research
-from support.strategies import cases
 from support.strategies import load as load_text
 
+WITHOUT = {**WRITTEN, "knobs_at_run_time": "knobs are constants of the text"}
 TYPES = {"number": "double", "flag": "boolean", "category": "string", "id": "bigint"}
 
 
@@ -31,24 +29,29 @@ def as_declared(kind, value):
 
 
 def scored(spark, reward, rows):
+    return select(spark, reward.compile("sql", dialect="spark"), reward, rows)
+
+
+def select(spark, compiled, reward, rows):
     table(spark, {"id": "id", **kinds_of(reward)}, [{"id": i, **flat(row)} for i, row in enumerate(rows)])
-    statement = reward.compile("sql", dialect="spark").select("steps", keep=["id"])
-    found = [row.asDict() for row in spark.sql(statement).collect()]
+    found = [row.asDict() for row in spark.sql(compiled.select("steps", keep=["id"])).collect()]
     return as_scores(reward, sorted(found, key=lambda row: row["id"]))
 
 
-def test_spark_gives_the_numbers_of_the_plain_functions(spark):
-    """Java's functions are its own, so rows are compared within the tolerance of functions throughout."""
-    tally = Tally()
+QUICK = ("random_rewards", "categories", "unusual_names")
+"""Each query takes Spark a second or more."""
 
-    @examples(0.12, suppress_health_check=list(HealthCheck))
-    @given(cases(), st.integers(0, 2**32))
-    def agrees(case, seed):
-        batch = Batch(case, seed, size=48)
-        tally.compare(batch, scored(spark, case.reward, batch.rows))
 
-    agrees()
-    tally.assert_that_most_rows_counted(aside=0.15)
+@pytest.mark.parametrize("laws", [QUICK, pytest.param(tuple(LAWS), marks=pytest.mark.slow)], ids=["few", "all"])
+def test_spark_keeps_the_laws(spark, laws):
+    def run(compiled, batch):
+        return select(spark, compiled, batch.reward, batch.rows)
+
+    without = {law: reason for law, reason in WITHOUT.items() if law in laws}
+    report = check_target(
+        "sql", run=run, options={"dialect": "spark"}, laws=laws, without=without, rewards=len(laws), rows=48
+    )
+    assert {each.law for each in report.laws if each.outcome != "kept"} == without.keys()
 
 
 def test_spark_has_every_function(spark):

@@ -6,11 +6,19 @@ beyond that bound; a running error bound, one loop over the nodes, says where. W
 set aside: `x < 0.1` on both sides of 0.1 is always compared.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from plaudit.language import nodes as n
+from plaudit.language.program import Program
+from plaudit.testing.cases import Case, Dtype
+
+Array = Any
+"""An array of NumPy with an entry for each row."""
+Kinds = tuple[type[n.Node], ...]
 
 LARGEST_EXPONENT = {"float64": 709.782712893384, "float32": 88.72283}
 
@@ -23,7 +31,7 @@ EXACT = tuple(
 ARITHMETIC = (n.Add, n.Sub, n.Mul, n.Div, n.Sqrt)
 
 
-def exactly_rounded(case) -> bool:
+def exactly_rounded(case: Case) -> bool:
     """Return whether every target must give the very bits of the plain functions."""
     return not case.powers and all(isinstance(node, EXACT) for node in case.reward.program.nodes)
 
@@ -32,21 +40,21 @@ def exactly_rounded(case) -> bool:
 class Allowance:
     """For each row of a batch: how far outputs may differ, and whether it can be compared at all."""
 
-    bound: np.ndarray
-    aside: np.ndarray
+    bound: Array
+    aside: Array
 
 
-def _total(kind):
+def _total(kind: type[n.Node]) -> Callable[..., Any]:
     """Return a function of NumPy, with its argument replaced by a harmless one outside the domain."""
     _, name = n.split_function(kind)
-    function = getattr(np, {"round": "rint"}.get(name, name))
+    function: Callable[..., Any] = getattr(np, {"round": "rint"}.get(name, name))
     if kind.domain is None:
         return function
     low, high = kind.domain.smallest, kind.domain.largest
     return lambda x: function(np.where((x >= low) & (x <= high), x, kind.harmless))
 
 
-def _moved(kind, x, by):
+def _moved(kind: type[n.Node], x: Array, by: Array) -> Array:
     """Return how far a function that only rises or only falls may move when its argument does."""
     function = OPERATIONS[kind]
     ends = (-np.inf, np.inf) if kind.domain is None else (kind.domain.smallest, kind.domain.largest)
@@ -54,11 +62,11 @@ def _moved(kind, x, by):
     return np.where(by > 0, np.max(np.stack(moved), axis=0), 0.0)
 
 
-def _over(operation):
+def _over(operation: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, b: operation(a, np.where(b == 0, 1.0, b))
 
 
-OPERATIONS = {
+OPERATIONS: dict[type[n.Node], Callable[..., Any]] = {
     n.Neg: np.negative,
     n.Not: np.logical_not,
     n.Number: lambda flag: np.where(flag, 1.0, 0.0),
@@ -86,18 +94,18 @@ OPERATIONS = {
 }
 
 
-def trace(program, arguments):
+def trace(program: Program, arguments: Sequence[Any]) -> list[Array]:
     """Return the value of every node, for a list of columns in the order of the inputs."""
     given = dict(zip(program.inputs, arguments, strict=True))
     size = len(arguments[0]) if arguments else 1
-    found = []
+    found: list[Array] = []
     with np.errstate(all="ignore"):
         for node in program.nodes:
             found.append(np.broadcast_to(_value(node, program, given, found), (size,)))
     return found
 
 
-def _value(node, program, given, found):
+def _value(node: n.Node, program: Program, given: Mapping[str, Any], found: Sequence[Array]) -> Any:
     operands = [found[at] for at in n.operands(node)]
     match node:
         case n.Const(value):
@@ -116,7 +124,7 @@ def _value(node, program, given, found):
     return OPERATIONS[type(node)](*operands)
 
 
-def _is_defined(node, found):
+def _is_defined(node: n.Node, found: Sequence[Array]) -> Any:
     """Return where a partial operation is inside its domain."""
     last = found[n.operands(node)[-1]]
     if node.domain is not None:
@@ -126,7 +134,9 @@ def _is_defined(node, found):
     return last != 0
 
 
-def allowance(program, arguments, *, dtype=np.float64, inexact=()) -> Allowance:
+def allowance(
+    program: Program, arguments: Sequence[Any], *, dtype: Dtype = np.float64, inexact: Kinds = ()
+) -> Allowance:
     """Return what `program` may differ by on each row.
 
     `inexact` are those of `+ - * / sqrt` that the target may round otherwise than the oracle.
@@ -151,7 +161,7 @@ def allowance(program, arguments, *, dtype=np.float64, inexact=()) -> Allowance:
     return Allowance(bound, aside)
 
 
-def _chain(program) -> int:
+def _chain(program: Program) -> int:
     """Return the length of the longest chain of operations."""
     depth: list[int] = []
     for node in program.nodes:
@@ -159,7 +169,7 @@ def _chain(program) -> int:
     return max(depth)
 
 
-def _relevant(program, values):
+def _relevant(program: Program, values: Sequence[Array]) -> list[Array]:
     """Return for each node the rows in which some output or condition depends on it."""
     found = [np.zeros(len(values[0]), bool) for _ in program.nodes]
     for root in (*program.outputs.values(), *(guard.node for guard in program.guards())):
@@ -180,16 +190,18 @@ def _relevant(program, values):
     return found
 
 
-def _errors(program, values, unit, inexact, dtype):
+def _errors(
+    program: Program, values: Sequence[Array], unit: float, inexact: Kinds, dtype: Dtype
+) -> tuple[list[Array], Array]:
     """Return a bound on each node's rounding error, and where a discontinuity that matters lies within it."""
     size = len(values[0])
-    nothing = np.zeros(size)
-    errors: list[np.ndarray] = []
-    cliff = np.zeros(size, bool)
+    nothing: Array = np.zeros(size)
+    errors: list[Array] = []
+    cliff: Array = np.zeros(size, bool)
     relevant = _relevant(program, values)
     limit = LARGEST_EXPONENT[np.dtype(dtype).name]
 
-    def near(distance, error):
+    def near(distance: Any, error: Any) -> Any:
         return (error > 0) & (np.abs(distance) <= error)
 
     for at, node in enumerate(program.nodes):
@@ -200,8 +212,8 @@ def _errors(program, values, unit, inexact, dtype):
             a, ea = values[operands[0]], errors[operands[0]]
         if len(operands) > 1:
             b, eb = values[operands[1]], errors[operands[1]]
-        error = nothing
-        edge = np.zeros(size, bool)
+        error: Array = nothing
+        edge: Array = np.zeros(size, bool)
         with np.errstate(all="ignore"):
             touched = np.ones(size, bool) if isinstance(node, inexact) else (ea > 0) | (eb > 0)
             here = np.where(touched & np.isfinite(v.astype(float)), unit * np.abs(v.astype(float)), 0.0)

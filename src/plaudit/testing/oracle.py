@@ -1,37 +1,43 @@
 """What a reward should give, worked out by hand from the plain functions: no part of plaudit computes anything here."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
-from support.strategies import rounded
+from plaudit.language.field import Field
+from plaudit.testing.cases import Case, Dtype, TermSpec, round_to
+from plaudit.testing.rows import Row
 
+Numbers = dict[str, float]
 REFUSED = (ZeroDivisionError, ValueError, IndexError, OverflowError)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The total, each term's value and score; all None where the row does not count."""
+    """The total, each term's value and score; None and nothing where the row does not count."""
 
-    total: float | None
-    values: dict[str, float] | None
-    scores: dict[str, float] | None
+    total: Any
+    values: dict[str, float]
+    scores: dict[str, float]
 
     @property
     def ok(self) -> bool:
+        """Whether the row counts."""
         return self.total is not None
 
 
-NOTHING = Outcome(None, None, None)
+NOTHING = Outcome(None, {}, {})
 NOTHING_FINITE = Outcome(math.nan, {}, {})
 
 
 class Oracle:
     """The plain functions of a case, called one by one, clamped, weighted and added up."""
 
-    def __init__(self, case, *, dtype=np.float64):
+    def __init__(self, case: Case, *, dtype: Dtype = np.float64) -> None:
         self.case = case
         self.dtype = dtype
         self.functions = case.functions(dtype=dtype)
@@ -41,79 +47,80 @@ class Oracle:
         self.arguments = {each.name: each for each in case.reward.functions}
         self.only_terminal = case.reward.program.terminal
 
-    def rounded(self, number):
-        return None if number is None else rounded(number, self.dtype)
+    def _round(self, number: Any) -> Any:
+        return None if number is None else round_to(number, self.dtype)
 
-    def __call__(self, row) -> Outcome:
+    def __call__(self, row: Row) -> Outcome:
         """Return what `row` should score."""
         final = bool(row.get("terminal", False))
         try:
-            known = {column: self.past_the_door(column, value, final) for column, value in row.items()}
-            scores = {t.name: self.score(t, known, final) for t in self.case.terms}
+            known = {column: self._read(column, value, final) for column, value in row.items()}
+            scores = {t.name: self._score(t, known, final) for t in self.case.terms}
             above = [each.name for each in self.case.reward.composition.functions]
-            results = {name: self.call(name, known) for name in above}
+            results = {name: self._call(name, known) for name in above}
         except REFUSED:
             return NOTHING
         if not all(map(math.isfinite, (*scores.values(), *results.values()))):
             return NOTHING
         values = {}
         for t in self.case.terms:
-            clamped = clamp(scores[t.name], self.rounded(t.low), self.rounded(t.high))
-            weight = t.weight(known["tick"]) if callable(t.weight) else self.rounded(t.weight)
+            clamped = clamp(scores[t.name], self._round(t.low), self._round(t.high))
+            weight = t.weight(known["tick"]) if callable(t.weight) else self._round(t.weight)
             values[t.name] = clamped * weight
             if self.case.scale is not None:
-                values[t.name] *= self.rounded(self.case.scale)
-        outcome = self.compose(values, scores, results) if self.case.reward.composed else self.add_up(values, scores)
+                values[t.name] *= self._round(self.case.scale)
+        outcome = self._compose(values, scores, results) if self.case.reward.composed else self._add_up(values, scores)
         return outcome if all(map(math.isfinite, (outcome.total, *outcome.values.values()))) else NOTHING
 
-    def add_up(self, values, scores):
-        total = left_to_right(values.values())
+    def _add_up(self, values: Numbers, scores: Numbers) -> Outcome:
+        total = add_in_order(values.values())
         if not math.isfinite(total):
             return NOTHING_FINITE
-        return Outcome(self.limited(total), values, scores)
+        return Outcome(self._clamp_total(total), values, scores)
 
-    def limited(self, total):
-        return clamp(total, self.rounded(self.case.low), self.rounded(self.case.high))
+    def _clamp_total(self, total: float) -> float:
+        return clamp(total, self._round(self.case.low), self._round(self.case.high))
 
-    def compose(self, values, scores, results):
+    def _compose(self, values: Numbers, scores: Numbers, results: Numbers) -> Outcome:
         """Return the outcome of a reward whose total is more than a sum, with a row for each step away from it."""
         early = [t for t in self.case.terms if not t.after_clamp]
         rows, seen = {}, {}
         if self.case.gate:
-            gated = left_to_right(values[t.name] for t in early if t.gated)
+            gated = add_in_order(values[t.name] for t in early if t.gated)
             opened = None if gated is None else gated * results["gate"]
             rows["gate"], seen["gate"] = 0.0 if gated is None else opened - gated, results["gate"]
-            total = left_to_right((values[t.name] for t in early if not t.gated), opened)
+            total = add_in_order((values[t.name] for t in early if not t.gated), opened)
         else:
-            total = left_to_right(values[t.name] for t in early)
+            total = add_in_order(values[t.name] for t in early)
         total = 0.0 if total is None else total
         if not math.isfinite(total):
             return NOTHING_FINITE
         if self.case.low is not None or self.case.high is not None:
-            rows["clamp"], seen["clamp"] = self.limited(total) - total, total
-            total = self.limited(total)
-        total = left_to_right((values[t.name] for t in self.case.terms if t.after_clamp), total)
-        held = [(name, self.rounded(value)) for name, value in self.case.override if results[name]]
+            rows["clamp"], seen["clamp"] = self._clamp_total(total) - total, total
+            total = self._clamp_total(total)
+        total = add_in_order((values[t.name] for t in self.case.terms if t.after_clamp), total)
+        held = [(name, self._round(value)) for name, value in self.case.override if results[name]]
         for name, value in self.case.override:
             wins = held and held[0][0] == name
-            rows[name], seen[name] = self.rounded(value) - total if wins else 0.0, results[name]
+            rows[name], seen[name] = self._round(value) - total if wins else 0.0, results[name]
         if not math.isfinite(total):
             return NOTHING_FINITE
         return Outcome(held[0][1] if held else total, {**values, **rows}, {**scores, **seen})
 
-    def past_the_door(self, column, value, final):
+    def _read(self, column: str, value: Any, final: bool) -> Any:
         """Return a value as the functions see it; ValueError where its field does not allow it."""
         if column == "terminal":
             return value
         field = self.fields[column.rpartition(".")[2]]
         if field.length:
-            return tuple(self.one(field, part, self.checked(f"{column}[{i}]", final)) for i, part in enumerate(value))
-        return self.one(field, value, self.checked(column, final))
+            checked = [self._is_checked(f"{column}{entry}", final) for entry in field.entries]
+            return tuple(self._read_entry(field, *each) for each in zip(value, checked, strict=True))
+        return self._read_entry(field, value, self._is_checked(column, final))
 
-    def checked(self, name, final):
+    def _is_checked(self, name: str, final: bool) -> bool:
         return name in self.case.reward.inputs and (final or name not in self.only_terminal)
 
-    def one(self, field, value, checked):
+    def _read_entry(self, field: Field, value: Any, checked: bool) -> Any:
         if value is None:
             if field.missing is None and checked:
                 raise ValueError("missing")
@@ -129,13 +136,13 @@ class Oracle:
             if checked and value not in field.numbers:
                 raise ValueError("not listed")
             return value
-        value = rounded(value, self.dtype)
-        low, high = self.rounded(field.low), self.rounded(field.high)
-        if checked and not self.allowed(field, value, low, high):
+        value = round_to(value, self.dtype)
+        low, high = self._round(field.low), self._round(field.high)
+        if checked and not self._is_allowed(field, value, low, high):
             raise ValueError("outside")
         return clamp(value, low, high) if field.outside == "clip" else value
 
-    def allowed(self, field, value, low, high):
+    def _is_allowed(self, field: Field, value: float, low: float | None, high: float | None) -> bool:
         if math.isnan(value):
             return False
         if field.outside != "raise":
@@ -144,10 +151,10 @@ class Oracle:
             return field.infinite and value > 0
         return (low is None or low <= value) and (high is None or value <= high)
 
-    def score(self, spec, known, final):
-        return 0.0 if spec.terminal and not final else self.call(spec.name, known)
+    def _score(self, spec: TermSpec, known: Row, final: bool) -> float:
+        return 0.0 if spec.terminal and not final else self._call(spec.name, known)
 
-    def call(self, called, known):
+    def _call(self, called: str, known: Row) -> float:
         """Return what the plain function of a term, a gate or a condition returns."""
         made = self.arguments[called]
         records = {end: SimpleNamespace(**self.at_rest) for end in ("prev", "curr")}
@@ -155,22 +162,23 @@ class Oracle:
             end, _, name = column.rpartition(".")
             if end:
                 setattr(records[end], name, value)
+        assert made.source is not None
         code = made.source.function.__code__
         names = code.co_varnames[: code.co_argcount]
         given = [records[a] if a in records else known.get(a, getattr(records["curr"], a, None)) for a in names]
-        knobs = {k: v if isinstance(v, bool) else self.rounded(v) for k, v in made.knobs.items()}
-        knobs |= {k: self.rounded(v) for k, v in self.case.params if k in made.shared}
+        knobs = {k: v if isinstance(v, bool) else self._round(v) for k, v in made.knobs.items()}
+        knobs |= {k: self._round(v) for k, v in self.case.params if k in made.shared}
         return float(self.functions[called](*given, **knobs))
 
 
-def left_to_right(numbers, start=None):
+def add_in_order(numbers: Iterable[float], start: float | None = None) -> Any:
     """Return a sum, added one by one; None of nothing."""
     for number in numbers:
         start = number if start is None else start + number
     return start
 
 
-def clamp(number, low, high):
+def clamp(number: float, low: float | None, high: float | None) -> float:
     """Return `number` held within `[low, high]`."""
     if low is not None and number < low:
         return low
