@@ -8,6 +8,7 @@ from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.solver.boxes import maximise
+from plaudit.checks.solver.direction import find_direction
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
 from plaudit.language import nodes as n
@@ -91,6 +92,10 @@ def find_wrong_way(context: CheckContext, field: Field, name: str) -> Finding | 
 
     All else is equal; only where facts leave a single value for it, what they tie to it may differ too.
     """
+    if field.better is not None:
+        direction = find_direction(context.model.program, "total", name)
+        if direction in (0, 1 if field.better == "high" else -1):
+            return Impossible()
     answer = _compare_values(context, field, name, frozenset())
     tied = _find_tied(context.model, name)
     if answer == Impossible() and tied and not _can_differ(context, name):
