@@ -8,14 +8,8 @@ from itertools import pairwise, product
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.goals import (
-    add_goal,
-    bound_goal,
-    count_steps,
-    describe_horizon,
-    drop_potentials,
-    is_goal_reached,
-)
+from plaudit.checks.rules.goals import add_goal, bound_goal, drop_potentials, is_goal_reached
+from plaudit.checks.rules.horizon import count_steps, describe_horizon
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import add_standing_step, bound_best_end, drop_shaping, read_standing_row
 from plaudit.checks.solver.boxes import Maximum

@@ -1,13 +1,14 @@
-"""Rules about the goal: that reaching it is worth more than anything else, and doing nothing worth less."""
+"""Rules about the goal: that it can be reached, and that nothing else is worth more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
+from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
 from plaudit.checks.rules.loops import StateGraph, build_row
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
@@ -16,15 +17,11 @@ from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, strip_step_end, value_at_rest
 from plaudit.language import nodes as n
+from plaudit.language.program import Builder, renumber
+from plaudit.reward.declared import Fact, build_facts_program
 from plaudit.reward.reward import Reward
 
-TOLERANCE = 1e-6
-"""By how much one thing must be worth more than another, relative to it, to count as more."""
-IDLE_SHARE = 0.5
-"""Doing nothing that is worth more than this share of the best goal or end is worth a word."""
 STAYING, ENDING = "staying", "the other end"
-MOST_BEYOND = 10
-"""An episode of more than so many times the steps that a discount sees has an end that nobody sees."""
 
 
 @rule("unreachable-goal", severity="warning", why="A goal that no step reaches says nothing about the reward.")
@@ -55,82 +52,11 @@ def find_better_than_goal(context: CheckContext) -> Found:
     worth = bound_goal(context)
     if steps is None or worth is None:
         return
-    for other in (_find_best_stay(context, steps), _find_best_lap(context, steps), _find_best_other_end(context)):
+    for find in (_find_best_stay, _find_best_lap, _find_best_other_end):
+        other = find(context, steps)
         if other is not None and other.worth > worth + TOLERANCE * max(1.0, abs(worth)):
             yield _describe_better(context, other, worth)
             return
-
-
-@rule("idle-floor", severity="warning", why="Where doing nothing is worth as much as the goal, nothing is learnt.")
-def find_idle_floor(context: CheckContext) -> Found:
-    """Find an idle life that is worth as much as the best goal or end, or a large share of it."""
-    steps, idle = count_steps(context.reward), _encode_idle(context)
-    best = _bound_best_outcome(context)
-    scores = None if idle is None else drop_potentials(context).score(idle)
-    if steps is None or idle is None or scores is None or best is None:
-        return
-    pay = float(scores.total)
-    worth = pay * steps
-    if worth >= best - TOLERANCE * max(1.0, abs(best)):
-        how, severity = "at least as much as", "warning"
-    elif worth > 0 and worth > IDLE_SHARE * best * (1 + TOLERANCE):
-        how, severity = f"more than {IDLE_SHARE:.0%} of", "advice"
-    else:
-        return
-    outcome = "the goal" if context.reward.goal is not None else "the best end"
-    yield context.finding(
-        "total",
-        f"doing nothing pays {format_number(pay)} a step: {format_number(worth)} {describe_horizon(context.reward)}, "
-        f"{how} {outcome}, which is worth {format_number(best)} at most.",
-        "Let the goal or the end pay more than waiting does, or pay less for merely being there; if surviving is the "
-        "task, allow this with that reason.",
-        witness=(context.model.build_step(idle, "doing nothing"),),
-        severity=severity,  # type: ignore[arg-type]  # one of the two
-    )
-
-
-@rule("short-sighted", severity="advice", why="What is paid beyond the horizon of the discount is not seen.")
-def find_short_sight(context: CheckContext) -> Found:
-    """Find a discount that sees only a small part of an episode at whose end there is something to be had."""
-    discount, horizon = context.reward.discount, context.reward.horizon
-    ends = context.reward.goal is not None or any(term.terminal and term.weight != 0 for term in context.reward.terms)
-    if discount is None or horizon is None or discount >= 1 or not ends:
-        return
-    seen = 1 / (1 - discount)
-    if horizon > MOST_BEYOND * seen * (1 + TOLERANCE):
-        yield context.finding(
-            "total",
-            f"a discount of {format_number(discount)} sees about {format_number(round(seen))} steps, and an episode "
-            f"has {format_number(horizon)}: seen from the first step, what the last one pays counts "
-            f"{discount**horizon:.1g} times as much.",
-            f"Raise the discount towards {format_number(1 - 1 / horizon)}, shorten the episode, or pay for progress.",
-        )
-
-
-def count_steps(reward: Reward) -> float | None:
-    """Return how many steps a pay for every step adds up to; None where neither discount nor horizon says so.
-
-    >>> from plaudit import term
-    >>> @term
-    ... def alive():
-    ...     return 1
-    >>> count_steps(Reward("r", version="1", terms=[alive], fields=[], discount=0.5, horizon=3))
-    1.75
-    """
-    discount, horizon = reward.discount or 1.0, reward.horizon
-    if discount >= 1:
-        return None if horizon is None else float(horizon)
-    seen = 1.0 if horizon is None else 1 - discount**horizon
-    return seen / (1 - discount)
-
-
-def describe_horizon(reward: Reward) -> str:
-    """Return over how long something adds up, as people say it."""
-    parts = [] if reward.horizon is None else [f"over {format_number(reward.horizon)} steps"]
-    if reward.discount is not None and reward.discount < 1:
-        parts += [] if parts else ["for ever"]
-        parts += [f"at a discount of {format_number(reward.discount)}"]
-    return " ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,24 +157,37 @@ def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
 
 
 def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
-    """Return the best lap outside the goal, of those that the search for loops that pay knows."""
+    """Return the best lap outside the goal that the search for loops that pay finds."""
     if not any(name.startswith("prev.") for name in context.model.program.inputs):
         return None
-    paid = drop_potentials(context)
-    found = []
-    for lap in StateGraph(paid).laps():
-        ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
-        rows = [build_row(paid, *each) for each in ends]
-        if not any(is_goal_reached(context, row) for row in rows):
-            found.append((lap, rows))
-    if not found:
+    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
+    laps = StateGraph(paid).laps()
+    if not laps:
         return None
-    lap, rows = max(found, key=lambda each: each[0].mean)
+    lap = max(laps, key=lambda each: each.mean)
+    ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
+    rows = [build_row(paid, *each) for each in ends]
     pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
     return Other(lap.mean * steps, pays, tuple(context.model.build_step(row) for row in rows))
 
 
-def _find_best_other_end(context: CheckContext) -> Other | None:
+def _rule_out_goal(reward: Reward) -> Reward:
+    """Return a reward of which it is a fact that no step reaches its goal."""
+    assert reward.goal is not None
+    facts, goal = reward.facts_program, reward.goal_program
+    builder, moved = Builder(facts.nodes), dict[int, int]()
+    for at, node in enumerate(goal.nodes):
+        moved[at] = builder.add(renumber(node, moved))
+    outside = Fact(f"{reward.goal.name}_is_not_reached", reads=reward.goal.reads)
+    flags = {**facts.outputs, outside.name: builder.add(n.Not(moved[goal.outputs[reward.goal.name]]))}
+    guards = [replace(guard, node=moved[guard.node], where=outside.name) for guard in goal.value_guards]
+    program = build_facts_program(
+        reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
+    )
+    return Reward._build(reward, facts=(*reward.facts, outside), facts_program=program)
+
+
+def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
     """Return the best end outside the goal."""
     paid = drop_potentials(context)
     if "terminal" not in paid.fields:
@@ -285,33 +224,6 @@ def _describe_better(context: CheckContext, other: Other, worth: float) -> Findi
         witness=other.steps,
         facts=context.model.facts_about(*context.model.reads["total"]),
     )
-
-
-def _encode_idle(context: CheckContext) -> NumericRow | None:
-    """Return the idle step; None where none is declared, where states are carried, and where it reaches the goal."""
-    reward = context.reward
-    if reward.idle is None or reward.states:
-        return None
-    row = {name: encode_value(reward.known_inputs[name], value) for name, value in reward.idle.items()}
-    if reward.goal is not None and is_goal_reached(context, row):
-        return None
-    return {name: value for name, value in row.items() if name in context.model.fields}
-
-
-def _bound_best_outcome(context: CheckContext) -> float | None:
-    """Return the most that the goal, or the best end, can be worth; None where there is neither."""
-    found = [each for each in (bound_goal(context), _bound_best_end(context)) if each is not None]
-    if context.reward.goal is not None and bound_goal(context) is None:
-        return None
-    return max(found, default=None)
-
-
-def _bound_best_end(context: CheckContext) -> float | None:
-    if not any(term.terminal and term.weight != 0 for term in context.reward.terms):
-        return None
-    question = Question()
-    best = context.solver.maximise(question, context.model.add_row(question, fixed={"terminal": 1.0})["total"])
-    return best.bound if best.possible and not is_unlimited(best.bound) else None
 
 
 def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[Finding]:
