@@ -184,6 +184,12 @@ def test_an_idle_life_is_held_against_the_best_end():
     assert told(reward(alive, win, **parts), IDLE) == []
     assert told(reward(alive, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
 
+    @term(terminal=True, weight=-1)
+    def fell():
+        return 1
+
+    assert told(reward(alive, fell, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
+
 
 def test_an_idle_step_in_the_goal_is_no_floor():
     assert told(reward(near, prize, idle={"distance": 0}, horizon=500), IDLE) == []
