@@ -54,6 +54,7 @@ def check(
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
+    from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
 
     started = time.perf_counter()
@@ -74,11 +75,12 @@ def check(
     if not solver.late:
         run.find("findings", suppressed)
         kept, suppressed = _separate_allowed(reward, run.findings)
+    told_again = set(map(id, list_told_again(run.context, run.findings)))
     return Report(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
-        findings=kept,
+        findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(run.undecided)),
         failed=tuple(run.failed),
