@@ -128,8 +128,10 @@ class Ranges:
 
     @cached_property
     def _question(self) -> tuple[Question, Copy]:
+        if self.facts:
+            return self.model.any_step
         question = Question()
-        return question, self.model.add_row(question) if self.facts else question.copy(self.model.program)
+        return question, question.copy(self.model.program)
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""

@@ -134,6 +134,12 @@ class RewardModel:
             question.require(question.same(copy[name], question.input((names or {}).get(name, name), field)))
         return copy
 
+    @cached_property
+    def any_step(self) -> tuple[Question, Copy]:
+        """Every step that can happen, as a question that many ask: nothing more is required of it."""
+        question = Question()
+        return question, self.add_row(question)
+
     def require_facts(
         self,
         question: Question,
@@ -195,10 +201,14 @@ class RewardModel:
         except InputError:
             return None
 
+    @cached_property
+    def _resting(self) -> NumericRow:
+        return {name: value_at_rest(field) for name, field in self.program.inputs.items()}
+
     def complete_row(self, row: NumericRow) -> NumericRow:
         """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
         fields = self.program.inputs
-        still = {name: row.get(name, value_at_rest(field)) for name, field in fields.items()}
+        still = {**self._resting, **{name: value for name, value in row.items() if name in fields}}
         if fields.keys() <= row.keys():
             return still
         try:

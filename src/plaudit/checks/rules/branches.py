@@ -290,8 +290,7 @@ def _find_edges(context: CheckContext, term: str) -> list[Edge]:
 
 
 def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
-    question = Question()
-    copy = context.model.add_row(question)
+    question, copy = context.model.any_step
     program = question.program(copy[f"{term}.score"])
     found: list[Edge] = []
     named = find_breakpoints(program, comparing=(n.Eq, n.Ne))

@@ -1,10 +1,11 @@
 """The solver: how high an expression can get, and whether there is a row at all. Boxes first, z3 where they fail."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from plaudit.checks.solver.boxes import MOST_BOXES, Maximum, climb, evaluate, maximise
+from plaudit.checks.solver.parts import Memory, maximise_by_parts
 from plaudit.checks.solver.question import (
     MOST_INFINITE,
     Impossible,
@@ -38,6 +39,8 @@ class Solver:
     """How many boxes are cut before z3 is asked."""
     until: float = math.inf
     """When to give up, by `time.monotonic`: from then on questions are only glanced at."""
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    """What was asked before."""
 
     @property
     def proves(self) -> bool:
@@ -63,11 +66,20 @@ class Solver:
 
     def maximise(self, question: Question, asked: int) -> Maximum:
         """Return how high `asked` can be."""
-        program = question.program(asked)
-        found = maximise(program, most=self._most)
+        how = self.z3, self._most
+        return maximise_by_parts(
+            question.program(asked), lambda part: self.memory.recall(part, how, self._maximise_whole)
+        )
+
+    def _maximise_whole(self, program: Program) -> Maximum:
+        found = self._search(program)
         if found.exact or not found.possible or not self.proves:
             return found
         return self._raise_with_z3(program, found)
+
+    def _search(self, program: Program, enough: float = math.inf) -> Maximum:
+        """Return what boxes alone tell."""
+        return maximise(program, enough=enough, most=self._most)
 
     def minimise(self, question: Question, asked: int) -> Maximum:
         """Return how low `asked` can be: the highest of its negative, with the sign turned back."""
@@ -78,11 +90,11 @@ class Solver:
         """Return a row that makes `flag` true."""
         program = question.program(question.builder.simplify(n.Number(flag)))
         nearest, *others = _readable_first(program)
-        found = maximise(nearest, enough=0.5, most=self._most)
+        found = self._search(nearest, enough=0.5)
         if found.value == 1 and found.row is not None:
             return Witness(found.row)
         for other in others:  # a row of very large numbers may owe it to rounding: z3 must say that it is one
-            found = maximise(other, enough=0.5, most=self._most)
+            found = self._search(other, enough=0.5)
         if found.bound < 1:
             return Impossible()
         return self._ask_z3(program) if self.proves else Unknown(self.explain_unknown())
@@ -92,7 +104,7 @@ class Solver:
         edge = limit + 1e-9 * max(1.0, abs(limit))
         program = question.program(asked)
         for each in _readable_first(program):
-            found = maximise(each, enough=edge, most=self._most)
+            found = maximise_by_parts(each, self._search)
             if (
                 found.row is not None
                 and max(edge, limit + _estimate_noise(program, found.row)) < found.value < math.inf
