@@ -27,7 +27,8 @@ from plaudit.errors import (
 from plaudit.language.field import Field
 from plaudit.language.program import sign
 from plaudit.language.schedule import Schedule, cosine, exponential, linear, piecewise
-from plaudit.reward.declared import Fact, Preference, fact, prefer
+from plaudit.reward.declared import Fact, fact
+from plaudit.reward.intent import Preference, prefer
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal, TermScore
 from plaudit.reward.state import State

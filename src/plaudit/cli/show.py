@@ -1,7 +1,7 @@
 """`plaudit show`: everything that a reward is."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,7 +15,7 @@ from plaudit.language.parameters import Number, Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.reward import Reward
-from plaudit.reward.serial import field_to_dict, preference_to_dict
+from plaudit.reward.serial import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.systems.arguments import find_reward
@@ -77,7 +77,10 @@ def describe(reward: Reward) -> dict[str, Any]:
         "params": dict(reward.params),
         "facts": [{"name": fact.name, "doc": fact.doc, "reads": fact.reads} for fact in reward.facts],
         "discount": reward.discount,
+        "horizon": reward.horizon,
         "prefer": [preference_to_dict(preference) for preference in reward.prefer],
+        "goal": None if reward.goal is None else _describe_goal(reward),
+        "idle": None if reward.idle is None else row_to_dict(reward.idle),
         "allow": dict(reward.allow),
         "scale": describe_number(reward.scale),
         "gate": None if reward.gate is None else _describe_function(reward.gate),
@@ -85,6 +88,12 @@ def describe(reward: Reward) -> dict[str, Any]:
             {**_describe_function(each.condition), "value": describe_number(each.value)} for each in reward.override
         ],
     }
+
+
+def _describe_goal(reward: Reward) -> dict[str, Any]:
+    goal = reward.goal
+    assert goal is not None
+    return {"name": goal.name, "doc": goal.doc, "reads": goal.reads, "ends": reward.goal_ends}
 
 
 def describe_number(value: Any) -> Any:
@@ -128,8 +137,22 @@ def print_reward(reward: Reward, screen: Screen) -> None:
         _print_part(screen, "Facts", _build_fact_table(reward))
     if reward.prefer:
         _print_part(screen, "Preferences", _build_preference_table(reward))
+    for title, text in _list_intent(reward):
+        screen.print(Text.assemble("\n", (f"{title} ", "dim"), text))
+
+
+def _list_intent(reward: Reward) -> Iterator[tuple[str, str]]:
+    """Yield what a reward says of how long an episode is, where it is done, and what doing nothing is."""
     if reward.discount is not None:
-        screen.print(Text.assemble("\n", ("Discount ", "dim"), format_value(reward.discount)))
+        yield "Discount", format_value(reward.discount)
+    if reward.horizon is not None:
+        yield "Horizon", f"{reward.horizon:,} steps"
+    if reward.goal is not None:
+        says = escape_controls(reward.goal.doc.partition("\n")[0])
+        more = "" if reward.goal_ends else " It goes on after that."
+        yield "Goal", f"{reward.goal.name}{f': {says}' if says else ''}{more}"
+    if reward.idle is not None:
+        yield "Idle", format_steps([reward.idle])
 
 
 def _print_part(screen: Screen, title: str, body: RenderableType, *, soft_wrap: bool = False) -> None:
@@ -182,10 +205,18 @@ def _build_field_table(reward: Reward) -> Table:
     for name, field in reward.fields.items():
         title = name + "".join(f"[0 … {size - 1}]" for size in field.shape)
         role = "action" if name == reward.action else "carried" if name in reward.states else field.role or ""
-        rows.append(
-            (title, field.kind, format_allowed(field), escape_controls(field.unit), role, escape_controls(field.doc))
-        )
-    return _fill_table(("field", "kind", "range", "unit", "role", "what it is"), rows)
+        unit, doc = escape_controls(field.unit), escape_controls(field.doc)
+        rows.append((title, field.kind, format_allowed(field), unit, role, format_wanted(field), doc))
+    return _fill_table(("field", "kind", "range", "unit", "role", "wanted", "what it is"), rows)
+
+
+def format_wanted(field: Field) -> str:
+    """Return what is wanted of a field, all else equal.
+
+    >>> format_wanted(Field("effort", better="low")), format_wanted(Field("height", aim=0.3))
+    ('low', '0.3')
+    """
+    return field.better or ("" if field.aim is None else format_value(field.aim))
 
 
 def _build_knob_table(reward: Reward) -> Table | None:

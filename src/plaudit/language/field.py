@@ -13,6 +13,7 @@ Kind = Literal["number", "flag", "category"]
 Role = Literal["state", "action", "event"]
 Outside = Literal["raise", "clip", "allow"]
 Monotone = Literal["up", "down"]
+Better = Literal["low", "high"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RECORDS = ("prev", "curr")
@@ -46,6 +47,10 @@ class Field:
         outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite one.
         other: The category that stands in for one that is not listed.
         missing: What stands in for a value that is absent or None.
+        better: Whether `"low"` or `"high"` numbers are what is wanted, all else equal; for checks. `"low"` of a flag
+            is False.
+        aim: The number that is wanted, all else equal, the closer to it the better; for checks.
+        rate: The field that says how fast this one changes: where that is not 0, this one cannot stay as it is.
         doc: A sentence on what it is.
 
     Raises:
@@ -74,6 +79,9 @@ class Field:
     outside: Outside = "raise"
     other: str | None = None
     missing: float | bool | str | None = None
+    better: Better | None = None
+    aim: float | None = None
+    rate: str | None = None
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -85,12 +93,12 @@ class Field:
                     f"field {self.name!r}: values={self.values!r} must be a tuple of strings or of numbers"
                 )
             object.__setattr__(self, "values", tuple(_to_plain(value) for value in values))
-        for part in ("low", "high", "step", "missing", "rest", "length"):
+        for part in ("low", "high", "step", "missing", "rest", "aim", "length"):
             object.__setattr__(self, part, _to_plain(getattr(self, part)))
         object.__setattr__(self, "shape", _to_shape(self.shape))
         for problem in _find_problems(self):
             raise DefinitionError(f"field {self.name!r}: {problem}")
-        for part in ("low", "high", "step", "missing", "rest"):  # 0 and 0.0 declare the same
+        for part in ("low", "high", "step", "missing", "rest", "aim"):  # 0 and 0.0 declare the same
             if _is_integer(number := getattr(self, part)):
                 object.__setattr__(self, part, float(number))
         if self.length is not None:
@@ -187,11 +195,11 @@ def _find_problems(field: Field) -> list[str]:
     if field.name in RESERVED and not (field.name == "terminal" and field.flag):
         return [f"the name is reserved: {', '.join(RESERVED)} have a meaning of their own"]
     checks = _find_choice_problems(field) + (_find_value_problems(field) if field.values is not None else [])
-    return checks or _find_number_problems(field) or _find_stand_in_problems(field)
+    return checks or _find_number_problems(field) or _find_stand_in_problems(field) or _find_aim_problems(field)
 
 
 def _find_choice_problems(field: Field) -> list[str]:
-    choices = {"role": Role, "outside": Outside, "monotone": Monotone}
+    choices = {"role": Role, "outside": Outside, "monotone": Monotone, "better": Better}
     problems = [
         f"{name}={getattr(field, name)!r} is not one of {', '.join(map(repr, get_args(allowed)))}"
         for name, allowed in choices.items()
@@ -232,7 +240,8 @@ def _find_value_problems(field: Field) -> list[str]:
 def _find_number_problems(field: Field) -> list[str]:
     given = [name for name in ("low", "high", "step") if getattr(field, name) is not None]
     if field.kind != "number":
-        given += [name for name in ("infinite", "monotone", "unit") if getattr(field, name)]
+        given += [name for name in ("infinite", "monotone", "unit", "rate") if getattr(field, name)]
+        given += ["aim"] if field.aim is not None else []
         if field.outside != "raise":
             given.append("outside")
         return [f"{name}= is for numbers, and this field is a {field.kind}" for name in given]
@@ -261,6 +270,21 @@ def _find_stand_in_problems(field: Field) -> list[str]:
         value = getattr(field, name)
         if value is not None and not _is_allowed(field, value):
             return [f"{name}={value!r} is not a value that the field allows"]
+    return []
+
+
+def _find_aim_problems(field: Field) -> list[str]:
+    """Return what is wrong with what is wanted of a field, and with its rate."""
+    if field.better is not None and field.kind == "category":
+        return [f"better={field.better!r} is for numbers and flags; of categories say with prefer(...) what is better"]
+    if field.better is not None and field.aim is not None:
+        return [f"better={field.better!r} and aim={field.aim!r} contradict each other; give one of them"]
+    if field.aim is not None and not (_is_finite(field.aim) and _is_allowed(field, field.aim)):
+        return [f"aim={field.aim!r} is not a finite number that the field allows"]
+    if field.rate is not None and not NAME.fullmatch(str(field.rate)):
+        return [f"rate={field.rate!r} must be the name of a field"]
+    if field.rate == field.name:
+        return ["rate= names the field itself"]
     return []
 
 

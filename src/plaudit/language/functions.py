@@ -80,14 +80,22 @@ def read_condition(source: Source, name: str, knobs: Mapping[str, object], build
     return _finish_reading(reader, _require_flag(function, _read_result(function, values), "a condition"))
 
 
-def read_fact(source: Source, name: str, constants: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
+def read_fact(
+    source: Source,
+    name: str,
+    constants: Mapping[str, object],
+    builder: Builder,
+    scope: Scope,
+    *,
+    what: str = "fact",
+) -> Reading:
     """Return the flag of the function `source` as a node of `builder`.
 
-    `constants` maps each keyword-only parameter to its default: a fact has no knobs.
+    `constants` maps each keyword-only parameter to its default: a fact has no knobs. Errors say `what` it is.
     """
-    reader = Reader(builder, scope, name, what="fact")
+    reader = Reader(builder, scope, name, what=what)
     function = FunctionReader(reader, source)
-    function.returned = Returned(fact=True)
+    function.returned = Returned(flag=what)
     values = {name: function.read_constant(default, source.tree) for name, default in constants.items()}
     value = _read_result(function, values)
     return _finish_reading(reader, reader.add_flag(value, source.tree, source))

@@ -123,9 +123,10 @@ class InputReader:
         """Return a state after the step, which is what its update computes."""
         computed = self.scope.states[name]
         if computed is None:
+            reader = "an update" if self.what == "state" else f"a {self.what}"
             raise source.error(
                 node,
-                f"{name!r} is a state, and {'an update' if self.what == 'state' else 'a fact'} does not read what a "
+                f"{name!r} is a state, and {reader} does not read what a "
                 "state is after the step: that is what updates say.",
                 f"Read what it was before the step: `prev.{name}`, with `prev` among the parameters.",
             )

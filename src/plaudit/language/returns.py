@@ -16,8 +16,8 @@ class Returned(NamedTuple):
     """A position in a tuple, or a key of a dict."""
     batched: bool = False
     """Whether it returns a value for each row of a batch."""
-    fact: bool = False
-    """Whether it is a fact, which returns a bool."""
+    flag: str = ""
+    """What a function is that returns a bool: a "fact", a "goal"."""
 
 
 class ReturnReader(FlowReader):
@@ -70,8 +70,8 @@ class ReturnReader(FlowReader):
         """Refuse what is no score, or no fact, at the line that returns it."""
         assert self.returned is not None
         kind = self.find_kind(value)
-        if self.returned.fact and kind not in (FLAG, UNKNOWN):
-            what = f"a fact is true or false of a step, and this returns {describe(value)}."
+        if self.returned.flag and kind not in (FLAG, UNKNOWN):
+            what = f"a {self.returned.flag} is true or false of a step, and this returns {describe(value)}."
             raise self.error(node, what, "Return a comparison: `return deceleration == 0`.")
         if isinstance(value, Dictionary):
             first = next(iter(value.items), "")

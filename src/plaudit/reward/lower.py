@@ -77,11 +77,11 @@ def build_formula(
     fields: Mapping[str, Field],
     shared: Mapping[str, Parameter],
     states: Mapping[str, State],
-    counters: Collection[str] = (),
+    spared: Collection[str] = (),
 ) -> Formula:
     """Return what `functions` and `states` compute, read into shared nodes.
 
-    An input that nobody reads or counts is an error.
+    A field that nobody reads is an error, unless it is `spared`: a schedule counts it, or a check uses it.
     """
     builder = Builder()
     transition = find_transitions(functions, states)
@@ -104,7 +104,7 @@ def build_formula(
     refuse_unread(name, states, body.inputs)
     read = {field.name for field in body.inputs.values()}
     for field in fields:
-        if field not in read and field not in counters:
+        if field not in read and field not in spared:
             raise UnusedField(f"reward {name!r}: {_describe_unused(field, functions, read)}")
     return body
 
@@ -117,7 +117,11 @@ def _describe_unused(field: str, terms: Sequence[Function], read: Iterable[str])
                 return f"term {term.name!r} takes {name!r} and never uses it: drop the parameter or use it."
             if name.rpartition(".")[2] == field:
                 return f"term {term.name!r} reads {name!r}, and it makes no difference to any score. Use it or drop it."
-    return f"no term reads the declared field {field!r}.{did_you_mean(field, read)} Use it or drop it."
+    near = did_you_mean(field, read)
+    return (
+        f"no term reads the declared field {field!r}.{near} Use it or drop it; if it matters all the same, say how "
+        "with better=, aim=, a preference, a goal or a fact."
+    )
 
 
 def _mentions(term: Function, name: str) -> bool:

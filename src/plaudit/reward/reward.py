@@ -30,17 +30,28 @@ from plaudit.reward.composition import (
 )
 from plaudit.reward.declared import (
     Fact,
-    Preference,
     add_fact_guards,
-    fit_preference,
     read_facts,
     select_facts,
     validate_allow,
-    validate_discount,
     validate_facts,
-    validate_preferences,
 )
 from plaudit.reward.episodes import EpisodeScores, score_episodes
+from plaudit.reward.intent import (
+    Preference,
+    Row,
+    find_wanted_fields,
+    fit_idle,
+    fit_preference,
+    list_known_inputs,
+    make_goal,
+    read_goal,
+    validate_discount,
+    validate_goal_ends,
+    validate_horizon,
+    validate_preferences,
+    validate_rates,
+)
 from plaudit.reward.lower import (
     Formula,
     Function,
@@ -82,7 +93,8 @@ if TYPE_CHECKING:
 Guarding = bool | Literal["facts"]
 
 _DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_PARTS = (*_DECLARED, "states", "facts", "discount", "prefer", "allow", "composition", "facts_program", "_formula")
+_INTENT = ("prefer", "goal", "goal_ends", "goal_program", "idle", "discount", "horizon")
+_PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts_program", "_formula")
 """What a reward is made of; everything else is worked out from these."""
 
 
@@ -119,10 +131,20 @@ class Reward:
     """How the values of the terms become the total, where they do not only add up."""
     facts: tuple[Fact, ...]
     discount: float | None
+    horizon: int | None
+    """How many steps an episode has."""
     prefer: tuple[Preference, ...]
+    goal: Fact | None
+    """What is true of a step in which the task is done."""
+    goal_ends: bool
+    """Whether nothing follows that step."""
+    idle: Row | None
+    """A step of doing nothing; what it leaves out is at rest."""
     allow: Mapping[str, str]
     facts_program: Program
     """The facts as one flat value: a flag each, under its name."""
+    goal_program: Program
+    """The goal as one flat value: a flag under its name, or nothing."""
     _formula: Formula
 
     def __init__(
@@ -141,7 +163,11 @@ class Reward:
         override: Iterable[tuple[Callable[..., Any], Number]] = (),
         facts: Iterable[Fact] = (),
         discount: float | None = None,
+        horizon: int | None = None,
         prefer: Iterable[Preference] = (),
+        goal: Callable[..., Any] | None = None,
+        goal_ends: bool = True,
+        idle: Mapping[str, Any] | None = None,
         allow: Mapping[str, str] | None = None,
         doc: str = "",
         **unknown: NoReturn,
@@ -152,7 +178,8 @@ class Reward:
             name: What the reward is called in errors, records and reports.
             version: A label that people change when they change the reward.
             terms: What `@term` made; their values add up to the total, in this order.
-            fields: What the terms read, `Field`s and `State`s; each must be read by one.
+            fields: What the terms read, `Field`s and `State`s; each must be read by one, unless it says what is
+                `better`, or a preference, a goal or a fact names it.
             action: The field that holds the action, if one does.
             shared: The values of keyword-only parameters without a default, which terms share: numbers, bools, or
                 tuples and arrays of them.
@@ -166,7 +193,12 @@ class Reward:
                 holds counts.
             facts: What `@fact` made: what is true of every step that can happen.
             discount: How much a reward one step later is worth, above 0 and at most 1; for checks.
+            horizon: How many steps an episode has at most; for checks.
             prefer: What `prefer(...)` made: what must earn more than what.
+            goal: A plain function in the language of terms that returns a bool: whether the task is done in this step;
+                for checks.
+            goal_ends: Whether nothing follows a step in which the goal is reached.
+            idle: What an agent that does nothing meets in a step, by the names of inputs; what is left out is at rest.
             allow: Findings that are meant to be: the code of each rule, with the reason.
             doc: A sentence on what it is for.
             unknown: Nothing; a TypeError says what to write instead.
@@ -197,15 +229,19 @@ class Reward:
             composition=read_composition(name, scale, gate, override),
             facts=tuple(facts),
             discount=validate_discount(name, discount),
+            horizon=validate_horizon(name, horizon),
             prefer=tuple(prefer),
+            goal=make_goal(name, goal),
+            goal_ends=validate_goal_ends(name, goal_ends),
             allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
         )
         self._validate(numbers)
-        counted = {schedule.counter for schedule in self.schedules.values()}
-        vars(self)["_formula"] = build_formula(name, self.functions, self.fields, numbers, states, counted)
-        transition = find_transitions(self.functions, states)
-        vars(self)["facts_program"] = read_facts(name, self.facts, self.fields, transition, states)
-        vars(self)["prefer"] = tuple(fit_preference(each, name, self.program.inputs) for each in self.prefer)
+        spared = self._find_unread()
+        vars(self)["_formula"] = build_formula(name, self.functions, self.fields, numbers, states, spared)
+        vars(self)["facts_program"] = read_facts(name, self.facts, *self._scope)
+        vars(self)["goal_program"] = read_goal(name, self.goal, *self._scope)
+        vars(self)["prefer"] = tuple(fit_preference(each, name, self.known_inputs) for each in self.prefer)
+        vars(self)["idle"] = fit_idle(idle, name, self.known_inputs)
 
     @classmethod
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
@@ -246,9 +282,9 @@ class Reward:
                 f"nor reads it from a record.{near}"
             )
         validate_states(self.name, self.states, self.terms, needed)
-        taken = [*(function.name for function in self.functions), *self.states]
-        validate_facts(self.name, self.facts, taken)
+        self._validate_facts(self.facts)
         validate_preferences(self.name, self.prefer)
+        validate_rates(self.name, self.fields)
         for name in needed & set(names):
             raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
 
@@ -321,6 +357,17 @@ class Reward:
         return tuple(self.program.inputs)
 
     @cached_property
+    def known_inputs(self) -> Mapping[str, Field]:
+        """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
+        programs = (self.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
+        return MappingProxyType(list_known_inputs(self.fields, *programs))
+
+    def _find_unread(self) -> set[str]:
+        """Return the fields that no term has to read: schedules count them, or checks use them."""
+        counted = {schedule.counter for schedule in self.schedules.values()}
+        return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
+
+    @cached_property
     def fingerprint(self) -> str:
         """The identity of the formula: any number changes it; comments, local names and ranges do not."""
         from plaudit.reward import serial
@@ -329,7 +376,7 @@ class Reward:
 
     @cached_property
     def domain_fingerprint(self) -> str:
-        """The identity of what is declared about steps: ranges, units, roles, facts, discount, preferences."""
+        """The identity of what is declared about steps: ranges, units, roles, facts, and what is wanted of them."""
         from plaudit.reward import serial
 
         return serial.compute_domain_fingerprint(self)
@@ -430,7 +477,7 @@ class Reward:
 
     def _drop_unread(self) -> "Reward":
         """Return this reward without counters that it declares and no longer follows."""
-        read = {field.name for field in self.program.inputs.values()}
+        read = {field.name for field in self.program.inputs.values()} | self._find_unread()
         fields = {name: field for name, field in self.fields.items() if name in read}
         return self if len(fields) == len(self.fields) else Reward._build(self, fields=MappingProxyType(fields))
 
@@ -452,6 +499,49 @@ class Reward:
         """Return this reward under another version label."""
         return Reward._build(self, version=validate_title("version", version))
 
+    def with_facts(self, *facts: Fact) -> "Reward":
+        """Return this reward with more facts: `with_facts(brakes)`.
+
+        Raises:
+            DefinitionError: Anything else than what `@fact` makes; DuplicateName where it has a fact of that name.
+        """
+        self._validate_facts((*self.facts, *facts))
+        program = read_facts(self.name, facts, *self._scope, given=self.facts_program)
+        return Reward._build(self, facts=(*self.facts, *facts), facts_program=program)
+
+    def _validate_facts(self, facts: Iterable[Fact]) -> None:
+        validate_facts(self.name, facts, [*(function.name for function in self.functions), *self.states])
+
+    def with_preferences(self, *preferences: Preference) -> "Reward":
+        """Return this reward with more preferences: `with_preferences(prefer({"x": 1}, over={"x": 2}))`.
+
+        Raises:
+            DefinitionError: Anything else than what `prefer` makes, or one that does not fit the reward.
+        """
+        validate_preferences(self.name, preferences)
+        fitted = tuple(fit_preference(each, self.name, self.known_inputs) for each in preferences)
+        return Reward._build(self, prefer=(*self.prefer, *fitted))
+
+    def with_goal(self, goal: Callable[..., Any] | None, *, goal_ends: bool = True) -> "Reward":
+        """Return this reward with another goal, or with none.
+
+        Args:
+            goal: A plain function that is true of a step in which the task is done.
+            goal_ends: Whether nothing follows that step.
+
+        Raises:
+            DefinitionError: The goal is not such a function, or can never be true.
+        """
+        made = make_goal(self.name, goal)
+        ends = validate_goal_ends(self.name, goal_ends)
+        program = read_goal(self.name, made, *self._scope)
+        return Reward._build(self, goal=made, goal_ends=ends, goal_program=program)
+
+    @property
+    def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
+        """What facts and goals may read, and under which names: fields, those with two ends, and states."""
+        return self.fields, find_transitions(self.functions, self.states), self.states
+
     def with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.
 
@@ -465,8 +555,8 @@ class Reward:
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
 
-        Scale, gate, clamp and overrides of the total stay as they are. Facts and preferences about anything else are
-        left out.
+        Scale, gate, clamp and overrides of the total stay as they are, and so does the goal with the fields that it
+        reads. Facts and preferences about anything else are left out.
 
         Raises:
             UnknownParameter: The reward has no such term.
@@ -479,12 +569,13 @@ class Reward:
         functions: tuple[Function, ...] = (*kept, *self.composition.functions)
         body = self._formula.only([function.name for function in functions])
         used = {field.name for field in body.inputs.values()} | self._find_counters(kept)
-        fields = MappingProxyType({name: field for name, field in self.fields.items() if name in used})
+        facts_program = select_facts(self.facts_program, used)
+        kept_fields = self._find_lasting(used)
+        fields = MappingProxyType({name: field for name, field in self.fields.items() if name in kept_fields})
         states = MappingProxyType({name: state for name, state in self.states.items() if name in body.states})
         needed = self._list_shared(functions, states.values())
         shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
         action = self.action if self.action in used else None
-        facts_program = select_facts(self.facts_program, fields)
         return Reward._build(
             self,
             terms=kept,
@@ -496,7 +587,19 @@ class Reward:
             facts_program=facts_program,
             facts=tuple(fact for fact in self.facts if fact.name in facts_program.outputs),
             prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
+            idle=None if self.idle is None else self._select_idle(fields),
         )
+
+    def _find_lasting(self, used: set[str]) -> set[str]:
+        """Return fields with those that checks need beside them: what the goal reads, and what is another's rate."""
+        lasting = used | {field.name for field in self.goal_program.inputs.values()}
+        lasting |= {name for name, field in self.fields.items() if field.rate in lasting}
+        return lasting | {field.rate for name, field in self.fields.items() if name in lasting and field.rate}
+
+    def _select_idle(self, fields: Mapping[str, Field]) -> Row:
+        """Return the idle row as far as it is about some fields."""
+        assert self.idle is not None
+        return MappingProxyType({k: v for k, v in self.idle.items() if self.known_inputs[k].name in fields})
 
     def _find_counters(self, terms: Sequence[Term]) -> set[str]:
         """Return the counters that some terms and the total follow."""

@@ -26,14 +26,17 @@ from plaudit.language.program import Guard, Program, find_reachable, prune
 from plaudit.language.schedule import Schedule, parse_schedule
 from plaudit.language.shapes import index_entries, nest_entries
 from plaudit.reward.composition import GATE, OVERRIDE, SCALE, Composition, Override, TotalFunction
-from plaudit.reward.declared import (
-    Fact,
+from plaudit.reward.declared import Fact, build_facts_program, validate_allow
+from plaudit.reward.intent import (
     Preference,
-    build_facts_program,
+    Row,
+    fit_idle,
     fit_preference,
+    list_known_inputs,
     prefer,
-    validate_allow,
     validate_discount,
+    validate_goal_ends,
+    validate_horizon,
 )
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
 from plaudit.reward.reward import Reward, validate_title
@@ -62,7 +65,7 @@ _KEYS = {
     "prefer",
     "allow",
 }
-_OWN_KEYS = {"scale", "gate", "override", "states"}
+_OWN_KEYS = {"scale", "gate", "override", "states", "goal", "goal_ends", "idle", "horizon"}
 """Keys that only a reward has that uses them."""
 _TERM_PARTS = ("name", "weight", "low", "high", "terminal", "kind", "doc", "knobs", "shared", "reads", "allow")
 _COMPOSED_PARTS = {"gated": True, "after_clamp": False}
@@ -90,11 +93,12 @@ def to_dict(reward: Reward) -> dict[str, Any]:
         "nodes": encode_nodes(body.nodes),
         "scores": {term.name: body.scores[term.name] for term in reward.terms},
         "guards": _write_guards(body.guards),
-        "facts": _write_facts(reward),
+        "facts": _write_facts(reward.facts, reward.facts_program),
         "discount": reward.discount,
         "prefer": [preference_to_dict(preference) for preference in reward.prefer],
         "allow": dict(reward.allow),
         **_write_composition(reward),
+        **_write_intent(reward),
     }
 
 
@@ -179,7 +183,7 @@ def _stands_apart(term: Term) -> bool:
 
 
 def compute_domain_fingerprint(reward: Reward) -> str:
-    """Return the SHA-256 of ranges, units, roles, stand-ins, the action, facts, the discount and preferences."""
+    """Return the SHA-256 of ranges, units, roles, stand-ins, the action, facts, and what is wanted of a step."""
     domain = {name: field_to_dict(field) for name, field in reward.fields.items()}
     content: dict[str, Any] = {"fields": domain, "action": reward.action}
     if reward.facts:
@@ -191,7 +195,12 @@ def compute_domain_fingerprint(reward: Reward) -> str:
     if reward.prefer:
         preferences = [preference_to_dict(preference) for preference in reward.prefer]
         content["prefer"] = [[each["better"], each["over"]] for each in preferences]
-    return _hash_content(content)
+    intent = _write_intent(reward)
+    if reward.goal is not None:
+        named = [each["flag"] for each in intent["goal"]["named"]]
+        guards = [[guard.node, guard.where] for guard in reward.goal_program.value_guards]
+        intent["goal"] = {"nodes": intent["goal"]["nodes"], "flags": named, "guards": guards}
+    return _hash_content({**content, **intent})
 
 
 def field_to_dict(field: Field) -> dict[str, Any]:
@@ -209,7 +218,7 @@ def field_to_dict(field: Field) -> dict[str, Any]:
 def preference_to_dict(preference: Preference) -> dict[str, Any]:
     """Return a preference for JSON."""
     sides = {"better": preference.better, "over": preference.over}
-    rows = {side: [{k: encode_number(v) for k, v in row.items()} for row in steps] for side, steps in sides.items()}
+    rows = {side: [row_to_dict(row) for row in steps] for side, steps in sides.items()}
     return {**rows, "because": preference.because}
 
 
@@ -274,12 +283,29 @@ def _write_function(function: TotalFunction, scores: Mapping[str, int]) -> dict[
     }
 
 
-def _write_facts(reward: Reward) -> dict[str, Any]:
-    program = reward.facts_program
+def _write_intent(reward: Reward) -> dict[str, Any]:
+    """Return the goal, the idle row and the horizon, as far as the reward has them."""
+    data: dict[str, Any] = {}
+    if reward.goal is not None:
+        data["goal"] = _write_facts((reward.goal,), reward.goal_program)
+        data |= {} if reward.goal_ends else {"goal_ends": False}
+    if reward.idle is not None:
+        data["idle"] = row_to_dict(reward.idle)
+    if reward.horizon is not None:
+        data["horizon"] = reward.horizon
+    return data
+
+
+def row_to_dict(row: Row) -> dict[str, Any]:
+    """Return a row for JSON."""
+    return {name: encode_number(value) for name, value in row.items()}
+
+
+def _write_facts(facts: Iterable[Fact], program: Program) -> dict[str, Any]:
     return {
         "named": [
             {"name": fact.name, "doc": fact.doc, "reads": list(fact.reads), "flag": program.outputs[fact.name]}
-            for fact in reward.facts
+            for fact in facts
         ],
         "nodes": encode_nodes(program.nodes),
         "guards": _write_guards(program.value_guards),
@@ -308,10 +334,12 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
     low, high = (None if data[key] is None else _read_number(f"total.{key}", data[key]) for key in ("low", "high"))
     composition, results = _read_composition(data)
     body = _read_formula(data, fields, terms, shared, states, composition, results)
-    facts, program = _read_facts(data, fields, body)
-    preferences = [_read_preference(entry, body.inputs) for entry in _read_list(data, "prefer")]
+    facts, program = _read_facts(data, "facts", fields, body)
+    goals, goal_program = _read_facts(data, "goal", fields, body)
+    known = list_known_inputs(fields, body.inputs, program.inputs, goal_program.inputs)
+    preferences = [_read_preference(entry, known) for entry in _read_list(data, "prefer")]
     parts = {"name": data["name"], "version": data["version"], "doc": data["doc"], "action": data["action"]}
-    return Reward._build(
+    made = Reward._build(
         **parts,
         terms=terms,
         fields=MappingProxyType(fields),
@@ -322,11 +350,17 @@ def _build_reward(data: Mapping[str, Any]) -> Reward:
         composition=composition,
         facts=facts,
         discount=validate_discount(data["name"], data["discount"]),
-        prefer=tuple(fit_preference(each, data["name"], body.inputs) for each in preferences),
+        horizon=validate_horizon(data["name"], data.get("horizon")),
+        prefer=tuple(fit_preference(each, data["name"], known) for each in preferences),
+        goal=goals[0] if goals else None,
+        goal_ends=validate_goal_ends(data["name"], data.get("goal_ends", True)),
+        goal_program=goal_program,
+        idle=fit_idle(_read_row(data["idle"], "the idle row", known), data["name"], known) if "idle" in data else None,
         allow=validate_allow(f"reward {data['name']!r}", data["allow"]),
         facts_program=program,
         _formula=body,
     )
+    return _refuse_unread_fields(made)
 
 
 def _read_formula(
@@ -368,23 +402,28 @@ def _read_formula(
     roots = [*body.scores.values(), *(at for ats in body.states.values() for at in ats)]
     _validate_nodes(body.nodes, roots, body.guards, body.inputs)
     refuse_unread(data["name"], states, body.inputs)
-    limits = {key: data[key] for key in ("low", "high") if isinstance(data[key], Mapping)}
-    counters = {each.counter for each in schedules.values()} | {str(each.get("counter")) for each in limits.values()}
-    read = {field.name for field in body.inputs.values()} | counters
-    unread = [name for name in fields if name not in read]
-    if unread:
-        raise SpecError(f"no term reads the field {unread[0]!r}")
     return body
 
 
+def _refuse_unread_fields(reward: Reward) -> Reward:
+    """Return a reward if it has a use for each of its fields."""
+    read = {field.name for field in reward._formula.inputs.values()} | reward._find_unread()
+    for name in reward.fields:
+        if name not in read:
+            raise SpecError(f"no term reads the field {name!r}")
+    return reward
+
+
 def _read_facts(
-    data: Mapping[str, Any], fields: Mapping[str, Field], body: Formula
+    data: Mapping[str, Any], key: str, fields: Mapping[str, Field], body: Formula
 ) -> tuple[tuple[Fact, ...], Program]:
-    """Return the facts and their Program; its inputs go by the names that they have for terms."""
-    part = data["facts"]
+    """Return facts, or the goal, and their Program; its inputs go by the names that they have for terms."""
+    part = data.get(key, {"named": [], "nodes": [], "guards": []}) if key == "goal" else data[key]
     if not isinstance(part, Mapping) or part.keys() != {"named", "nodes", "guards"}:
-        raise SpecError("'facts' must have these parts and no others: named, nodes, guards")
+        raise SpecError(f"{key!r} must have these parts and no others: named, nodes, guards")
     listed = [_read_fact(entry) for entry in _read_list(part, "named")]
+    if key in data and key == "goal" and len(listed) != 1:
+        raise SpecError("'goal' must be one function")
     nodes = decode_nodes(part["nodes"])
     inputs = {node.name: _find_field(node.name, fields) for node in nodes if isinstance(node, n.Input)}
     found = infer_kinds(nodes, inputs, {})
@@ -556,19 +595,20 @@ def _read_preference(entry: object, inputs: Mapping[str, Field]) -> Preference:
     """Return a preference, whose names and values are still to be checked."""
     if not isinstance(entry, Mapping) or entry.keys() != {"better", "over", "because"}:
         raise SpecError("a preference must have these parts and no others: better, over, because")
-    better, over = ([_read_row(row, inputs) for row in _read_list(entry, side)] for side in ("better", "over"))
+    better, over = (
+        [_read_row(row, "a preference", inputs) for row in _read_list(entry, side)] for side in ("better", "over")
+    )
     return prefer(better, over=over, because=entry["because"])
 
 
-def _read_row(row: object, inputs: Mapping[str, Field]) -> dict[str, Any]:
+def _read_row(row: object, what: str, inputs: Mapping[str, Field]) -> dict[str, Any]:
     if not isinstance(row, Mapping):
-        raise SpecError("a step of a preference must be an object")
+        raise SpecError(f"a step of {what} must be an object")
     categories = {name for name, field in inputs.items() if field.kind == "category"}
     for name in row.keys() - inputs.keys():
-        raise SpecError(f"a preference names {name!r:.60}, which is not an input")
+        raise SpecError(f"{what} names {name!r:.60}, which is not an input")
     return {
-        name: value if name in categories else decode_number(value, f"a preference's {name!r}")
-        for name, value in row.items()
+        name: value if name in categories else decode_number(value, f"{what}'s {name!r}") for name, value in row.items()
     }
 
 

@@ -99,12 +99,13 @@ def find_unused_knobs(context: CheckContext) -> Found:
 @rule("missing-range", severity="advice", why="Without ranges little can be proved.")
 def find_missing_ranges(context: CheckContext) -> Found:
     """Find numbers that nobody said how large they can be."""
+    read = {field.name for field in context.model.fields.values()} - context.model.unread_counters
     without = {
         field.name: [
             end for end in ("low", "high") if getattr(field, end) is None and not (end == "high" and field.infinite)
         ]
         for field in context.reward.fields.values()
-        if field.kind == "number" and not field.numbers and field.name not in context.model.unread_counters
+        if field.name in read and field.kind == "number" and not field.numbers
     }
     open_ended = [f"{name} ({' and '.join(ends)})" for name, ends in without.items() if ends]
     if open_ended:

@@ -13,7 +13,7 @@ from plaudit.checks.solver.question import Impossible, Question, Unknown, Witnes
 from plaudit.checks.solver.ranges import NumericRow, encode_value
 from plaudit.errors import DefinitionError, InputError
 from plaudit.language import nodes as n
-from plaudit.reward.declared import Preference
+from plaudit.reward.intent import Preference
 from plaudit.reward.signal import Signal
 
 SIDES = {"better": "preferred", "over": "not preferred"}

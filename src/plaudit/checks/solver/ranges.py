@@ -88,7 +88,7 @@ def limit_range(field: Field, end: float = NEAR) -> Field:
         low = -end if high is None or high > -end else high - end
     if high is None:
         high = end if low < end else low + end
-    return replace(field, low=low, high=high, rest=None, missing=None)
+    return replace(field, low=low, high=high, rest=None, missing=None, aim=None)
 
 
 def list_plain_values(field: Field, breakpoints: tuple[float, ...] = ()) -> tuple[float, ...]:
