@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, get_args
 
-from plaudit.checks.finding import SEVERITIES, Failed, Finding, Suppressed, Undecided
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
 from plaudit.checks.solver.solver import Solver
@@ -32,11 +32,11 @@ def check(
     limit: float = 60.0,
     z3: bool = True,
 ) -> Report:
-    """Return what is wrong with `reward`, each flaw with inputs that show it.
+    """Return what `reward` pays most for and what is wrong with it, each flaw with inputs that show it.
 
     Args:
         reward: The reward to check.
-        only: The code of one rule, or of several: only these run.
+        only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
         timeout: The most seconds for one query of the solver. What it leaves undecided is reported as such.
@@ -49,7 +49,7 @@ def check(
     ...     return 1 if distance < 2 else 0
     >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
     >>> [finding.code for finding in check(reaching)]
-    ['pays-for-staying', 'jump']
+    ['jump']
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
@@ -64,6 +64,8 @@ def check(
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
     if run.are_facts_contradictory():
         run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
+    elif not list_codes(only):
+        run.find_incentives()
     run.find("reward")
     if outcomes is None:
         run.skip(
@@ -78,6 +80,7 @@ def check(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
+        incentives=tuple(run.incentives),
         findings=kept,
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(run.undecided)),
@@ -146,6 +149,7 @@ class _Run:
     def __init__(self, context: "CheckContext", rules: "Mapping[str, Rule]") -> None:
         self.context = context
         self.rules = dict(rules)
+        self.incentives: list[Incentive] = []
         self.findings: list[Finding] = []
         self.undecided: list[Undecided] = []
         self.failed: list[Failed] = []
@@ -159,6 +163,17 @@ class _Run:
             raise
         except Exception:  # the rule contradictory-facts asks again, and is then said to have failed
             return False
+
+    def find_incentives(self) -> None:
+        """Find what pays most; a failure stops no rule."""
+        from plaudit.checks.incentives import list_incentives
+
+        try:
+            self.incentives = list(list_incentives(self.context))
+        except PlauditError:
+            raise
+        except Exception as error:
+            self.failed.append(Failed("incentives", _describe_failure(error)))
 
     def skip(self, codes: Iterable[str], why: str) -> None:
         """Take rules out, and say why."""

@@ -1,6 +1,5 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,9 +9,10 @@ from plaudit.checks.finding import Step
 from plaudit.checks.solver.boxes import maximise
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import (
-    NEAR,
     NumericRow,
     decode_row,
+    is_plain,
+    list_plainer_values,
     strip_step_end,
     value_at_rest,
 )
@@ -244,15 +244,10 @@ class RewardModel:
     def _simplify_numbers(self, row: NumericRow, scores: Scores) -> NumericRow:
         """Return a row of rounder numbers that every term scores the same."""
         for name, value in row.items():
-            plainly = math.isinf(value) or (value == round(value, 3) and abs(value) <= NEAR)
-            if plainly or name not in self.program.inputs or self.fields[name].kind != "number":
+            if is_plain(value) or name not in self.program.inputs or self.fields[name].kind != "number":
                 continue
-            for plain in (
-                value_at_rest(self.fields[name]),
-                *(100.0, 1000.0, NEAR),
-                *(round(value, digits) for digits in (0, 1, 3)),
-            ):
-                other = {**row, name: float(plain)}
+            for plain in list_plainer_values(self.fields[name], value):
+                other = {**row, name: plain}
                 same = self.fields[name].holds(plain) and self.score(other)
                 if same and dict(same.scores) == dict(scores.scores):
                     row = other

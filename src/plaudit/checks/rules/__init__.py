@@ -11,10 +11,10 @@ from plaudit.checks.rules import (
     declared,
     ends,
     failures,
+    lasting,
     loops,
     potential,
     preferences,
-    staying,
     terms,
     units,
 )
@@ -23,7 +23,7 @@ from plaudit.checks.rules.registry import Rule, rules_of
 FAMILIES = (
     loops,
     potential,
-    staying,
+    lasting,
     ends,
     clamps,
     terms,

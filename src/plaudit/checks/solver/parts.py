@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from plaudit.checks.solver.boxes import Maximum, evaluate
-from plaudit.checks.solver.question import list_inputs
+from plaudit.checks.solver.boxes import Maximum, evaluate, list_inputs_read
 from plaudit.checks.solver.ranges import declared_range, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.intervals import Interval, bound_nodes_within
@@ -38,36 +37,38 @@ def maximise_by_parts(program: Program, search: Search) -> Maximum:
     inner, rises = _find_inner_sum(program)
     if inner == program.outputs["asked"] or any(field.infinite for field in program.inputs.values()):
         return search(program)
-    through = _ask(program, Builder(program.nodes), [(inner, 1.0 if rises else -1.0)], [program.outputs["given"]])
+    through = _ask(program, Builder(program.nodes), {inner: 1.0 if rises else -1.0}, [program.outputs["given"]])
     parts = list_parts(through)
     return search(program) if len(parts) < 2 else _pass_on(program, inner, rises, _add_up(through, parts, search))
 
 
 def list_parts(program: Program) -> list[Program]:
     """Return a question about a sum as questions that share no input; the question itself where it has no parts."""
-    addends, offset = _list_addends(program)
-    conditions = list(_list_conditions(program))
-    reads = {at: list_inputs(program.nodes, at) for at in (*(at for at, _ in addends), *conditions)}
-    groups = _join_inputs(reads.values())
-    if len(groups) < 2 or not math.isfinite(offset) or any(field.infinite for field in program.inputs.values()):
+    if any(field.infinite for field in program.inputs.values()):
         return [program]
+    reads = list_inputs_read(program)
+    conditions = list(_list_conditions(program))
+    whole = _list_addends(program, lambda at: bool(reads[at]))
+    groups = _join_inputs([reads[at] for at in (*whole, *conditions)])
+    if len(groups) < 2:
+        return [program]
+    addends = _list_addends(program, lambda at: sum(not reads[at].isdisjoint(group) for group in groups) > 1)
     builder = Builder(program.nodes)
     parts = []
     for group in groups:
-        own = [(at, scale) for at, scale in addends if reads[at] & group]
+        own = {at: scale for at, scale in addends.items() if reads[at] & group}
         parts.append(_ask(program, builder, own, [at for at in conditions if not reads[at] or reads[at] & group]))
-    constant = [(at, scale) for at, scale in addends if not reads[at]]
+    constant = {at: scale for at, scale in addends.items() if not reads[at]}
     return [*parts, _ask(program, builder, constant, [])] if constant else parts
 
 
-def _list_addends(program: Program) -> tuple[list[tuple[int, float]], float]:
-    """Return what is added up, each once with its factor, and the sum of the constants among it."""
+def _list_addends(program: Program, is_split: Callable[[int], bool]) -> dict[int, float]:
+    """Return what is added up, each once with its factor; a sum that is not to be split is one of them."""
     found: dict[int, float] = {}
-    offset = 0.0
     waiting = [(program.outputs["asked"], 1.0)]
     while waiting:
         at, scale = waiting.pop()
-        match program.nodes[at]:
+        match program.nodes[at] if is_split(at) else None:
             case n.Add(left, right):
                 waiting += [(right, scale), (left, scale)]
             case n.Sub(left, right):
@@ -80,10 +81,9 @@ def _list_addends(program: Program) -> tuple[list[tuple[int, float]], float]:
                 waiting.append((right, scale * factor))
             case n.Div(left, right) if factor := _read_constant(program, right):
                 waiting.append((left, scale / factor))
-            case node:
-                offset += scale * float(node.value) if isinstance(node, n.Const) else 0.0
+            case _:
                 found[at] = found.get(at, 0.0) + scale
-    return [(at, scale) for at, scale in found.items() if scale], offset
+    return {at: scale for at, scale in found.items() if scale}
 
 
 def _read_constant(program: Program, at: int) -> float | None:
@@ -114,10 +114,10 @@ def _join_inputs(together: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return groups
 
 
-def _ask(program: Program, builder: Builder, addends: list[tuple[int, float]], conditions: list[int]) -> Program:
+def _ask(program: Program, builder: Builder, addends: Mapping[int, float], conditions: list[int]) -> Program:
     """Return the question how high the sum of some nodes of `program` can be under some of its conditions."""
     total: int | None = None
-    for at, scale in addends:
+    for at, scale in addends.items():
         each = at if scale == 1 else builder.add(n.Mul(at, builder.const(scale)))
         total = each if total is None else builder.add(n.Add(total, each))
     asked = builder.const(0.0) if total is None else total

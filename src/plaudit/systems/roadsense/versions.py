@@ -198,6 +198,9 @@ RECIPES = {
     ),
 }
 
+HORIZON = 1000
+"""An episode has so many steps."""
+
 VERSIONS = tuple(RECIPES)
 """The labels of all versions, the default first."""
 
@@ -218,6 +221,7 @@ def version(label: str) -> Reward:
         action=recipe.action,
         shared=recipe.shared,
         facts=recipe.facts,
+        horizon=HORIZON,
         doc=recipe.change,
     )
     return made.with_params(recipe.knobs)

@@ -27,7 +27,6 @@ PROBABILITY = 0.3
 """How often an episode has a hazard, when both are weighed together."""
 TELLING = ("dominated-action", "pays-for-staying")
 """Rules about what a policy gets for doing always the same; their sentences stand beside the table."""
-STAYING = TELLING[1]
 Returns = NDArray[np.float64]
 
 
@@ -184,7 +183,7 @@ class CheckSummary(NamedTuple):
     telling: tuple[str, ...]
     """What the telling rules found, a sentence each."""
     staying: tuple[str, ...]
-    """Where a step that changes nothing pays, from the nearest to the farthest."""
+    """Where a step that changes nothing pays, the best first."""
     undecided: int
     """Questions that stayed open."""
 
@@ -195,7 +194,7 @@ def summarise_check(label: str) -> CheckSummary:
     >>> summarise_check("R0").warnings
     ('unreachable-branch', 'dominated-action')
     >>> summarise_check("R0").staying
-    ('distance from 20 to 40: 1 a step', 'distance beyond 40: 0.5 a step')
+    ('distance from 20 to 40 m: 1 a step', 'distance beyond 40 m: 0.5 a step')
     """
     report = check(version(label))
     return CheckSummary(
@@ -203,6 +202,6 @@ def summarise_check(label: str) -> CheckSummary:
         tuple(dict.fromkeys(finding.code for finding in report)),
         tuple(dict.fromkeys(finding.code for finding in report.at_least("warning"))),
         tuple(f"{finding.code}: {finding.message}" for finding in report if finding.code in TELLING),
-        tuple(step.note for finding in report.coded(STAYING) for step in finding.witness),
+        tuple(f"{each.where}: {each.pay:g} a step" for each in report.incentives if each.kind == "stay"),
         len(report.undecided),
     )
