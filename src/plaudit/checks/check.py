@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.language.field import to_number
 from plaudit.reward.reward import Reward
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
 
 FailOn = Literal["warning", "advice", "never"]
+TIME_IS_UP = "the time for this reward was up"
 
 
 def check(
@@ -40,7 +41,7 @@ def check(
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
         timeout: The most seconds for one query of the solver. What it leaves undecided is reported as such.
-        limit: About the most seconds for the whole reward. Questions that come later are only glanced at.
+        limit: About the most seconds for the whole reward. What is asked later is left undecided.
         z3: Whether z3 may be used. Without it the rules find what they can and prove less.
 
     >>> from plaudit import Field, term
@@ -72,10 +73,9 @@ def check(
             [code for code, rule in run.rules.items() if rule.needs == "outcomes"], "no outcome episodes were given"
         )
     run.find("outcomes")
+    _, suppressed = _separate_allowed(reward, run.findings)
+    run.find("findings", suppressed)
     kept, suppressed = _separate_allowed(reward, run.findings)
-    if not solver.late:
-        run.find("findings", suppressed)
-        kept, suppressed = _separate_allowed(reward, run.findings)
     return Report(
         reward=reward.name,
         version=reward.version,
@@ -161,7 +161,7 @@ class _Run:
             return isinstance(self.context.find_contradiction(), Contradiction)
         except PlauditError:
             raise
-        except Exception:  # the rule contradictory-facts asks again, and is then said to have failed
+        except Exception:  # the rule contradictory-facts asks again, and says then that it failed or had no time
             return False
 
     def find_incentives(self) -> None:
@@ -169,7 +169,7 @@ class _Run:
         from plaudit.checks.incentives import list_incentives
 
         try:
-            self.incentives = list(list_incentives(self.context))
+            self.incentives += list_incentives(self.context)
         except PlauditError:
             raise
         except Exception as error:
@@ -190,12 +190,17 @@ class _Run:
             if rule.needs == needs:
                 functions.setdefault(rule.find, []).append(rule)
         for sharing in functions.values():
+            if self.context.solver.late:
+                self.skip([rule.code for rule in sharing], TIME_IS_UP)
+                continue
             try:
                 for each in context.find(sharing[0]):
                     if each.code in self.rules:
                         (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
             except PlauditError:  # an outcome that cannot be scored, an extra that is not installed
                 raise
+            except TimeIsUp:
+                self.undecided += [Undecided(rule.code, "total", TIME_IS_UP) for rule in sharing]
             except Exception as error:
                 self.failed += [Failed(rule.code, _describe_failure(error)) for rule in sharing]
 

@@ -4,6 +4,7 @@ Nothing here is worked out anew: the rules and the incentives read the same answ
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from time import monotonic
 
 from plaudit.checks.bounds import open_end
@@ -18,20 +19,18 @@ from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.plain import simplify_row
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import encode_value, is_unlimited, strip_step_end
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 
-LIMIT = 60.0
-"""About the most seconds for one reward."""
 
-
-def incentives(reward: Reward, *, timeout: float = 3.0, z3: bool = True) -> tuple[Incentive, ...]:
+def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3: bool = True) -> tuple[Incentive, ...]:
     """Return what `reward` pays most for: a single step, a place to stay, a lap, an end, and doing nothing.
 
     Args:
         reward: The reward to look at.
         timeout: The most seconds for one question to the solver; what it leaves open is bounded less tightly.
+        limit: About the most seconds for all of them; what is not found by then is left out.
         z3: Whether z3 may be used.
 
     Raises:
@@ -48,7 +47,7 @@ def incentives(reward: Reward, *, timeout: float = 3.0, z3: bool = True) -> tupl
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
-    context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + LIMIT))
+    context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + limit))
     if isinstance(found := context.find_contradiction(), Contradiction):
         raise DefinitionError(f"reward {reward.name!r} pays for nothing: {found}")
     return tuple(list_incentives(context))
@@ -56,12 +55,10 @@ def incentives(reward: Reward, *, timeout: float = 3.0, z3: bool = True) -> tupl
 
 def list_incentives(context: CheckContext) -> Iterator[Incentive]:
     """Yield what pays most, each with a witness that was run; what nobody can tell is left out."""
-    yield from _find_best_step(context)
-    yield from _list_stays(context)
-    yield from _find_best_lap(context)
-    yield from _find_goal(context)
-    yield from _list_ends(context)
-    yield from _find_idle_pay(context)
+    finders = (_find_best_step, _list_stays, _find_best_lap, _find_goal, _list_ends, _find_idle_pay)
+    with suppress(TimeIsUp):
+        for find in finders:
+            yield from find(context)
 
 
 def _find_best_step(context: CheckContext) -> Iterator[Incentive]:

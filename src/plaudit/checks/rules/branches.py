@@ -290,6 +290,7 @@ def _find_edges(context: CheckContext, term: str) -> list[Edge]:
 
 
 def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
+    context.solver.check_clock()
     question, copy = context.model.any_step
     program = question.program(copy[f"{term}.score"])
     found: list[Edge] = []
@@ -298,7 +299,7 @@ def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
     for name, breakpoints in find_breakpoints(program, comparing=ORDERED).items():
         if name in context.model.unread_counters:
             continue  # a schedule is meant to change what is paid
-        settings = _list_settings(program, name, everywhere) if breakpoints and not context.solver.late else []
+        settings = _list_settings(program, name, everywhere) if breakpoints else []
         for at in breakpoints:
             sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
             if not all(program.inputs[name].holds(x) for x in sides):

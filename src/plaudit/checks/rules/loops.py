@@ -48,6 +48,8 @@ MOST_CHOICES = 32
 MOST_TRIED = 2_000
 """How many combinations of a large choice are looked at to find those that facts allow."""
 MOST_EDGES = 60_000
+MOST_ROWS = 4096
+"""So many steps are scored at once."""
 LONGEST = 12
 """How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
 PLAIN = 1e-12
@@ -228,15 +230,22 @@ class StateGraph:
         """What the best step from each state to each other earns, and which option that is; -inf where none leads."""
         import numpy as np
 
-        size = len(self.states)
-        columns = {name: self._build_column(name, field) for name, field in self.model.program.inputs.items()}
-        scores, carried = self._score(columns)
-        allowed = self._allowed(columns) & carried
-        earned = np.where(scores.ok, scores.total, -np.inf) + np.where(allowed, 0.0, -np.inf)
-        table = earned.reshape(size, size, len(self.options))
-        return table.max(axis=2), table.argmax(axis=2)
+        size, options = len(self.states), len(self.options)
+        block = max(1, MOST_ROWS // (size * options))  # so many states at once: memory stays flat
+        best, chosen = np.full((size, size), -np.inf), np.zeros((size, size), dtype=int)
+        for first in range(0, size, block):
+            if monotonic() > self.until:
+                break
+            here = range(first, min(first + block, size))
+            columns = {name: self._build_column(name, field, here) for name, field in self.model.program.inputs.items()}
+            scores, carried = self._score(columns, here)
+            allowed = self._allowed(columns) & carried
+            earned = np.where(scores.ok, scores.total, -np.inf) + np.where(allowed, 0.0, -np.inf)
+            table = earned.reshape(len(here), size, options)
+            best[here.start : here.stop], chosen[here.start : here.stop] = table.max(axis=2), table.argmax(axis=2)
+        return best, chosen
 
-    def _score(self, columns: dict[str, np.ndarray]) -> tuple[Scores, np.ndarray]:
+    def _score(self, columns: dict[str, np.ndarray], here: range) -> tuple[Scores, np.ndarray]:
         """Return what each step earns, and whether it takes the states that are carried to where it leads."""
         import numpy as np
 
@@ -245,9 +254,9 @@ class StateGraph:
             return self._compiled(columns), led
         states = self.model.program.states
         before = {
-            name: np.stack([self._build_column(each, state.field) for each in state.list_names("prev")], -1).reshape(
-                -1, *state.field.shape
-            )
+            name: np.stack(
+                [self._build_column(each, state.field, here) for each in state.list_names("prev")], -1
+            ).reshape(-1, *state.field.shape)
             for name, state in states.items()
         }
         measured = {
@@ -257,24 +266,26 @@ class StateGraph:
         for name, state in states.items():
             entries = after[name].reshape(len(led), -1).T
             for entry, computed in zip(state.list_names("curr"), entries, strict=True):
-                led &= np.abs(computed * 1.0 - self._build_column(entry, state.field)) <= LEAST
+                led &= np.abs(computed * 1.0 - self._build_column(entry, state.field, here)) <= LEAST
         return scores, led
 
-    def _build_column(self, name: str, field: Field) -> np.ndarray:
-        """Return one input of every step: from each state to each other, with each option."""
+    def _build_column(self, name: str, field: Field, here: range) -> np.ndarray:
+        """Return one input of every step: from each state that is `here` to each other, with each option."""
         import numpy as np
 
         size, options, plain = len(self.states), len(self.options), strip_step_end(name)
         if name in self.options[0]:
-            values = np.tile([option[name] for option in self.options], size * size)
+            values = np.tile([option[name] for option in self.options], len(here) * size)
         elif plain in self.states[0]:
             ends = np.array([state[plain] for state in self.states])
             values = (
-                np.repeat(ends, size * options) if name.startswith("prev.") else np.tile(np.repeat(ends, options), size)
+                np.repeat(ends[here.start : here.stop], size * options)
+                if name.startswith("prev.")
+                else np.tile(np.repeat(ends, options), len(here))
             )
         else:
             still = value_at_rest(field) if name in self.model.program.counters else 0.0
-            values = np.full(size * size * options, self.model.resting_events.get(name, still))
+            values = np.full(len(here) * size * options, self.model.resting_events.get(name, still))
         return to_column(values, field)
 
     @cached_property

@@ -118,8 +118,6 @@ def _find_stretches(context: CheckContext, program: Program, best: NumericRow) -
     field = program.inputs[name]
     found: list[tuple[float, float, Maximum]] = []
     for low, high in pairwise((-math.inf, *breakpoints[name], math.inf)):
-        if context.solver.late:
-            break
         answer = _find_constant_pay(context, program, name, (low, high))
         if answer is None:
             continue

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from time import monotonic
 
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.ranges import HUGE, NEAR, NumericRow, declared_range, list_choices
@@ -63,12 +64,12 @@ def is_close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
-def maximise(program: Program, *, enough: float = math.inf, most: int = MOST_BOXES) -> Maximum:
+def maximise(program: Program, *, enough: float = math.inf, most: int = MOST_BOXES, until: float = math.inf) -> Maximum:
     """Return how high the output `asked` of a question can be where its output `given` is true.
 
-    The search ends early once a value above `enough` is found.
+    The search ends early once a value above `enough` is found, and at the time `until` by `time.monotonic`.
     """
-    return _Search(program, enough).run(most)
+    return _Search(program, enough).run(most, until)
 
 
 def climb(program: Program, row: NumericRow) -> tuple[NumericRow, float]:
@@ -120,12 +121,12 @@ class _Search:
             for name, field in program.inputs.items()
         }
 
-    def run(self, most: int) -> Maximum:
+    def run(self, most: int, until: float) -> Maximum:
         for box in list_boxes(self.program):
             self.push(box)
         before: tuple[float, float] | None = None
         for done in range(most):
-            over = self.best.value > self.enough or self.work > MOST_WORK
+            over = self.best.value > self.enough or self.work > MOST_WORK or monotonic() > until
             if not self.queue or over or self.is_settled(-self.queue[0][0]):
                 break
             if done % PATIENCE == 0:

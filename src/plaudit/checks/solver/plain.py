@@ -27,13 +27,20 @@ def simplify_row(program: Program, row: NumericRow) -> NumericRow:
     row = {name: row[name] for name in program.inputs}
     compute = compile_question(program)
     value = compute(row)
-    room = MOST_WORK // (4 * len(program.nodes))  # how many rows may be tried
-    odd = {name for name, field in program.inputs.items() if field.kind == "number" and not is_plain(row[name])}
-    others = [(name, other) for name, field in program.inputs.items() for other in _list_others(field, row[name])]
-    tries = [(*each, value - CLOSE * max(1.0, abs(value))) for each in others]
+    same = value - CLOSE * max(1.0, abs(value))
+    odd = [name for name, field in program.inputs.items() if field.kind == "number" and not is_plain(row[name])]
+    short = {name: round(row[name], 3) for name in odd if program.inputs[name].holds(round(row[name], 3))}
+    if compute(row | short) >= same:
+        row |= short
+    others = [
+        (name, other)
+        for name in sorted(program.inputs, key=lambda name: name not in odd)
+        for other in _list_others(program.inputs[name], row[name])
+    ]
+    tries = [(*each, same) for each in others]
     tries += [(*each, value - SLACK * abs(value)) for each in others if each[0] in odd]
     settled: set[str] = set()
-    for name, other, least in tries[:room]:
+    for name, other, least in tries[: 4 * MOST_WORK // len(program.nodes)]:
         if name not in settled and compute({**row, name: other}) >= least:
             row[name] = other
             settled.add(name)
