@@ -14,7 +14,8 @@ from plaudit.checks.rules.units import list_mismatches
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.systems import BUILT_IN, load, system
-from support.asking import really
+from plaudit.systems.roadsense import wishes
+from support.asking import really, told
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
 
@@ -127,7 +128,7 @@ def test_what_pays_most_was_really_paid(name):
 
 @pytest.mark.parametrize(
     ("name", "version"),
-    [("hackmatrix", "potential"), ("apex", "high_water"), ("deepthinker", "rescaled"), ("roadsense", "graded")],
+    [("hackmatrix", "potential"), ("apex", "high_water"), ("deepthinker", "rescaled"), ("roadsense", "following")],
 )
 def test_a_repaired_version_is_warned_of_nothing(name, version):
     assert warnings(name, version) == {}
@@ -138,7 +139,7 @@ REPAIRED = {
     ("hackmatrix@1.0.0", "hackmatrix@potential"): {"loop-that-pays"},
     ("apex@explicit", "apex@high_water"): {"loop-that-pays"},
     ("deepthinker@1.0.0", "deepthinker@rescaled"): {"saturated-clamp", "clamp-never-binds"},
-    ("roadsense@R0", "roadsense@graded"): {"dominated-action", "unreachable-branch"},
+    ("roadsense@R0", "roadsense@following"): {"dominated-action", "unreachable-branch"},
 }
 
 
@@ -147,6 +148,46 @@ def test_what_is_wrong_as_specified_is_gone_in_the_repaired_version(pair, flaws)
     seed, repaired = pair
     assert flaws <= set(warnings(*seed.split("@")))
     assert not warnings(*repaired.split("@"))
+
+
+def inversions(version):
+    """Return the reasons of the preferences that a version of roadsense contradicts."""
+    reward = load("roadsense", version)
+    found = told(reward, "order-inversion")
+    reasons = [preference.because for preference in reward.prefer]
+    return {reason for reason in reasons if any(f"({reason})" in finding.message for finding in found)}
+
+
+CLOSING, PARKED, REACTION = (because for *_, because in (*wishes.WISHES, wishes.REACTION))
+
+
+def test_one_preference_is_contradicted_by_exactly_r1_to_r5():
+    found = [label for label in system("roadsense").VERSIONS if CLOSING in inversions(label)]
+    assert found == ["R1", "R2", "R3", "R4", "R5"]
+
+
+def test_a_bonus_for_an_early_reaction_that_pays_for_speeding_up_is_found():
+    (finding,) = told(load("roadsense", "R11"), "order-inversion")
+    really(load("roadsense", "R11"), finding)
+    assert "on a warning, braking is better than speeding up" in finding.message
+    faster = load("roadsense", "R11").score(**dict(finding.witness[1].inputs))
+    assert faster.inputs["deceleration"] == -1
+    assert faster["early_reaction"].value == 2
+    assert REACTION not in inversions("R8")
+
+
+def test_graded_is_not_repaired_and_following_is():
+    assert set(warnings("roadsense", "graded")) == {"order-inversion"}
+    assert inversions("graded") == {PARKED}
+    assert inversions("R0") == inversions("R6") == inversions("R8") == inversions("following") == set()
+
+
+@pytest.mark.parametrize("name", [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS])
+def test_every_built_in_reward_says_what_it_wants(name):
+    reward = load(*name.split("@"))
+    assert reward.prefer or reward.goal or any(field.better for field in reward.fields.values())
+    found = check(reward, only=["wrong-way", "unpriced", "goal-not-best", "idle-floor", "unreachable-goal"])
+    assert (found.findings, found.undecided) == ((), ())
 
 
 def test_repaired_falling_far_behind_pays_nothing():

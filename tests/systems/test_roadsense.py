@@ -78,7 +78,7 @@ def test_every_version_gives_the_recorded_total(state, label, expected):
 
 
 def test_the_versions_are_listed_with_the_default_first():
-    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b R12a2 R12b2 graded"
+    history = "R0 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9L R10 R11 R12 R12a R12b R12a2 R12b2 graded following"
     assert history.split() == list(VERSIONS)
     assert reward is version("R0")
     assert {version(label).name for label in VERSIONS} == {"roadsense"}
@@ -110,6 +110,7 @@ FROM_R12A = {"distance", "deceleration", "closing_rate", "braking_received", "fr
         "R12a2": FROM_R12A,
         "R12b2": FROM_R12A,
         "graded": {"distance", "deceleration", "action"},
+        "following": {"distance", "deceleration", "action"},
     }.items(),
 )
 def test_a_version_declares_what_it_reads_and_nothing_else(label, fields):
@@ -313,8 +314,8 @@ def test_bad_input_is_an_error_in_every_version(label):
 MAINTAIN, CAUTION, BRAKE, EMERGENCY = range(4)
 
 
-def graded(distance, action):
-    return version("graded").score(distance=distance, deceleration=(0.0, 0.5, 2.0, 4.5)[action], action=action)
+def graded(distance, action, label="graded"):
+    return version(label).score(distance=distance, deceleration=(0.0, 0.5, 2.0, 4.5)[action], action=action)
 
 
 @pytest.mark.parametrize(
@@ -332,9 +333,16 @@ def graded(distance, action):
         (math.inf, MAINTAIN),
     ],
 )
-def test_repaired_each_action_is_best_at_some_distance(distance, best):
-    totals = [graded(distance, action).total for action in range(4)]
+@pytest.mark.parametrize("label", ["graded", "following"])
+def test_repaired_each_action_is_best_at_some_distance(distance, best, label):
+    totals = [graded(distance, action, label).total for action in range(4)]
     assert [action for action in range(4) if totals[action] == max(totals)] == [best]
+
+
+def test_under_following_falling_far_behind_costs_more_than_braking_in_time():
+    assert graded(41.0, MAINTAIN, "following").total == -2.0
+    assert graded(30.0, BRAKE, "following").total > graded(100.0, MAINTAIN, "following").total
+    assert graded(30.0, BRAKE).total < graded(100.0, MAINTAIN).total
 
 
 @pytest.mark.parametrize(("distance", "safety"), [(4.9, -100), (5, -5), (15, 0), (20, 1), (40, 1), (41, 0), (1e6, 0)])

@@ -55,6 +55,7 @@ def check(
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
+    from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
 
     started = time.perf_counter()
@@ -76,12 +77,13 @@ def check(
     _, suppressed = _separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
     kept, suppressed = _separate_allowed(reward, run.findings)
+    told_again = set(map(id, list_told_again(run.context, run.findings)))
     return Report(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
         incentives=tuple(run.incentives),
-        findings=kept,
+        findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(run.undecided)),
         failed=tuple(run.failed),

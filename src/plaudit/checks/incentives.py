@@ -10,7 +10,7 @@ from time import monotonic
 from plaudit.checks.bounds import open_end
 from plaudit.checks.finding import Incentive, IncentiveKind
 from plaudit.checks.model import Contradiction, RewardModel
-from plaudit.checks.rules.ends import find_cheapest_bad_end
+from plaudit.checks.rules.ends import find_bad_end
 from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
 from plaudit.checks.rules.places import describe_row, find_stays
 from plaudit.checks.rules.registry import CheckContext
@@ -43,7 +43,7 @@ def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3:
     >>> distance = Field("distance", low=0, high=200, unit="m", role="state")
     >>> [step, stay] = incentives(Reward("follow", version="1", terms=[back], fields=[distance]))
     >>> stay.kind, stay.where, stay.pay, stay.witness[0].inputs
-    ('stay', 'distance beyond 40 m', 0.5, {'distance': 41.0})
+    ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
@@ -114,10 +114,10 @@ def _list_ends(context: CheckContext) -> Iterator[Incentive]:
         step = model.build_step({**best.row, "terminal": 1.0}, "the end")
         where = describe_row(model, best.row)
         yield Incentive("end", open_end(best.value), where, (step,), open_end(best.bound))
-    bad = context.recall("cheapest bad end", lambda: find_cheapest_bad_end(context))
+    bad = context.recall("cheapest bad end", lambda: find_bad_end(context))
     if bad is not None and best is not None and not is_close(-bad.price, best.value):
         step = model.build_step({**bad.row, "terminal": 1.0}, "the end")
-        yield Incentive("bad end", -bad.price, describe_row(model, bad.row), (step,), -bad.price)
+        yield Incentive("bad end", 0.0 - bad.price, describe_row(model, bad.row), (step,), 0.0 - bad.price)
 
 
 def _find_idle_pay(context: CheckContext) -> Iterator[Incentive]:

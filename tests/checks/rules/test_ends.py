@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, Reward, term
+from plaudit import Field, Reward, fact, term
 from support.asking import really, told
 
 CODE = "cheap-end"
@@ -94,11 +94,102 @@ def test_an_end_that_may_pay_is_bad_only_where_no_other_is():
 
 def test_where_no_end_is_bad_nothing_is_cheap():
     @term(terminal=True)
-    def win(outcome):
-        return outcome == "win"
+    def over(outcome):
+        return 1
 
     assert told(reward(step, fields=[]), CODE) == []
-    assert told(reward(step, win), CODE) == []
+    assert told(reward(step, over, fields=[]), CODE) == []
+
+
+@pytest.mark.parametrize("death", [0, -0.001])
+def test_a_death_for_nothing_is_found_as_one_for_next_to_nothing_is(death):
+    @term(terminal=True)
+    def over(outcome):
+        return 20 if outcome == "win" else death if outcome == "fall" else -50
+
+    made = reward(step, over, discount=0.99)
+    (finding,) = told(made, CODE)
+    assert "costs nothing more" in finding.message if death == 0 else "costs 0.001" in finding.message
+    assert finding.witness[1].inputs["outcome"] == "fall"
+    assert finding.message.endswith("less than going on for ever, which costs 100 at a discount of 0.99.")
+    really(made, finding)
+
+
+def test_a_death_for_nothing_is_not_cheap_where_the_best_end_is_worth_the_way():
+    @term(terminal=True)
+    def over(outcome):
+        return 200 if outcome == "win" else 0
+
+    assert told(reward(step, over, discount=0.99), CODE) == []
+    assert told(reward(step, over, horizon=150), CODE) == []
+    assert len(told(reward(step, over, horizon=300), CODE)) == 1
+
+
+@fact
+def falls(angle, terminal):
+    return terminal == (abs(angle) > 1)
+
+
+@term(weight=-1)
+def tilt(angle):
+    return 0.1 + angle * angle
+
+
+def upright(angle):
+    return abs(angle) < 0.05
+
+
+ANGLE = Field("angle", low=-2, high=2, role="state")
+
+
+def test_an_end_that_only_a_fact_tells_of_is_an_end():
+    made = reward(tilt, fields=[ANGLE], facts=[falls], discount=0.99)
+    (finding,) = told(made, CODE)
+    assert finding.severity == "advice"
+    assert "every step that leaves everything as it is costs at least 0.1" in finding.message
+    assert abs(finding.witness[1].inputs["angle"]) > 1
+    really(made, finding)
+    assert told(reward(tilt, fields=[ANGLE], discount=0.99), CODE) == []
+
+
+def test_with_a_goal_only_other_ends_are_bad():
+    @fact
+    def arrives(angle, terminal):
+        return terminal == (abs(angle) < 0.05)
+
+    assert told(reward(tilt, fields=[ANGLE], facts=[arrives], goal=upright, discount=0.99), CODE) == []
+    (finding,) = told(reward(tilt, fields=[ANGLE], facts=[falls], goal=upright, goal_ends=False, horizon=500), CODE)
+    assert "over 500 steps, which costs 50" in finding.message
+
+
+def test_an_end_may_be_cheap_in_one_zone_alone():
+    @term
+    def zones(distance):
+        return -100 if distance < 5 else -5 if distance < 15 else 1
+
+    @fact
+    def crashes(distance, terminal):
+        return terminal == (distance < 5)
+
+    gap = Field("distance", low=0, high=100, role="state")
+    made = reward(zones, fields=[gap], facts=[crashes])
+    (finding,) = told(made, CODE)
+    assert finding.message == (
+        "between 5 and 15 of distance every step that leaves everything as it is costs at least 5, and there is an end "
+        "that costs 100: less than 21 more steps."
+    )
+    assert finding.severity == "advice"
+    assert really(made, finding) == [-5, -100]
+    assert told(reward(zones, fields=[gap], facts=[crashes], discount=0.9), CODE) == []
+
+
+def test_a_good_end_that_must_be_near_makes_it_a_warning():
+    @term(terminal=True)
+    def over(outcome):
+        return 5 if outcome == "win" else -5 if outcome == "fall" else -50
+
+    assert [each.severity for each in told(reward(step, over, discount=0.99), CODE)] == ["warning"]
+    assert [each.severity for each in told(reward(step, end, discount=0.99), CODE)] == ["advice"]
 
 
 def test_where_a_step_can_be_free_nobody_gives_up():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from plaudit.checks.finding import Severity, Step
 from plaudit.checks.formats.plain import format_apart, format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs
+from plaudit.checks.rules.horizon import count_steps
 from plaudit.checks.rules.places import find_stays
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import (
@@ -15,7 +16,6 @@ from plaudit.checks.rules.staying import (
     bound_best_end,
     describe_worth,
     drop_shaping,
-    find_worth,
     format_pay,
     has_end,
     maximise_pay,
@@ -66,16 +66,17 @@ def find_pay_for_staying(context: CheckContext) -> Found:
 
 def _compare_with_end(context: CheckContext, pay: float) -> tuple[str, Severity]:
     """Return what an ending pays that competes with staying, and how grave it is that staying pays as much."""
-    best, worth = bound_best_end(context), find_worth(context, pay)
+    best, steps = bound_best_end(context), count_steps(context.reward)
     if best <= 0 or is_unlimited(best) or is_unlimited(pay):
         over = describe_worth(context, pay)
         return f" That is worth {over}." if over else "", "advice"
-    if worth is None:
-        steps = math.ceil(best / pay - LEAST)
+    if steps is None:
+        needed = math.ceil(best / pay - LEAST)
         return (
-            f" After {format_number(steps)} steps it has out-earned the best end, which pays {format_number(best)}.",
+            f" After {format_number(needed)} steps it has out-earned the best end, which pays {format_number(best)}.",
             "warning",
         )
+    worth = pay * steps
     shown, price = format_apart(worth, best)
     if is_close(worth, best):
         return f" That is worth {shown}, as much as the best end.", "warning"

@@ -60,7 +60,7 @@ def _name_inputs(context: CheckContext, preference: Preference, side: str, at: i
 
 
 def _encode_row(context: CheckContext, row: Mapping[str, Any]) -> NumericRow:
-    fields = context.model.fields
+    fields = {**context.reward.known_inputs, **context.model.fields}
     return {name: encode_value(fields[name], value) for name, value in row.items()}
 
 
@@ -84,10 +84,12 @@ def _describe_inversion(context: CheckContext, preference: Preference, row: Nume
         sums.append(total)
     because = f" ({preference.because})" if preference.because else ""
     how = "the same as" if sums[0] == sums[1] else "less than"
+    unread = sorted(preference.reads - model.fields.keys())
+    nobody = f" No term reads {', '.join(map(repr, unread))}." if unread else ""
     return context.finding(
         "total",
         f"what is preferred{because} earns {format_number(sums[0])}, {how} what it is preferred to: "
-        f"{format_number(sums[1])}.",
+        f"{format_number(sums[1])}.{nobody}",
         "Change weights or terms until the preferred one earns more, or correct the preference.",
         witness=steps,
         facts=model.facts_about(*model.reads["total"]),

@@ -4,12 +4,13 @@ from dataclasses import replace
 
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel, find_tied_inputs, name_step_inputs
+from plaudit.checks.rules.horizon import count_steps, describe_horizon
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.solver.boxes import Maximum
 from plaudit.checks.solver.plain import simplify_row
 from plaudit.checks.solver.question import Impossible, Question, Witness
-from plaudit.checks.solver.ranges import NumericRow, is_unlimited
+from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
 from plaudit.language import nodes as n
 from plaudit.language.schedule import Schedule
 
@@ -17,23 +18,12 @@ LEAST = 1e-9
 """What a step must pay to count as more than nothing."""
 
 
-def find_worth(context: CheckContext, pay: float) -> float | None:
-    """Return what a pay in every step is worth in all: discounted, over the horizon; None where neither is declared."""
-    discount, horizon = context.reward.discount, context.reward.horizon
-    if discount is not None and discount < 1:
-        return pay * (1 - (0.0 if horizon is None else discount**horizon)) / (1 - discount)
-    return None if horizon is None else pay * horizon
-
-
 def describe_worth(context: CheckContext, pay: float) -> str:
     """Return what a pay in every step is worth in all, in words; empty where nobody can tell."""
-    discount, horizon = context.reward.discount, context.reward.horizon
-    worth = find_worth(context, pay)
-    if worth is None or is_unlimited(pay):
+    steps = count_steps(context.reward)
+    if steps is None or is_unlimited(pay):
         return ""
-    over = [] if horizon is None else [f"over {format_number(horizon)} steps"]
-    over += [f"at a discount of {format_number(discount)}"] if discount is not None and discount < 1 else []
-    return f"{format_number(worth)} {' '.join(over)}"
+    return f"{format_number(pay * steps)} {describe_horizon(context.reward)}"
 
 
 def drop_shaping(context: CheckContext) -> RewardModel | None:
@@ -73,7 +63,8 @@ def add_standing_step(
             rate = question.input(names.get(name, name), field, still.get(name))
             question.require(question.compare(rate, n.Eq, question.number(0.0)))
     if outside_goal and reward.goal is not None:
-        goal = question.copy(reward.goal_program, names, still)
+        own = {name: f"s.{strip_step_end(name)}" for name in reward.goal_program.inputs}
+        goal = question.copy(reward.goal_program, {**own, **names}, still)
         question.require(question.negate(goal[reward.goal.name]))
     return model.add_row(question, names=names, fixed=still, carried=True)["total"]
 

@@ -81,6 +81,11 @@ def terminal_bonus(success: bool) -> bool:
     return success
 
 
+def task_is_done(success: bool, terminal: bool) -> bool:
+    """The episode ends with every test passing."""
+    return terminal and success
+
+
 PHASE = Field("phase", values=ORDER, other=NONE, missing=NONE, role="state", doc="Where the task stands.")
 ROLE = Field("role", values=(*ROLES, NONE), other=NONE, missing=NONE, role="state", doc="Who sends most messages.")
 FURTHEST = Field(
@@ -104,11 +109,26 @@ _REWARDS = {
         terms=[advance, test_improvement, token_cost, switch_cost, terminal_bonus],
         fields=[
             *watched,
-            Field("test_pass_rate", low=0, high=1, role="state", doc="Tests passing, of all tests."),
-            Field("tokens_used", low=0, monotone="up", unit="tokens", role="state", doc="Tokens so far."),
-            Field("switch_committed", flag=True, role="event", doc="A switch of topology took effect."),
-            Field("success", flag=True, role="event", doc="Every test passes at the end of the episode."),
+            Field("test_pass_rate", low=0, high=1, role="state", better="high", doc="Tests passing, of all tests."),
+            Field(
+                "tokens_used",
+                low=0,
+                monotone="up",
+                unit="tokens",
+                role="state",
+                better="low",
+                doc="Tokens so far.",
+            ),
+            Field("switch_committed", flag=True, role="event", better="low", doc="A switch of topology took effect."),
+            Field(
+                "success",
+                flag=True,
+                role="event",
+                better="high",
+                doc="Every test passes at the end of the episode.",
+            ),
         ],
+        goal=task_is_done,
         doc="Progress of a task shared by several agents, less what it cost.",
     )
     for label, (advance, watched) in _ADVANCES.items()

@@ -138,6 +138,11 @@ def siphon_death_penalty(died: bool, siphon_death: bool) -> bool:
     return died and siphon_death
 
 
+def game_is_won(won: bool) -> bool:
+    """The last stage is completed."""
+    return won
+
+
 reward = Reward(
     "hackmatrix",
     version="1.0.0",
@@ -159,8 +164,8 @@ reward = Reward(
         siphon_death_penalty,
     ],
     fields=[
-        Field("score", low=0, high=1000, role="state", doc="Points of the game."),
-        Field("hp", low=0, high=MAX_HP, role="state", doc="Hit points; 0 is death."),
+        Field("score", low=0, high=1000, role="state", better="high", doc="Points of the game."),
+        Field("hp", low=0, high=MAX_HP, role="state", better="high", doc="Hit points; 0 is death."),
         Field("credits", low=0, high=500, role="state", doc="One of two currencies."),
         Field("energy", low=0, high=500, role="state", doc="The other currency."),
         Field(
@@ -170,6 +175,7 @@ reward = Reward(
             step=1,
             unit="cells",
             role="state",
+            better="low",
             doc="Steps to the exit round all blocks.",
         ),
         Field(
@@ -183,16 +189,33 @@ reward = Reward(
         Field("kills", low=0, high=72, rest=0, role="event", doc="Enemies and transmissions the action destroyed."),
         Field("picked_up", flag=True, rest=False, role="event", doc="The player walked onto a data siphon."),
         Field("stage_completed", flag=True, rest=False, role="event", doc="The player reached the exit."),
-        Field("won", flag=True, rest=False, role="event", doc="The last stage was completed."),
-        Field("died", flag=True, rest=False, role="event", doc="The player has no hit points left."),
+        Field("won", flag=True, rest=False, role="event", better="high", doc="The last stage was completed."),
+        Field("died", flag=True, rest=False, role="event", better="low", doc="The player has no hit points left."),
         Field(
             "siphon_death", flag=True, rest=False, role="event", doc="An enemy from a siphon stands next to the player."
         ),
-        Field("missed_credits", low=0, high=15, rest=0, role="event", doc="Credits a better cell would have given."),
-        Field("missed_energy", low=0, high=15, rest=0, role="event", doc="Energy a better cell would have given."),
+        Field(
+            "missed_credits",
+            low=0,
+            high=15,
+            rest=0,
+            role="event",
+            better="low",
+            doc="Credits a better cell would have given.",
+        ),
+        Field(
+            "missed_energy",
+            low=0,
+            high=15,
+            rest=0,
+            role="event",
+            better="low",
+            doc="Energy a better cell would have given.",
+        ),
     ],
     action="action",
     shared={"credit_value": 0.05, "energy_value": 0.05},
+    goal=game_is_won,
     doc="Eight stages on a 6 × 6 board: reach the exit alive, with points and resources.",
 )
 
@@ -212,6 +235,7 @@ potential = Reward(
     action=reward.action,
     shared=reward.shared,
     facts=reward.facts,
+    goal=reward.goal,
     doc="1.0.0 repaired: on a board, the distance to the exit pays what it fell by, so no walk in a circle pays.",
 )
 

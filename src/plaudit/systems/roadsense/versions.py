@@ -25,6 +25,7 @@ from plaudit.systems.roadsense.fields import (
     brakes,
     fresh_warning_is_full,
 )
+from plaudit.systems.roadsense.wishes import state_wishes
 
 Knobs = dict[str, float | bool]
 
@@ -196,6 +197,23 @@ RECIPES = {
         action="action",
         facts=[brakes],
     ),
+    "following": Recipe(
+        "graded repaired: falling far behind costs, so that who brakes for a warning is better off than who parks.",
+        [terms.safety_zones, terms.comfort_steps, terms.appropriateness_by_degrees],
+        [DISTANCE, DECELERATION, ACTION],
+        WIDE,
+        {
+            "safety": {"reward_far": -2.0},
+            "comfort": {
+                "uncomfortable_brake_threshold": 1.0,
+                "harsh_brake_threshold": 3.0,
+                "penalty_uncomfortable": -0.5,
+                "penalty_harsh_brake": -1.5,
+            },
+        },
+        action="action",
+        facts=[brakes],
+    ),
 }
 
 HORIZON = 1000
@@ -222,6 +240,7 @@ def version(label: str) -> Reward:
         shared=recipe.shared,
         facts=recipe.facts,
         horizon=HORIZON,
+        prefer=state_wishes([each.name for each in recipe.fields]),
         doc=recipe.change,
     )
     return made.with_params(recipe.knobs)

@@ -12,7 +12,7 @@ from plaudit.systems.roadsense.experiment.driving import drive_cases
 from plaudit.systems.roadsense.experiment.study import Case
 from plaudit.systems.roadsense.versions import VERSIONS
 
-HISTORIC = [label for label in VERSIONS if label != "graded"]
+HISTORIC = [label for label in VERSIONS if label.startswith("R")]
 PARKED = ("R0", "R1", "R2", "R3", "R5")
 """Versions under which a car that comes to a stand on the road earns most when there is a hazard."""
 
@@ -45,6 +45,14 @@ def test_parking_wins_up_to_r3_and_again_under_r5(found):
     best = {version: found["continuous"].rank_policies(version, "hazard")[0] for version in HISTORIC}
     assert [version for version in HISTORIC if best[version] == "park"] == list(PARKED)
     assert all(best[version] == "warned" for version in HISTORIC if version not in PARKED)
+
+
+def test_who_looks_at_nothing_wins_under_graded_and_not_under_following(found):
+    continuous = found["continuous"]
+    assert set(continuous.find_hacks("graded", "hazard")) == {"park", "full", "random"}
+    assert continuous.find_hacks("following", "hazard") == ()
+    assert continuous.rank_policies("following", "hazard")[0] == "warned"
+    assert found["discrete"].find_hacks("following", "hazard") == ()
 
 
 def test_the_whole_order_holds_from_r7_on_and_not_before(found):

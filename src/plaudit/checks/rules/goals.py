@@ -1,0 +1,247 @@
+"""Rules about the goal: that it can be reached, and that nothing else is worth more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from plaudit.checks.finding import Finding, Step
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
+from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
+from plaudit.checks.rules.loops import StateGraph, build_row
+from plaudit.checks.rules.potential import classify_shaping_terms
+from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.staying import add_standing_step, maximise_pay, read_standing_row
+from plaudit.checks.solver.boxes import evaluate
+from plaudit.checks.solver.question import Impossible, Question, Unknown
+from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, strip_step_end, value_at_rest
+from plaudit.language import nodes as n
+from plaudit.language.program import Builder, renumber
+from plaudit.reward.declared import Fact, build_facts_program
+from plaudit.reward.reward import Reward
+
+STAYING, ENDING = "staying", "the other end"
+
+
+@rule("unreachable-goal", severity="warning", why="A goal that no step reaches says nothing about the reward.")
+def find_unreachable_goals(context: CheckContext) -> Found:
+    """Find a goal that is true of no step that facts allow."""
+    goal = context.reward.goal
+    if goal is None:
+        return
+    question = Question()
+    context.model.require_facts(question)
+    match context.solver.find_example(question, add_goal(context, question)):
+        case Unknown(reason):
+            yield context.undecided("total", f"whether the goal {goal.name!r} can be reached", reason=reason)
+        case Impossible():
+            yield context.finding(
+                "total",
+                f"no step that the declared ranges and facts allow makes the goal {goal.name!r} true.",
+                "Correct the goal, or the range or fact that is wrong.",
+                place=locate_source(goal.source),
+                facts=tuple(fact.name for fact in context.reward.facts),
+            )
+
+
+@rule("goal-not-best", severity="warning", why="Where something else pays more than the goal, the goal is not learnt.")
+def find_better_than_goal(context: CheckContext) -> Found:
+    """Find a way to stay outside the goal, to go round outside it, or to end elsewhere, that pays more than it."""
+    steps = count_steps(context.reward)
+    worth = bound_goal(context)
+    if steps is None or worth is None:
+        return
+    for find in (_find_best_stay, _find_best_lap, _find_best_other_end):
+        other = find(context, steps)
+        if other is not None and other.worth > worth + TOLERANCE * max(1.0, abs(worth)):
+            yield _describe_better(context, other, worth)
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What else there is to do than to reach the goal: what it is worth, how it is told, and the steps of it."""
+
+    worth: float
+    text: str
+    steps: tuple[Step, ...]
+
+
+def bound_goal(context: CheckContext) -> float | None:
+    """Return the most that reaching the goal, and what follows it, can be worth; None where that is not known.
+
+    Nothing follows where the goal ends the episode. Otherwise the best is to stay in it, or to reach it in every step
+    where one cannot stay.
+    """
+    if "goal" not in context.known:
+        context.known["goal"] = _bound_goal(context) if context.reward.goal is not None else None
+    found: float | None = context.known["goal"]
+    return found
+
+
+def _bound_goal(context: CheckContext) -> float | None:
+    question = Question()
+    paid = drop_potentials(context)
+    once = paid.add_row(question)["total"]
+    question.require(add_goal(context, question))
+    best = context.solver.maximise(question, once)
+    steps = count_steps(context.reward)
+    if not best.possible or is_unlimited(best.bound) or steps is None:
+        return None
+    if context.reward.goal_ends:
+        return best.bound
+    question = Question()
+    pay = add_stay(context, paid, question, inside=True)
+    stay = context.solver.maximise(question, pay)
+    after = stay.bound if stay.possible else best.bound
+    return None if is_unlimited(after) else best.bound + (steps - 1) * after
+
+
+def drop_potentials(context: CheckContext) -> RewardModel:
+    """Return the reward without its potential-based terms, which favour no way over another."""
+    shaping = classify_shaping_terms(context)
+    gate = context.reward.gate is not None
+    kept = [
+        term.name for term in context.reward.terms if shaping.get(term.name) != Impossible() or (gate and term.gated)
+    ]
+    if not kept or len(kept) == len(context.reward.terms):
+        return context.model
+    return RewardModel(context.reward.only(*kept))
+
+
+def add_stay(context: CheckContext, model: RewardModel, question: Question, *, inside: bool) -> int:
+    """Add a step that changes nothing, inside the goal or outside it, and return the position of what it pays.
+
+    Fields whose rate is not 0 do not stay as they are.
+    """
+    pay = add_standing_step(model, question)
+    names = name_step_inputs(context.model, "s", "s")
+    action = context.reward.action
+    free = find_tied_inputs(context.model, action) if action is not None else set[str]()
+    still = {name: value for name, value in context.model.resting_events.items() if name not in free}
+    goal = add_goal(context, question, names, still)
+    question.require(goal if inside else question.negate(goal))
+    rates = {field.rate for field in context.reward.fields.values() if field.rate}
+    for name, field in question.inputs.copy().items():
+        if field.name in rates:
+            question.require(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
+    return pay
+
+
+def add_goal(
+    context: CheckContext,
+    question: Question,
+    names: dict[str, str] | None = None,
+    fixed: NumericRow | None = None,
+) -> int:
+    """Return the position of whether the goal is reached in a row of a question; what only it reads is as it likes."""
+    program, goal = context.reward.goal_program, context.reward.goal
+    assert goal is not None
+    own = {name: f"s.{strip_step_end(name)}" for name in program.inputs} if names else {}
+    copy = question.copy(program, {**own, **(names or {})}, fixed)
+    return copy[goal.name]
+
+
+def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
+    """Return the best step outside the goal that leaves everything as it is."""
+    paid = drop_potentials(context)
+    question = Question()
+    best = maximise_pay(context, question, add_stay(context, paid, question, inside=False))
+    if best.row is None or is_unlimited(best.value):
+        return None
+    model = context.model
+    step = model.build_step(read_standing_row(model, best.row), STAYING, plain=not any(model.step_ends()))
+    pays = f"staying outside the goal pays {format_number(best.value)} a step"
+    return Other(best.value * steps, pays, (step,)) if step.total is not None else None
+
+
+def _find_best_lap(context: CheckContext, steps: float) -> Other | None:
+    """Return the best lap outside the goal that the search for loops that pay finds."""
+    if not any(name.startswith("prev.") for name in context.model.program.inputs):
+        return None
+    paid = RewardModel(_rule_out_goal(drop_potentials(context).reward))
+    laps = StateGraph(paid).laps()
+    if not laps:
+        return None
+    lap = max(laps, key=lambda each: each.mean)
+    ends = zip(lap.states, [*lap.states[1:], lap.states[0]], lap.chosen, strict=True)
+    rows = [build_row(paid, *each) for each in ends]
+    pays = f"a lap of {len(rows)} steps outside the goal pays {format_number(lap.mean)} a step"
+    return Other(lap.mean * steps, pays, tuple(context.model.build_step(row) for row in rows))
+
+
+def _rule_out_goal(reward: Reward) -> Reward:
+    """Return a reward of which it is a fact that no step reaches its goal."""
+    assert reward.goal is not None
+    facts, goal = reward.facts_program, reward.goal_program
+    builder, moved = Builder(facts.nodes), dict[int, int]()
+    for at, node in enumerate(goal.nodes):
+        moved[at] = builder.add(renumber(node, moved))
+    outside = Fact(f"{reward.goal.name}_is_not_reached", reads=reward.goal.reads)
+    flags = {**facts.outputs, outside.name: builder.add(n.Not(moved[goal.outputs[reward.goal.name]]))}
+    guards = [replace(guard, node=moved[guard.node], where=outside.name) for guard in goal.value_guards]
+    program = build_facts_program(
+        reward.name, tuple(builder.nodes), flags, [*facts.value_guards, *guards], {**goal.inputs, **facts.inputs}
+    )
+    return Reward._build(reward, facts=(*reward.facts, outside), facts_program=program)
+
+
+def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
+    """Return the best end outside the goal."""
+    paid = drop_potentials(context)
+    if "terminal" not in paid.fields:
+        return None
+    question = Question()
+    total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
+    question.require(question.negate(add_goal(context, question, fixed={"terminal": 1.0})))
+    best = context.solver.maximise(question, total)
+    if best.row is None or is_unlimited(best.value):
+        return None
+    step = context.model.build_step({**best.row, "terminal": 1.0}, ENDING)
+    return Other(best.value, f"an end outside the goal pays {format_number(best.value)}", (step,))
+
+
+def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
+    """Return whether the goal is true of a row; what the row leaves out is at rest."""
+    question = Question()
+    reached = add_goal(context, question)
+    program = question.program(question.builder.simplify(n.Number(reached)))
+    whole = {name: row.get(name, value_at_rest(field)) for name, field in program.inputs.items()}
+    return evaluate(program, whole) == 1
+
+
+def _describe_better(context: CheckContext, other: Other, worth: float) -> Finding:
+    goal = context.reward.goal
+    assert goal is not None
+    total = (
+        "" if other.steps[0].note == ENDING else f": {format_number(other.worth)} {describe_horizon(context.reward)}"
+    )
+    return context.finding(
+        "total",
+        f"{other.text}{total}, more than the goal {goal.name!r}, which is worth {format_number(worth)} at most.",
+        "Let the goal pay more than what else there is to do, or let every other step cost something.",
+        witness=other.steps,
+        facts=context.model.facts_about(*context.model.reads["total"]),
+    )
+
+
+def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[Finding]:
+    """Yield the findings whose witness is that of `goal-not-best`, which says more of it.
+
+    Of pay for staying that is so where every step outside the goal pays no more; staying inside it is no flaw.
+    """
+    for better in [each for each in findings if each.code == "goal-not-best"]:
+        totals = {step.total for step in better.witness}
+        for finding in findings:
+            own = [step for step in finding.witness if not is_goal_reached(context, _encode_step(context, step))]
+            if finding.code == "pays-for-staying" and better.witness[0].note == STAYING:
+                if all((step.total or 0.0) <= (better.witness[0].total or 0.0) for step in own):
+                    yield finding
+            elif finding.code in ("loop-that-pays", "cheap-end") and totals <= {step.total for step in own}:
+                yield finding
+
+
+def _encode_step(context: CheckContext, step: Step) -> NumericRow:
+    fields = context.model.fields
+    return {name: encode_value(fields[name], value) for name, value in step.inputs.items()}

@@ -1,0 +1,176 @@
+"""The goal against what else there is to do."""
+
+import pytest
+
+from plaudit import Field, Reward, fact, term
+from plaudit.checks.check import check
+from support.asking import really, told
+
+BETTER, IDLE, SIGHT, NEVER = "goal-not-best", "idle-floor", "short-sighted", "unreachable-goal"
+DISTANCE = Field("distance", low=0, high=5, role="state")
+
+
+@term
+def near(distance):
+    return 1 / (1 + distance)
+
+
+@term(weight=-1)
+def far(distance):
+    return distance
+
+
+@term(terminal=True)
+def prize(distance):
+    return 10 if distance < 0.1 else 0
+
+
+def arrived(distance):
+    return distance < 0.1
+
+
+def reward(*terms, fields=(DISTANCE,), **options):
+    return Reward("r", version="1", terms=terms, fields=fields, **{"goal": arrived, **options})
+
+
+def test_staying_outside_the_goal_that_pays_more_is_found():
+    made = reward(near, prize, discount=0.99)
+    (finding,) = told(made, BETTER)
+    assert finding.severity == "warning"
+    assert finding.message == (
+        "staying outside the goal pays 0.909091 a step: 90.9091 for ever at a discount of 0.99, more than the goal "
+        "'arrived', which is worth 11 at most."
+    )
+    assert really(made, finding) == [pytest.approx(1 / 1.1)]
+    assert finding.witness[0].inputs["distance"] >= 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, False),
+        ({"discount": 1.0}, False),
+        ({"discount": 0.9}, False),
+        ({"discount": 0.92}, True),
+        ({"horizon": 12}, False),
+        ({"horizon": 13}, True),
+        ({"horizon": 100, "discount": 0.9}, False),
+        ({"discount": 0.99, "goal_ends": False}, False),
+        ({"discount": 0.99, "goal": None}, False),
+    ],
+)
+def test_how_long_the_future_is_decides(options, found):
+    assert bool(told(reward(near, prize, **options), BETTER)) is found
+
+
+def test_where_every_other_step_costs_the_goal_is_best():
+    assert told(reward(far, discount=0.999), BETTER) == []
+    assert told(reward(far, prize, horizon=10_000), BETTER) == []
+
+
+def test_shaping_by_potentials_is_no_reason_to_stay():
+    @term(kind="shaping")
+    def potential(prev, curr):
+        return prev.distance - 0.99 * curr.distance
+
+    assert told(reward(potential, prize, discount=0.99), BETTER) == []
+    assert len(told(reward(near, potential, prize, discount=0.99), BETTER)) == 1
+
+
+def test_what_moves_cannot_be_stayed_in():
+    @term
+    def fast(speed):
+        return speed
+
+    fields = [Field("x", low=0, high=9, role="state", rate="speed"), Field("speed", low=0, high=3, role="state")]
+
+    def there(x):
+        return x > 8
+
+    assert told(reward(fast, fields=fields, goal=there, discount=0.99), BETTER) == []
+    still = [Field("x", low=0, high=9, role="state"), fields[1]]
+    assert len(told(reward(fast, fields=still, goal=there, discount=0.99), BETTER)) == 1
+
+
+def test_another_end_that_pays_more_is_found():
+    @term(terminal=True)
+    def ends(distance):
+        return 10 if distance < 0.1 else 12 if distance > 4 else 0
+
+    made = reward(ends, discount=0.99)
+    (finding,) = told(made, BETTER)
+    assert finding.message == (
+        "an end outside the goal pays 12, more than the goal 'arrived', which is worth 10 at most."
+    )
+    assert really(made, finding) == [12]
+
+
+def test_a_lap_outside_the_goal_is_found():
+    @term
+    def forward(prev, curr):
+        return max(0, prev.distance - curr.distance)
+
+    made = reward(forward, prize, discount=0.99)
+    (finding,) = told(made, BETTER)
+    assert "a lap of 2 steps outside the goal pays" in finding.message
+    assert sum(really(made, finding)) > 0
+
+
+def test_one_flaw_is_told_once_and_another_is_not_lost():
+    codes = [each.code for each in check(reward(near, prize, discount=0.99))]
+    assert BETTER in codes
+    assert "pays-for-staying" not in codes
+    codes = [each.code for each in check(reward(near, prize, discount=0.99, goal=None))]
+    assert "pays-for-staying" in codes
+
+
+def test_a_goal_that_facts_rule_out_is_found():
+    @fact
+    def apart(distance):
+        return distance > 1
+
+    (finding,) = told(reward(far, facts=[apart]), NEVER)
+    assert "makes the goal 'arrived' true" in finding.message
+    assert told(reward(far), NEVER) == []
+    assert told(reward(far, facts=[apart], discount=0.99), BETTER) == []
+
+
+@pytest.mark.parametrize(
+    ("horizon", "severity"), [(10, []), (20, []), (21, []), (23, ["advice"]), (43, ["advice"]), (44, ["warning"])]
+)
+def test_an_idle_life_is_held_against_the_goal(horizon, severity):
+    made = reward(near, prize, idle={"distance": 3}, horizon=horizon)
+    found = told(made, IDLE)
+    assert [each.severity for each in found] == severity
+    for finding in found:
+        assert really(made, finding) == [0.25]
+        assert finding.witness[0].note == "doing nothing"
+
+
+def test_an_idle_life_is_held_against_the_best_end():
+    @term
+    def alive():
+        return 1
+
+    @term(terminal=True)
+    def win(won):
+        return 100 * won
+
+    parts = {"fields": [Field("won", flag=True, role="event")], "goal": None, "idle": {}}
+    (finding,) = told(reward(alive, win, horizon=500, **parts), IDLE)
+    assert "at least as much as the best end, which is worth 101 at most" in finding.message
+    assert told(reward(alive, win, **parts), IDLE) == []
+    assert told(reward(alive, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
+
+
+def test_an_idle_step_in_the_goal_is_no_floor():
+    assert told(reward(near, prize, idle={"distance": 0}, horizon=500), IDLE) == []
+
+
+@pytest.mark.parametrize(
+    ("discount", "horizon", "found"), [(0.9, 1000, True), (0.99, 1000, False), (0.99, 1001, True), (0.5, None, False)]
+)
+def test_a_discount_that_does_not_see_the_end_is_advice(discount, horizon, found):
+    sparse = told(reward(prize, discount=discount, horizon=horizon), SIGHT)
+    assert [each.severity for each in sparse] == (["advice"] if found else [])
+    assert told(reward(near, goal=None, discount=discount, horizon=horizon), SIGHT) == []

@@ -1,0 +1,156 @@
+"""What is said of fields, against what the reward pays for them."""
+
+from math import exp
+
+import pytest
+
+from plaudit import Field, Reward, fact, prefer, term
+from plaudit.checks.check import check
+from support.asking import really, told
+
+WRONG_WAY, UNPRICED = "wrong-way", "unpriced"
+
+
+@term
+def bell(height, *, best=0.3):
+    return exp(-((height - best) ** 2) / 0.01)
+
+
+@term
+def near(distance):
+    return 1 - abs(distance - 2)
+
+
+@term(weight=-0.1)
+def effort(torque):
+    return sum(t * t for t in torque)
+
+
+@term
+def closer(prev, curr):
+    return prev.distance - curr.distance
+
+
+@term(weight=-1)
+def crash(crashed, speed):
+    return 5 * crashed - 0.1 * speed
+
+
+def reward(*terms, fields, **options):
+    return Reward("r", version="1", terms=terms, fields=fields, **options)
+
+
+def test_a_worse_value_that_earns_more_is_found():
+    made = reward(near, fields=[Field("distance", low=0, high=5, better="low")])
+    (finding,) = told(made, WRONG_WAY)
+    assert (finding.severity, finding.term) == ("warning", "near")
+    assert finding.message == ("'distance' is better low, and distance 2 earns 2 more than distance 0, all else equal.")
+    assert really(made, finding) == [1, -1]
+    assert told(reward(near, fields=[Field("distance", low=2, high=5, better="low")]), WRONG_WAY) == []
+
+
+@pytest.mark.parametrize(
+    ("aim", "found"),
+    [(0.3, False), (0.5, True), (0.35, True), (0.3004, False)],
+    ids=["right", "off", "near", "rounded"],
+)
+def test_an_aim_is_met_up_to_a_tolerance(aim, found):
+    made = reward(bell, fields=[Field("height", low=0, high=1, aim=aim)])
+    assert bool(told(made, WRONG_WAY)) is found
+
+
+def test_an_aim_may_have_another_price_on_each_side():
+    @term(weight=-1)
+    def sagging(height):
+        return max(0, 0.3 - height)
+
+    assert told(reward(sagging, fields=[Field("height", low=0, high=1, aim=0.3)]), WRONG_WAY) == []
+
+
+def test_every_entry_of_a_vector_is_compared_and_one_is_told():
+    made = reward(effort, fields=[Field("torque", length=3, low=-1, high=1, aim=0)])
+    assert told(made, WRONG_WAY) == []
+    (finding,) = told(made.with_weights(effort=1.0), WRONG_WAY)
+    assert finding.message.startswith("'torque' is to be 0, and torque[")
+
+
+def test_of_what_a_step_changes_what_comes_after_it_counts():
+    field = Field("distance", low=0, high=5, better="low")
+    assert told(reward(closer, fields=[field]), WRONG_WAY) == []
+    (finding,) = told(reward(closer, fields=[field]).with_weights(closer=-1.0), WRONG_WAY)
+    assert "curr.distance 5 earns 5 more than curr.distance 0" in finding.message
+
+
+def test_a_flag_is_better_true_or_false():
+    fields = [Field("crashed", flag=True, better="low"), Field("speed", low=0, high=9)]
+    assert told(reward(crash, fields=fields), WRONG_WAY) == []
+    (finding,) = told(reward(crash, fields=fields).with_weights(crash=1.0), WRONG_WAY)
+    assert (
+        finding.message
+        == "'crashed' is better false, and crashed true earns 5 more than crashed false, all else equal."
+    )
+
+
+def test_what_facts_tie_to_a_field_may_follow_it_where_it_cannot_change_alone():
+    @fact
+    def mirrored(distance, remaining):
+        return remaining == 5 - distance
+
+    @term
+    def covered(distance, remaining):
+        return remaining
+
+    fields = [Field("distance", low=0, high=5, better="high"), Field("remaining", low=0, high=5)]
+    assert told(reward(covered, near, fields=fields), WRONG_WAY) != []
+    (finding,) = told(reward(covered, near, fields=fields, facts=[mirrored]), WRONG_WAY)
+    assert finding.facts == ("mirrored",)
+
+
+def test_a_change_that_is_small_beside_what_the_field_is_worth_is_nothing():
+    @term
+    def uneven(x):
+        return x if x < 9 else 8.99
+
+    assert told(reward(uneven, fields=[Field("x", low=0, high=10, better="high")]), WRONG_WAY) == []
+
+
+ENERGY = Field("energy", low=0, high=9, better="low", unit="J")
+DISTANCE = Field("distance", low=0, high=5)
+
+
+def test_what_nothing_pays_for_is_unpriced():
+    made = reward(near, fields=[DISTANCE, ENERGY])
+    (finding,) = told(made, UNPRICED)
+    assert finding.severity == "warning"
+    assert finding.message == "'energy' is better low, and nothing pays for it: no term reads 'energy'."
+    assert len(set(really(made, finding))) == 1
+    assert [step.note for step in finding.witness] == ["energy 9", "energy 0"]
+
+
+def test_a_term_without_weight_pays_for_nothing():
+    made = reward(near, crash, fields=[DISTANCE, Field("crashed", flag=True, better="low"), Field("speed", low=0)])
+    assert told(made, UNPRICED) == []
+    (finding,) = told(made.with_weights(crash=0.0), UNPRICED)
+    assert "'crashed' is better false" in finding.message
+
+
+def test_what_a_fact_ties_to_something_that_is_paid_for_is_priced():
+    @fact
+    def physics(energy, distance):
+        return energy == distance * distance / 3
+
+    assert told(reward(near, fields=[DISTANCE, ENERGY], facts=[physics]), UNPRICED) == []
+
+
+def test_both_sides_of_a_preference_about_what_nobody_reads_earn_the_same():
+    wish = prefer({"energy": 1}, over={"energy": 8}, because="thrift")
+    made = reward(near, fields=[DISTANCE, Field("energy", low=0, high=9)], prefer=[wish])
+    (finding,) = told(made, "order-inversion")
+    assert "the same as what it is preferred to" in finding.message
+    assert finding.message.endswith("No term reads 'energy'.")
+    assert len(set(really(made, finding))) == 1
+
+
+def test_without_wishes_nothing_is_said():
+    made = reward(near, fields=[DISTANCE])
+    assert not check(made, only=[WRONG_WAY, UNPRICED]).findings
