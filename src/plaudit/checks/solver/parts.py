@@ -187,6 +187,10 @@ def _find_inner_sum(program: Program) -> tuple[int, bool]:
                 at, rises = left, rises == (factor > 0)
             case n.Add(left, right) | n.Sub(left, right) if _are_constant(program, right):
                 at = left
+            case n.Add(left, right) if _are_constant(program, left):
+                at = right
+            case n.Sub(left, right) if _are_constant(program, left):
+                at, rises = right, not rises
             case n.Unary(arg) as node if node.monotone or node.falling:
                 at, rises = arg, rises == node.monotone
             case _:
