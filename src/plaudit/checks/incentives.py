@@ -16,9 +16,9 @@ from plaudit.checks.rules.places import describe_row, find_stays
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import describe_worth, find_best_end, maximise_pay, read_standing_row
 from plaudit.checks.solver.boxes import is_close
-from plaudit.checks.solver.plain import simplify_row
+from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Question, Unknown
-from plaudit.checks.solver.ranges import encode_value, is_unlimited, strip_step_end
+from plaudit.checks.solver.ranges import encode_value, strip_step_end
 from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
@@ -68,13 +68,12 @@ def _find_best_step(context: CheckContext) -> Iterator[Incentive]:
 
 def _describe_best(context: CheckContext, kind: IncentiveKind, question: Question, paid: int) -> Iterator[Incentive]:
     """Yield the step that pays most, in numbers that a person would write."""
-    best = maximise_pay(context, question, paid)
+    best = simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
     if best.row is None:
         return
-    row = best.row if is_unlimited(best.value) else simplify_row(question.program(paid), best.row)
-    step = context.model.build_step(row)
+    step = context.model.build_step(best.row)
     if step.total is not None:
-        where = describe_row(context.model, row)
+        where = describe_row(context.model, best.row)
         yield Incentive(kind, open_end(best.value), where, (step,), open_end(best.bound))
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from plaudit.checks.formats.plain import format_number, format_value
@@ -11,7 +11,7 @@ from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.rules.staying import LEAST, add_standing_step, drop_shaping, maximise_pay
 from plaudit.checks.solver.boxes import Maximum, evaluate, is_close
 from plaudit.checks.solver.breakpoints import find_breakpoints
-from plaudit.checks.solver.plain import simplify_row
+from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import (
     HUGE,
@@ -62,11 +62,13 @@ def _find_stays(context: CheckContext, outside_goal: bool) -> list[Stay] | Unkno
     if best.row is None or (best.bound > LEAST >= best.value):
         return Unknown(context.solver.explain_unknown())
     program = question.program(pay)
-    row = best.row if is_unlimited(best.value) else simplify_row(program, best.row)
-    stretches = sorted(_find_stretches(context, program, row), key=lambda stay: -stay.pay)
+    best = simplify_maximum(program, best)
+    assert best.row is not None
+    stretches = sorted(_find_stretches(context, program), key=lambda stay: -stay.pay)
     if stretches and is_close(stretches[0].pay, best.value):
         return stretches[:MOST_STRETCHES]
-    return [Stay(best.value, best.bound, row, describe_place(model, row)), *stretches[:MOST_STRETCHES]]
+    place = Stay(best.value, best.bound, best.row, describe_place(model, best.row))
+    return [place, *stretches[:MOST_STRETCHES]]
 
 
 def describe_place(model: RewardModel, row: NumericRow) -> str:
@@ -107,14 +109,13 @@ def format_state(field: Field, value: float) -> str:
     )
 
 
-def _find_stretches(context: CheckContext, program: Program, best: NumericRow) -> Iterator[Stay]:
-    """Yield each stretch of the one state that matters in which every place pays the same, and more than nothing."""
+def _find_stretches(context: CheckContext, program: Program) -> Iterator[Stay]:
+    """Yield each stretch of the state with most zones in which every place pays the same, and more than nothing."""
     breakpoints = {name: at for name, at in find_breakpoints(program).items() if name.startswith("s.")}
-    zoned = [name for name, at in breakpoints.items() if at]
-    moved = [name for name in breakpoints if best[name] != value_at_rest(program.inputs[name])]
-    if len(zoned) != 1 or not set(moved) <= set(zoned):
-        return
-    (name,) = zoned
+    counts = sorted(map(len, breakpoints.values()), reverse=True)
+    if not counts or counts[0] == 0 or counts.count(counts[0]) > 1:
+        return  # no state has zones, or several have as many
+    name = max(breakpoints, key=lambda each: len(breakpoints[each]))
     field = program.inputs[name]
     found: list[tuple[float, float, Maximum]] = []
     for low, high in pairwise((-math.inf, *breakpoints[name], math.inf)):
@@ -131,6 +132,13 @@ def _find_stretches(context: CheckContext, program: Program, best: NumericRow) -
         yield Stay(
             answer.value, answer.bound, answer.row, _describe_stretch(field, name.removeprefix("s."), low, high), True
         )
+
+
+def _describe_moved(program: Program, row: NumericRow) -> Iterator[str]:
+    """Yield the states that are not at rest, as people say them."""
+    for name, value in row.items():
+        if value != value_at_rest(program.inputs[name]):
+            yield f"{name.removeprefix('s.')} {format_state(program.inputs[name], value)}"
 
 
 def _pays_at(program: Program, answer: Maximum, name: str, at: float) -> bool:
@@ -154,10 +162,10 @@ def _find_constant_pay(context: CheckContext, program: Program, name: str, ends:
     best = maximise_pay(context, question, pay)
     if best.row is None or best.value <= LEAST or is_unlimited(best.value):
         return None
-    row = simplify_row(question.program(pay), best.row)
-    question, pay, given = ask({each: value for each, value in row.items() if each != name})
+    best = simplify_maximum(question.program(pay), best)
+    question, pay, given = ask({each: value for each, value in (best.row or {}).items() if each != name})
     least = context.solver.minimise(question, question.builder.simplify(n.Select(given, pay, question.number(-HUGE))))
-    return replace(best, row=row) if is_close(least.bound, best.value) else None
+    return best if is_close(least.bound, best.value) else None
 
 
 def _describe_stretch(field: Field, name: str, low: float, high: float) -> str:

@@ -8,7 +8,7 @@ from plaudit.checks.rules.horizon import count_steps, describe_horizon
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext
 from plaudit.checks.solver.boxes import Maximum
-from plaudit.checks.solver.plain import simplify_row
+from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Impossible, Question, Witness
 from plaudit.checks.solver.ranges import NumericRow, is_unlimited, strip_step_end
 from plaudit.language import nodes as n
@@ -96,10 +96,7 @@ def _find_best_end(context: CheckContext) -> Maximum | None:
         return None
     model, question = RewardModel(context.reward.only(*terms)), Question()
     paid = model.add_row(question, fixed={"terminal": 1.0})["total"]
-    best = maximise_pay(context, question, paid)
-    if best.row is None or is_unlimited(best.value):
-        return best
-    return replace(best, row=simplify_row(question.program(paid), best.row))
+    return simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
 
 
 def bound_best_end(context: CheckContext) -> float:

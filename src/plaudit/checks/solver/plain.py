@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator
 
-from plaudit.checks.solver.boxes import CLOSE, MOST_WORK, compile_question
-from plaudit.checks.solver.ranges import NumericRow, is_plain, list_plainer_values, value_at_rest
+from plaudit.checks.solver.boxes import CLOSE, MOST_WORK, Maximum, compile_question, evaluate, is_close
+from plaudit.checks.solver.ranges import NumericRow, is_plain, is_unlimited, list_plainer_values, value_at_rest
 from plaudit.language.field import Field
 from plaudit.language.program import Program
 
 SLACK = 1e-3
 """What a row may lose for plain numbers where none are worth quite as much: "up to 5" is shown with 4.999."""
+
+
+def simplify_maximum(program: Program, found: Maximum) -> Maximum:
+    """Return an answer with a row of plain numbers, and with its value where that is the same but for rounding."""
+    if found.row is None or is_unlimited(found.value):
+        return found
+    row = simplify_row(program, found.row)
+    value = evaluate(program, row)
+    value = value if is_close(value, found.value) else max(value, found.value)
+    return Maximum(max(found.bound, value), row, value)
 
 
 def simplify_row(program: Program, row: NumericRow) -> NumericRow:

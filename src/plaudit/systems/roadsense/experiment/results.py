@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.checks.check import check
+from plaudit.checks.finding import Incentive
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.experiment.driving import Drive
 from plaudit.systems.roadsense.experiment.storage import split_columns
@@ -183,7 +184,7 @@ class CheckSummary(NamedTuple):
     telling: tuple[str, ...]
     """What the telling rules found, a sentence each."""
     staying: tuple[str, ...]
-    """Where a step that changes nothing pays, the best first."""
+    """Where a step that changes nothing pays, from the nearest to the farthest."""
     undecided: int
     """Questions that stayed open."""
 
@@ -197,11 +198,16 @@ def summarise_check(label: str) -> CheckSummary:
     ('distance from 20 to 40 m: 1 a step', 'distance beyond 40 m: 0.5 a step')
     """
     report = check(version(label))
+    paying = [each for each in report.incentives if each.kind == "stay" and each.pay > 0]
     return CheckSummary(
         label,
         tuple(dict.fromkeys(finding.code for finding in report)),
         tuple(dict.fromkeys(finding.code for finding in report.at_least("warning"))),
         tuple(f"{finding.code}: {finding.message}" for finding in report if finding.code in TELLING),
-        tuple(f"{each.where}: {each.pay:g} a step" for each in report.incentives if each.kind == "stay"),
+        tuple(f"{each.where}: {each.pay:g} a step" for each in sorted(paying, key=_read_distance)),
         len(report.undecided),
     )
+
+
+def _read_distance(stay: Incentive) -> float:
+    return float(stay.witness[0].inputs["distance"])
