@@ -126,36 +126,68 @@ def walks_to_the_key():
     return Reward("key", version="2", terms=[closer, key], fields=[NEAR, KEY], goal=key_is_taken, discount=0.99)
 
 
-def _tetris(**options):
+def _tetris(*terms):
     @term(weight=-100.0, terminal=True, kind="penalty")
     def lost(lost):
         return lost
 
+    fields = [Field("lines", low=0, high=4, role="event", better="high"), Field("lost", flag=True, role="event")]
+    return Reward("tetris", version="1", terms=[lost, *terms], fields=fields, idle={}, horizon=1000)
+
+
+@bad("unpriced", source="Murphy, The first level of Super Mario Bros. is easy (SIGBOVIK 2013): Tetris, paused for ever")
+def pauses_for_ever():
+    """Only to lose costs, and the game that is paused is never lost: the moment before the end lasts for ever."""
+    return _tetris()
+
+
+@good(source="The same with a price on lines")
+def plays_on():
+    """Lines are worth more than waiting, and to lose is still worse than to wait."""
+
     @term(kind="goal")
-    def lines(lines):
+    def cleared(lines):
         return lines
 
-    fields = [Field("lines", low=0, high=4, role="event"), Field("lost", flag=True, role="event")]
-    return Reward("tetris", version="1", terms=[lines, lost], fields=fields, **options)
+    return _tetris(cleared)
 
 
-@bad(
-    "idle-floor", source="Murphy, The first level of Super Mario Bros. is easy (SIGBOVIK 2013): Tetris, paused for ever"
-)
-def pauses_for_ever():
-    """To lose is fined, and the game that is paused is never lost: the moment before the end lasts for ever."""
+def _flag(bonus):
+    @term(weight=bonus, kind="bonus")
+    def healthy(upright):
+        return upright
 
-    @fact
-    def only_losing_ends_it(lost, lines, terminal):
-        return terminal == lost and (lines == 0 or not terminal)
+    @term(terminal=True, kind="goal")
+    def touched(at_flag):
+        return 100 * at_flag
 
-    return _tetris(facts=[only_losing_ends_it], idle={}, horizon=1000)
+    def is_there(at_flag):
+        return at_flag
+
+    fields = [Field("upright", flag=True, role="state"), Field("at_flag", flag=True, role="event")]
+    idle = {"upright": True}
+    return Reward(
+        "flag",
+        version="1",
+        terms=[healthy, touched],
+        fields=fields,
+        goal=is_there,
+        idle=idle,
+        horizon=1000,
+        discount=0.999,
+    )
 
 
-@good(source="The same where a finished game counts")
-def plays_on():
-    """A game may also end with lines, and those are worth more than waiting."""
-    return _tetris(idle={}, horizon=1000)
+@bad("idle-floor", source="Gymnasium's Humanoid-v5: its 5 a step for being healthy, in a task that ends at a flag")
+def stands_and_is_paid():
+    """Standing still for the whole episode is worth some 3,000; walking to the flag ends that for 100."""
+    return _flag(5.0)
+
+
+@good(source="The same with a bonus that only tells standing from lying")
+def walks_to_the_flag():
+    """All of an episode upright is worth less than half of the flag."""
+    return _flag(0.04)
 
 
 def _legged(most, **options):

@@ -135,6 +135,28 @@ def test_a_goal_that_facts_rule_out_is_found():
     assert told(reward(far, facts=[apart], discount=0.99), BETTER) == []
 
 
+def test_a_goal_counts_though_nothing_that_is_paid_depends_on_it():
+    @term(weight=-1)
+    def step():
+        return 1
+
+    @fact
+    def ends(distance, terminal):
+        return terminal == (distance < 0.1)
+
+    made = reward(step, facts=[ends], horizon=200)
+    assert not check(made, only=[BETTER, "cheap-end", NEVER]).findings
+
+    @fact
+    def ends_elsewhere(distance, terminal):
+        return terminal == (distance > 4)
+
+    made = reward(step, facts=[ends_elsewhere], horizon=200, goal_ends=False)
+    (finding,) = check(made, only=[BETTER, "cheap-end"])
+    assert finding.code == BETTER
+    assert finding.witness[0].note.startswith("the other end, distance ")
+
+
 @pytest.mark.parametrize(
     ("horizon", "severity"), [(10, []), (20, []), (21, []), (23, ["advice"]), (43, ["advice"]), (44, ["warning"])]
 )
@@ -161,6 +183,12 @@ def test_an_idle_life_is_held_against_the_best_end():
     assert "at least as much as the best end, which is worth 101 at most" in finding.message
     assert told(reward(alive, win, **parts), IDLE) == []
     assert told(reward(alive, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
+
+    @term(terminal=True, weight=-1)
+    def fell():
+        return 1
+
+    assert told(reward(alive, fell, fields=[], goal=None, idle={}, horizon=500), IDLE) == []
 
 
 def test_an_idle_step_in_the_goal_is_no_floor():

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.goals import add_goal, bound_goal, drop_potentials, is_goal_reached
+from plaudit.checks.rules.goals import add_goal, bound_goal, drop_potentials, is_goal_reached, maximise_where
 from plaudit.checks.rules.horizon import count_steps, describe_horizon
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import add_standing_step, bound_best_end, drop_shaping, read_standing_row
@@ -140,9 +140,10 @@ def _find_declared_end(context: CheckContext) -> BadEnd | None:
     question = Question()
     total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
     context.model.require_facts(question, fixed={"terminal": 1.0})
+    outside = question.builder.const(True)
     if context.reward.goal is not None:
-        question.require(question.negate(add_goal(context, question, fixed={"terminal": 1.0})))
-    cheapest = context.solver.maximise(question, total)
+        outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
+    cheapest = maximise_where(context, question, total, question.all([*question.given, outside]))
     if cheapest.row is None or is_unlimited(cheapest.value):
         return None
     worth = bound_goal(context)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import format_number
+from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
 from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
 from plaudit.checks.rules.loops import StateGraph, build_row
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.rules.staying import add_standing_step, maximise_pay, read_standing_row
-from plaudit.checks.solver.boxes import evaluate
-from plaudit.checks.solver.question import Impossible, Question, Unknown
-from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited, strip_step_end, value_at_rest
+from plaudit.checks.solver.boxes import Maximum, evaluate
+from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
+from plaudit.checks.solver.ranges import (
+    NumericRow,
+    decode_value,
+    encode_value,
+    is_unlimited,
+    strip_step_end,
+    value_at_rest,
+)
 from plaudit.language import nodes as n
 from plaudit.language.program import Builder, renumber
 from plaudit.reward.declared import Fact, build_facts_program
@@ -81,21 +89,33 @@ def bound_goal(context: CheckContext) -> float | None:
 
 
 def _bound_goal(context: CheckContext) -> float | None:
-    question = Question()
     paid = drop_potentials(context)
+    question = Question()
     once = paid.add_row(question)["total"]
-    question.require(add_goal(context, question))
-    best = context.solver.maximise(question, once)
+    context.model.require_facts(question)
+    best = maximise_where(context, question, once, add_goal(context, question))
     steps = count_steps(context.reward)
     if not best.possible or is_unlimited(best.bound) or steps is None:
         return None
     if context.reward.goal_ends:
         return best.bound
-    question = Question()
-    pay = add_stay(context, paid, question, inside=True)
-    stay = context.solver.maximise(question, pay)
+    stay = _maximise_stay(context, inside=True)
     after = stay.bound if stay.possible else best.bound
     return None if is_unlimited(after) else best.bound + (steps - 1) * after
+
+
+def maximise_where(context: CheckContext, question: Question, asked: int, condition: int) -> Maximum:
+    """Return how high `asked` can be where `condition` is true, with a row of both.
+
+    A question leaves out whatever has nothing to do with what is asked; here the condition counts all the same.
+    """
+    question.require(condition)
+    answer = context.solver.find_example(question, condition)
+    if answer == Impossible():
+        return Maximum(-math.inf, None)
+    best = maximise_pay(context, question, asked)
+    row = None if best.row is None or not isinstance(answer, Witness) else {**answer.row, **best.row}
+    return replace(best, row=row)
 
 
 def drop_potentials(context: CheckContext) -> RewardModel:
@@ -110,23 +130,24 @@ def drop_potentials(context: CheckContext) -> RewardModel:
     return RewardModel(context.reward.only(*kept))
 
 
-def add_stay(context: CheckContext, model: RewardModel, question: Question, *, inside: bool) -> int:
-    """Add a step that changes nothing, inside the goal or outside it, and return the position of what it pays.
+def _maximise_stay(context: CheckContext, *, inside: bool) -> Maximum:
+    """Return the most that a step pays that changes nothing, inside the goal or outside it.
 
     Fields whose rate is not 0 do not stay as they are.
     """
-    pay = add_standing_step(model, question)
+    question = Question()
+    pay = add_standing_step(drop_potentials(context), question)
     names = name_step_inputs(context.model, "s", "s")
     action = context.reward.action
     free = find_tied_inputs(context.model, action) if action is not None else set[str]()
     still = {name: value for name, value in context.model.resting_events.items() if name not in free}
     goal = add_goal(context, question, names, still)
-    question.require(goal if inside else question.negate(goal))
+    conditions = [goal if inside else question.negate(goal)]
     rates = {field.rate for field in context.reward.fields.values() if field.rate}
     for name, field in question.inputs.copy().items():
         if field.name in rates:
-            question.require(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
-    return pay
+            conditions.append(question.compare(question.input(name, field), n.Eq, question.number(0.0)))
+    return maximise_where(context, question, pay, question.all(conditions))
 
 
 def add_goal(
@@ -145,13 +166,12 @@ def add_goal(
 
 def _find_best_stay(context: CheckContext, steps: float) -> Other | None:
     """Return the best step outside the goal that leaves everything as it is."""
-    paid = drop_potentials(context)
-    question = Question()
-    best = maximise_pay(context, question, add_stay(context, paid, question, inside=False))
+    best = _maximise_stay(context, inside=False)
     if best.row is None or is_unlimited(best.value):
         return None
     model = context.model
-    step = model.build_step(read_standing_row(model, best.row), STAYING, plain=not any(model.step_ends()))
+    note = STAYING + _describe_unread(context, {strip_step_end(name[2:]): value for name, value in best.row.items()})
+    step = model.build_step(read_standing_row(model, best.row), note, plain=not any(model.step_ends()))
     pays = f"staying outside the goal pays {format_number(best.value)} a step"
     return Other(best.value * steps, pays, (step,)) if step.total is not None else None
 
@@ -194,12 +214,22 @@ def _find_best_other_end(context: CheckContext, steps: float) -> Other | None:
         return None
     question = Question()
     total = paid.add_row(question, fixed={"terminal": 1.0})["total"]
-    question.require(question.negate(add_goal(context, question, fixed={"terminal": 1.0})))
-    best = context.solver.maximise(question, total)
+    context.model.require_facts(question, fixed={"terminal": 1.0})
+    outside = question.negate(add_goal(context, question, fixed={"terminal": 1.0}))
+    best = maximise_where(context, question, total, outside)
     if best.row is None or is_unlimited(best.value):
         return None
-    step = context.model.build_step({**best.row, "terminal": 1.0}, ENDING)
+    note = ENDING + _describe_unread(context, best.row)
+    step = context.model.build_step({**best.row, "terminal": 1.0}, note)
     return Other(best.value, f"an end outside the goal pays {format_number(best.value)}", (step,))
+
+
+def _describe_unread(context: CheckContext, row: NumericRow) -> str:
+    """Return what a row has of fields that the goal reads and no term does: a witness does not hold them."""
+    read = {field.name for field in context.model.program.inputs.values()}
+    unread = {name: field for name, field in context.reward.goal_program.inputs.items() if field.name not in read}
+    values = {name: decode_value(field, row[name]) for name, field in unread.items() if name in row}
+    return "".join(f", {name} {format_value(value)}" for name, value in values.items() if name != "terminal")
 
 
 def is_goal_reached(context: CheckContext, row: NumericRow) -> bool:
@@ -215,7 +245,9 @@ def _describe_better(context: CheckContext, other: Other, worth: float) -> Findi
     goal = context.reward.goal
     assert goal is not None
     total = (
-        "" if other.steps[0].note == ENDING else f": {format_number(other.worth)} {describe_horizon(context.reward)}"
+        ""
+        if other.steps[0].note.startswith(ENDING)
+        else f": {format_number(other.worth)} {describe_horizon(context.reward)}"
     )
     return context.finding(
         "total",
@@ -229,19 +261,24 @@ def _describe_better(context: CheckContext, other: Other, worth: float) -> Findi
 def list_told_again(context: CheckContext, findings: list[Finding]) -> Iterator[Finding]:
     """Yield the findings whose witness is that of `goal-not-best`, which says more of it.
 
-    Of pay for staying that is so where every step outside the goal pays no more; staying inside it is no flaw.
+    Of pay for staying that is so where every step outside the goal pays no more; staying inside it is no flaw. Of laps
+    it is so where they have as many steps: the one outside the goal is the other, cut short.
     """
     for better in [each for each in findings if each.code == "goal-not-best"]:
         totals = {step.total for step in better.witness}
         for finding in findings:
-            own = [step for step in finding.witness if not is_goal_reached(context, _encode_step(context, step))]
-            if finding.code == "pays-for-staying" and better.witness[0].note == STAYING:
+            own = [step for step in finding.witness if not _is_in_goal(context, step)]
+            if finding.code == "pays-for-staying" and better.witness[0].note.startswith(STAYING):
                 if all((step.total or 0.0) <= (better.witness[0].total or 0.0) for step in own):
                     yield finding
-            elif finding.code in ("loop-that-pays", "cheap-end") and totals <= {step.total for step in own}:
+            elif finding.code == "loop-that-pays" and len(better.witness) > 1:
+                if len(finding.witness) == len(better.witness):
+                    yield finding
+            elif finding.code == "cheap-end" and totals <= {step.total for step in own}:
                 yield finding
 
 
-def _encode_step(context: CheckContext, step: Step) -> NumericRow:
-    fields = context.model.fields
-    return {name: encode_value(fields[name], value) for name, value in step.inputs.items()}
+def _is_in_goal(context: CheckContext, step: Step) -> bool:
+    """Return whether the step of a witness reaches the goal, as far as its inputs tell."""
+    row = {name: encode_value(context.model.fields[name], value) for name, value in step.inputs.items()}
+    return context.reward.goal_program.inputs.keys() <= row.keys() and is_goal_reached(context, row)

@@ -14,7 +14,8 @@ MOST_BEYOND = 10
 def find_short_sight(context: CheckContext) -> Found:
     """Find a discount that sees only a small part of an episode at whose end there is something to be had."""
     discount, horizon = context.reward.discount, context.reward.horizon
-    ends = context.reward.goal is not None or any(term.terminal and term.weight != 0 for term in context.reward.terms)
+    reached = context.reward.goal is not None and context.reward.goal_ends
+    ends = reached or any(term.terminal and term.weight != 0 for term in context.reward.terms)
     if discount is None or horizon is None or discount >= 1 or not ends:
         return
     seen = 1 / (1 - discount)

@@ -5,6 +5,7 @@ from plaudit.checks.formats.plain import format_number
 from plaudit.checks.rules.goals import bound_goal, drop_potentials, is_goal_reached
 from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
 from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.staying import bound_best_end
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import NumericRow, encode_value, is_unlimited
 
@@ -61,7 +62,8 @@ def _bound_best_outcome(context: CheckContext) -> float | None:
 
 
 def _bound_best_end(context: CheckContext) -> float | None:
-    if not any(term.terminal and term.weight != 0 for term in context.reward.terms):
+    """Return the most that an end can pay; None where no end is paid for, and surviving is all there is."""
+    if bound_best_end(context) <= 0:
         return None
     question = Question()
     best = context.solver.maximise(question, context.model.add_row(question, fixed={"terminal": 1.0})["total"])
