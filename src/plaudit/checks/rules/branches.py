@@ -79,7 +79,7 @@ class Edge:
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""
     for term in context.reward.functions:
-        read = mark_branches(context.reward, term)
+        read = _recall_branches(context, term)
         if read is None:
             continue
         never: list[SourceLine] = []
@@ -136,7 +136,7 @@ def _find_step_that_reaches(context: CheckContext, read: MarkedTerm, at: int) ->
 def find_zone_overlaps(context: CheckContext) -> Found:
     """Find a test of a range (`15 <= x < 40`) part of which an earlier test has already taken."""
     for term in context.reward.terms:
-        read = mark_branches(context.reward, term)
+        read = _recall_branches(context, term)
         for at, mark in enumerate(read.marks if read is not None else ()):
             if read is None or mark.test is None:
                 continue
@@ -239,6 +239,10 @@ def find_jumps(context: CheckContext) -> Found:
             "A slope between the two would tell an agent which way is better; keep the jump where the edge is real.",
             witness=_steps_around(context, worst),
         )
+
+
+def _recall_branches(context: CheckContext, term: Function) -> MarkedTerm | None:
+    return context.recall(f"branches of {term.name}", lambda: mark_branches(context.reward, term))
 
 
 def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
