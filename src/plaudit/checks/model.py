@@ -196,28 +196,32 @@ class RewardModel:
 
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
+        return self._complete(row)[1]
+
+    def complete_row(self, row: NumericRow) -> NumericRow:
+        """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
+        return self._complete(row)[0]
+
+    def _complete(self, row: NumericRow) -> tuple[NumericRow, Scores | None]:
+        fields = self.program.inputs
+        whole = {**self._resting, **{name: value for name, value in row.items() if name in fields}}
+        scores = self._score_whole(whole)
+        if scores is None and not fields.keys() <= row.keys():
+            question = Question()
+            copy = self.add_row(question, fixed={name: value for name, value in row.items() if name in self.fields})
+            whole |= maximise(question.program(copy["total"])).row or {}
+            scores = self._score_whole(whole)
+        return whole, scores
+
+    def _score_whole(self, row: NumericRow) -> Scores | None:
         try:
-            return self._compiled(decode_row(self.complete_row(row), self.program.inputs))
+            return self._compiled(decode_row(row, self.program.inputs))
         except InputError:
             return None
 
     @cached_property
     def _resting(self) -> NumericRow:
         return {name: value_at_rest(field) for name, field in self.program.inputs.items()}
-
-    def complete_row(self, row: NumericRow) -> NumericRow:
-        """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
-        fields = self.program.inputs
-        still = {**self._resting, **{name: value for name, value in row.items() if name in fields}}
-        if fields.keys() <= row.keys():
-            return still
-        try:
-            self._compiled(decode_row(still, fields))
-        except InputError:
-            question = Question()
-            copy = self.add_row(question, fixed={name: value for name, value in row.items() if name in self.fields})
-            still |= maximise(question.program(copy["total"])).row or {}
-        return still
 
     def build_step(
         self, row: NumericRow, note: str = "", *, only: frozenset[str] | None = None, plain: bool = False
@@ -226,8 +230,7 @@ class RewardModel:
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
-        row = self.complete_row(row)
-        scores = self.score(row)
+        row, scores = self._complete(row)
         row = row if scores is None or not plain else self._simplify_numbers(row, scores)
         inputs = decode_row({name: row[name] for name in self._ordered_inputs}, self.program.inputs)
         about = tuple(name for name in inputs if name in only) if only is not None else ()
