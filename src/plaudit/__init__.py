@@ -4,7 +4,7 @@ import typing
 
 from plaudit.checks.bounds import Bound, Bounds, bounds
 from plaudit.checks.check import assert_reward_ok, check
-from plaudit.checks.finding import Finding
+from plaudit.checks.finding import Finding, Incentive
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.checks.report import Report
 from plaudit.errors import (
@@ -36,6 +36,7 @@ from plaudit.reward.term import Term, term
 from plaudit.targets.compiled import Scores
 
 if typing.TYPE_CHECKING:
+    from plaudit.checks.incentives import incentives
     from plaudit.ledger.ledger import Ledger
     from plaudit.ledger.record import Entry, Record
     from plaudit.ledger.storage.buffered import Receipt
@@ -52,6 +53,7 @@ __all__ = [
     "Field",
     "FileError",
     "Finding",
+    "Incentive",
     "InputError",
     "KeyConflict",
     "Ledger",
@@ -85,6 +87,7 @@ __all__ = [
     "cosine",
     "exponential",
     "fact",
+    "incentives",
     "linear",
     "piecewise",
     "prefer",
@@ -93,17 +96,23 @@ __all__ = [
     "term",
 ]
 
-_LEDGER = {"Entry": "record", "Ledger": "ledger", "Receipt": "storage.buffered", "Record": "record"}
-"""What is imported when it is first asked for: a ledger needs libraries that rewards do not."""
+_LATER = {
+    "Entry": "ledger.record",
+    "Ledger": "ledger.ledger",
+    "Receipt": "ledger.storage.buffered",
+    "Record": "ledger.record",
+    "incentives": "checks.incentives",
+}
+"""What is imported when it is first asked for: a ledger needs libraries that rewards do not, and rules take time."""
 
 
 def __getattr__(name: str) -> typing.Any:
-    """Import the ledger when it is first asked for."""
-    if name not in _LEDGER:
+    """Import the ledger, and what reads the rules, when it is first asked for."""
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"plaudit.ledger.{_LEDGER[name]}"), name)
+    return getattr(import_module(f"plaudit.{_LATER[name]}"), name)
 
 
 def __dir__() -> list[str]:

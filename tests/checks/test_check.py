@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 from plaudit import DefinitionError, Field, Reward, fact, prefer, term
 from plaudit.checks.check import assert_reward_ok, check, list_failing
@@ -16,11 +15,10 @@ from plaudit.checks.rules import RULES
 from plaudit.checks.solver.z3 import is_available
 from support import reports
 from support.asking import really
-from support.examples import examples
 from support.reports import CLEAN, FULL, REWARD, instead_of_check
 from support.samples import maze
 from support.strategies import load
-from support.written import readable, reward_from
+from support.written import reward_from
 
 UNIT = Field("x", low=0, high=1)
 
@@ -186,8 +184,8 @@ def test_a_reward_without_any_range_is_checked_as_far_as_it_goes():
     fields = [Field("x"), Field("force"), Field("y", role="state")]
     made = Reward("r", version="1", terms=[closer, effort, zones], fields=fields, discount=1.0)
     report = check(made)
-    assert report.ok or codes(report) <= {"missing-range", "unbounded", "jump", "pays-for-staying"}
-    assert {"missing-range", "unbounded", "jump", "pays-for-staying"} <= codes(report)
+    assert report.ok or codes(report) <= {"missing-range", "unbounded", "jump"}
+    assert {"missing-range", "unbounded", "jump"} <= codes(report)
     assert not report.undecided or not is_available()
     for finding in report:
         assert all(total is not None for total in really(made, finding))
@@ -289,20 +287,6 @@ def test_a_reward_with_other_parameters_is_another_reward():
     made = reward_from("def f(x, *, far=2.0): return 1 if x > far else 0", UNIT)
     assert {"dead-term", "unreachable-branch"} <= codes(check(made))
     assert check(made.with_params(f={"far": 0.5})).ok
-
-
-@examples(0.04)
-@given(case=readable())
-def test_whatever_is_found_in_a_random_reward_is_really_so(case):
-    made = case.reward
-    report = check(made, z3=False)
-    names = {"total", *made.program.terms}
-    for finding in report:
-        assert finding.term in names
-        assert finding.message.endswith(".")
-        totals = really(made, finding)
-        if finding.code in ("may-divide-by-zero", "not-a-number"):
-            assert totals == [None]
 
 
 ADVICE = reports.report(reports.finding())

@@ -128,7 +128,7 @@ def test_a_row_is_told_with_what_it_really_gets():
 def test_a_row_that_stands_alone_is_told_in_plain_numbers():
     model = RewardModel(reward_from("def f(x): return 1 if x > 40 else 0", Field("x", low=0)))
     assert model.build_step({"x": 3.7e205}, plain=True).inputs == {"x": 100.0}
-    assert model.build_step({"x": 40.00000001}, plain=True).inputs == {"x": 100.0}
+    assert model.build_step({"x": 40.00000001}, plain=True).inputs == {"x": 41.0}
     assert model.build_step({"x": 17.123456}, plain=True).inputs == {"x": 0.0}
     linear = RewardModel(reward_from("def f(x): return x", Field("x", low=0)))
     assert linear.build_step({"x": 17.123456}, plain=True).inputs == {"x": 17.123456}

@@ -7,7 +7,7 @@ from typing import Any
 
 from plaudit import Reward
 from plaudit.checks.check import check
-from plaudit.checks.finding import Finding
+from plaudit.checks.finding import Finding, Incentive
 from plaudit.checks.solver.question import Question
 from plaudit.checks.solver.ranges import encode_value
 from plaudit.errors import InputError
@@ -95,7 +95,7 @@ def undecided(reward: Reward, code: str, **options: Any) -> list[str]:
     return [each.why for each in report.undecided]
 
 
-def really(reward: Reward, finding: Finding) -> list[float | None]:
+def really(reward: Reward, finding: Finding | Incentive) -> list[float | None]:
     """Return the totals of a witness, and assert that each row really scores what it claims to."""
     compiled = reward.compile("python")
     for step in finding.witness:

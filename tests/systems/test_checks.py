@@ -108,10 +108,22 @@ def test_roadsense_has_actions_and_a_penalty_that_nobody_needs():
 def test_roadsense_pays_for_falling_behind():
     (staying,) = report("roadsense").coded("pays-for-staying")
     assert staying.severity == "advice"
-    assert "distance beyond 40: 0.5 a step" in staying.message
+    assert "distance beyond 40 m: 0.5 a step" in staying.message
     (step,) = [step for step in staying.witness if "beyond 40" in step.note]
     assert step.inputs["distance"] > 40
     assert step.total == 0.5
+
+
+def test_what_roadsense_pays_most_for_is_said_first():
+    text = str(report("roadsense"))
+    assert "0.5 a step: distance beyond 40 m (500 over 1,000 steps)" in text[: text.index("warning")]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_what_pays_most_was_really_paid(name):
+    assert [each.kind for each in report(name).incentives][:2] == ["step", "stay"]
+    for each in report(name).incentives:
+        really(load(name), each)
 
 
 @pytest.mark.parametrize(

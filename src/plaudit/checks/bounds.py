@@ -124,12 +124,14 @@ class Ranges:
         question, copy = self._question
         low, high = self.solver.minimise(question, copy[output]), self.solver.maximise(question, copy[output])
         exact = low.exact and high.exact
-        return Span(_open_end(low.bound), _open_end(high.bound), low.row, high.row, low.value, high.value, exact)
+        return Span(open_end(low.bound), open_end(high.bound), low.row, high.row, low.value, high.value, exact)
 
     @cached_property
     def _question(self) -> tuple[Question, Copy]:
+        if self.facts:
+            return self.model.any_step
         question = Question()
-        return question, self.model.add_row(question) if self.facts else question.copy(self.model.program)
+        return question, question.copy(self.model.program)
 
     def bounds(self) -> Bounds:
         """Return the bounds of everything."""
@@ -139,6 +141,6 @@ class Ranges:
         return Bounds(self.span("total").bound(self.model), scores, values)
 
 
-def _open_end(value: float) -> float:
+def open_end(value: float) -> float:
     """Return an end, infinite where no declared range keeps it finite; no negative zero."""
     return math.copysign(math.inf, value) if is_unlimited(value) else value + 0.0

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, get_args
 
-from plaudit.checks.finding import SEVERITIES, Failed, Finding, Suppressed, Undecided
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
-from plaudit.checks.solver.solver import Solver
+from plaudit.checks.solver.solver import Solver, TimeIsUp
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
 from plaudit.language.field import to_number
 from plaudit.reward.reward import Reward
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from plaudit.checks.rules.registry import CheckContext, Needs, Rule
 
 FailOn = Literal["warning", "advice", "never"]
+TIME_IS_UP = "the time for this reward was up"
 
 
 def check(
@@ -32,15 +33,15 @@ def check(
     limit: float = 60.0,
     z3: bool = True,
 ) -> Report:
-    """Return what is wrong with `reward`, each flaw with inputs that show it.
+    """Return what `reward` pays most for and what is wrong with it, each flaw with inputs that show it.
 
     Args:
         reward: The reward to check.
-        only: The code of one rule, or of several: only these run.
+        only: The code of one rule, or of several: only these run, and what pays most is not looked for.
         ignore: The code of one rule, or of several: these do not run.
         outcomes: Whole episodes by name, from the worst to the best: rows as `reward.score` takes them.
         timeout: The most seconds for one query of the solver. What it leaves undecided is reported as such.
-        limit: About the most seconds for the whole reward. Questions that come later are only glanced at.
+        limit: About the most seconds for the whole reward. What is asked later is left undecided.
         z3: Whether z3 may be used. Without it the rules find what they can and prove less.
 
     >>> from plaudit import Field, term
@@ -49,7 +50,7 @@ def check(
     ...     return 1 if distance < 2 else 0
     >>> reaching = Reward("reaching", version="1", terms=[near], fields=[Field("distance", low=0, high=9)])
     >>> [finding.code for finding in check(reaching)]
-    ['pays-for-staying', 'jump']
+    ['jump']
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
@@ -65,21 +66,23 @@ def check(
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
     if run.are_facts_contradictory():
         run.skip([code for code in chosen if code != "contradictory-facts"], "the facts contradict one another")
+    elif not list_codes(only):
+        run.find_incentives()
     run.find("reward")
     if outcomes is None:
         run.skip(
             [code for code, rule in run.rules.items() if rule.needs == "outcomes"], "no outcome episodes were given"
         )
     run.find("outcomes")
+    _, suppressed = _separate_allowed(reward, run.findings)
+    run.find("findings", suppressed)
     kept, suppressed = _separate_allowed(reward, run.findings)
-    if not solver.late:
-        run.find("findings", suppressed)
-        kept, suppressed = _separate_allowed(reward, run.findings)
     told_again = set(map(id, list_told_again(run.context, run.findings)))
     return Report(
         reward=reward.name,
         version=reward.version,
         fingerprint=reward.fingerprint,
+        incentives=tuple(run.incentives),
         findings=tuple(finding for finding in kept if id(finding) not in told_again),
         suppressed=suppressed,
         undecided=tuple(dict.fromkeys(run.undecided)),
@@ -148,6 +151,7 @@ class _Run:
     def __init__(self, context: "CheckContext", rules: "Mapping[str, Rule]") -> None:
         self.context = context
         self.rules = dict(rules)
+        self.incentives: list[Incentive] = []
         self.findings: list[Finding] = []
         self.undecided: list[Undecided] = []
         self.failed: list[Failed] = []
@@ -159,8 +163,19 @@ class _Run:
             return isinstance(self.context.find_contradiction(), Contradiction)
         except PlauditError:
             raise
-        except Exception:  # the rule contradictory-facts asks again, and is then said to have failed
+        except Exception:  # the rule contradictory-facts asks again, and says then that it failed or had no time
             return False
+
+    def find_incentives(self) -> None:
+        """Find what pays most; a failure stops no rule."""
+        from plaudit.checks.incentives import list_incentives
+
+        try:
+            self.incentives += list_incentives(self.context)
+        except PlauditError:
+            raise
+        except Exception as error:
+            self.failed.append(Failed("incentives", _describe_failure(error)))
 
     def skip(self, codes: Iterable[str], why: str) -> None:
         """Take rules out, and say why."""
@@ -177,12 +192,17 @@ class _Run:
             if rule.needs == needs:
                 functions.setdefault(rule.find, []).append(rule)
         for sharing in functions.values():
+            if self.context.solver.late:
+                self.skip([rule.code for rule in sharing], TIME_IS_UP)
+                continue
             try:
                 for each in context.find(sharing[0]):
                     if each.code in self.rules:
                         (self.findings if isinstance(each, Finding) else self.undecided).append(each)  # type: ignore[arg-type]
             except PlauditError:  # an outcome that cannot be scored, an extra that is not installed
                 raise
+            except TimeIsUp:
+                self.undecided += [Undecided(rule.code, "total", TIME_IS_UP) for rule in sharing]
             except Exception as error:
                 self.failed += [Failed(rule.code, _describe_failure(error)) for rule in sharing]
 

@@ -45,6 +45,28 @@ class Finding:
     """Declared facts that the finding rests on."""
 
 
+IncentiveKind = Literal["step", "stay", "lap", "goal", "end", "bad end", "idle"]
+
+
+@dataclass(frozen=True, slots=True)
+class Incentive:
+    """What an agent that knows nothing but the reward has a reason to do: one way of life, and what it pays."""
+
+    kind: IncentiveKind
+    """A single step; staying in a place; going round a lap; a step that reaches the goal; what the best end adds, and
+    the cheapest end that costs; doing nothing."""
+    pay: float
+    """What it pays: a stay, a lap and doing nothing in each step, anything else once."""
+    where: str
+    """Where that is, in words: "distance beyond 40 m"."""
+    witness: tuple[Step, ...]
+    """A step of it, or all steps of a lap, with what the reward really makes of them."""
+    bound: float
+    """What it pays at most, as far as is known; equal to `pay` where that is proved."""
+    worth: str = ""
+    """What it adds up to, in words: "500 over 1,000 steps"; empty where neither discount nor horizon is declared."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suppressed:
     """A finding that its reward allows, and the reason on record."""

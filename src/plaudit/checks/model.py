@@ -1,6 +1,5 @@
 """A reward as the checker sees it: one bound Program, the roles of its inputs, and the facts about a step."""
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,9 +9,10 @@ from plaudit.checks.finding import Step
 from plaudit.checks.solver.boxes import maximise
 from plaudit.checks.solver.question import Copy, Impossible, Question, SolverAnswer, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import (
-    NEAR,
     NumericRow,
     decode_row,
+    is_plain,
+    list_plainer_values,
     strip_step_end,
     value_at_rest,
 )
@@ -134,6 +134,12 @@ class RewardModel:
             question.require(question.same(copy[name], question.input((names or {}).get(name, name), field)))
         return copy
 
+    @cached_property
+    def any_step(self) -> tuple[Question, Copy]:
+        """Every step that can happen, as a question that many ask: nothing more is required of it."""
+        question = Question()
+        return question, self.add_row(question)
+
     def require_facts(
         self,
         question: Question,
@@ -190,24 +196,32 @@ class RewardModel:
 
     def score(self, row: NumericRow) -> Scores | None:
         """Return what the reward really makes of a row; None where it cannot be scored."""
-        try:
-            return self._compiled(decode_row(self.complete_row(row), self.program.inputs))
-        except InputError:
-            return None
+        return self._complete(row)[1]
 
     def complete_row(self, row: NumericRow) -> NumericRow:
         """Return a row with all inputs: those it leaves open are at rest, or as they must be for it to be scored."""
+        return self._complete(row)[0]
+
+    def _complete(self, row: NumericRow) -> tuple[NumericRow, Scores | None]:
         fields = self.program.inputs
-        still = {name: row.get(name, value_at_rest(field)) for name, field in fields.items()}
-        if fields.keys() <= row.keys():
-            return still
-        try:
-            self._compiled(decode_row(still, fields))
-        except InputError:
+        whole = {**self._resting, **{name: value for name, value in row.items() if name in fields}}
+        scores = self._score_whole(whole)
+        if scores is None and not fields.keys() <= row.keys():
             question = Question()
             copy = self.add_row(question, fixed={name: value for name, value in row.items() if name in self.fields})
-            still |= maximise(question.program(copy["total"])).row or {}
-        return still
+            whole |= maximise(question.program(copy["total"])).row or {}
+            scores = self._score_whole(whole)
+        return whole, scores
+
+    def _score_whole(self, row: NumericRow) -> Scores | None:
+        try:
+            return self._compiled(decode_row(row, self.program.inputs))
+        except InputError:
+            return None
+
+    @cached_property
+    def _resting(self) -> NumericRow:
+        return {name: value_at_rest(field) for name, field in self.program.inputs.items()}
 
     def build_step(
         self, row: NumericRow, note: str = "", *, only: frozenset[str] | None = None, plain: bool = False
@@ -216,8 +230,7 @@ class RewardModel:
 
         A row that stands alone may be told in `plain` numbers that every term scores the same.
         """
-        row = self.complete_row(row)
-        scores = self.score(row)
+        row, scores = self._complete(row)
         row = row if scores is None or not plain else self._simplify_numbers(row, scores)
         inputs = decode_row({name: row[name] for name in self._ordered_inputs}, self.program.inputs)
         about = tuple(name for name in inputs if name in only) if only is not None else ()
@@ -234,15 +247,10 @@ class RewardModel:
     def _simplify_numbers(self, row: NumericRow, scores: Scores) -> NumericRow:
         """Return a row of rounder numbers that every term scores the same."""
         for name, value in row.items():
-            plainly = math.isinf(value) or (value == round(value, 3) and abs(value) <= NEAR)
-            if plainly or name not in self.program.inputs or self.fields[name].kind != "number":
+            if is_plain(value) or name not in self.program.inputs or self.fields[name].kind != "number":
                 continue
-            for plain in (
-                value_at_rest(self.fields[name]),
-                *(100.0, 1000.0, NEAR),
-                *(round(value, digits) for digits in (0, 1, 3)),
-            ):
-                other = {**row, name: float(plain)}
+            for plain in list_plainer_values(self.fields[name], value):
+                other = {**row, name: plain}
                 same = self.fields[name].holds(plain) and self.score(other)
                 if same and dict(same.scores) == dict(scores.scores):
                     row = other

@@ -4,8 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from plaudit.checks.finding import SEVERITIES, Failed, Finding, Severity, Suppressed, Undecided
-from plaudit.checks.formats.text import Line, Piece, format_finding_lines, join_pieces, wrap_paragraph
+from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Severity, Suppressed, Undecided
+from plaudit.checks.formats.text import (
+    Line,
+    Piece,
+    format_finding_lines,
+    format_incentive_lines,
+    join_pieces,
+    wrap_paragraph,
+)
 from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, escape_line, format_count
@@ -21,6 +28,8 @@ class Report:
     reward: str
     version: str
     fingerprint: str
+    incentives: tuple[Incentive, ...] = ()
+    """What pays most: the best step, place to stay, lap and end; nothing where only some rules were asked for."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Suppressed, ...] = ()
     undecided: tuple[Undecided, ...] = ()
@@ -102,16 +111,18 @@ def format_lines(reports: Sequence[LocatedReport], *, width: int = WIDTH) -> Ite
 
 
 def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
-    """Yield one report: who, every finding, what was not answered, what is allowed, and the counts."""
+    """Yield one report: who, what pays most, every finding, what was not answered, what is allowed, and the counts."""
     report = located.report
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed):
         yield (*title, Piece("  nothing to complain about"))
+        yield from format_incentive_lines(report.incentives, width)
         yield from _format_skipped(report, width)
         return
     asides = [*_format_failed(report, width), *_format_undecided(report, width)]
     asides += [*_format_skipped(report, width), *_format_allowed(report, width)]
     yield title
+    yield from format_incentive_lines(report.incentives, width)
     for finding in report.findings:
         yield ()
         yield from format_finding_lines(finding, report.rest, width)

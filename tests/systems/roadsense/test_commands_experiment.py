@@ -35,7 +35,7 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
         "! a hack: it looks at nothing and earns more than sensible and warned (discrete).",
         "caution !",
         "dominated-action: action 1 is at least as good as every other action",
-        "distance beyond 40: 0.5 a step",
+        "distance beyond 40 m: 0.5 a step",
         "Written to runs/experiment-roadsense: rewards.db, report.json, plot.png.",
     ):
         assert text in done.stdout

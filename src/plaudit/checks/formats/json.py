@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from plaudit.checks.finding import Finding, Step
+from plaudit.checks.finding import Finding, Incentive, Step
 from plaudit.checks.formats.plain import encode_number, relative_path
 from plaudit.checks.report import LocatedReport, Report
 from plaudit.checks.rules import RULES
@@ -21,6 +21,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "reward": report.reward,
         "version": report.version,
         "fingerprint": report.fingerprint,
+        "incentives": [_format_incentive(each) for each in report.incentives],
         "findings": [_format_finding(finding, root) for finding in report.findings],
         "suppressed": [{**_format_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
         "undecided": [{"code": each.code, "term": each.term, "why": each.why} for each in report.undecided],
@@ -34,6 +35,17 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
             "failed": len(report.failed),
             "skipped": len(report.skipped),
         },
+    }
+
+
+def _format_incentive(incentive: Incentive) -> dict[str, Any]:
+    return {
+        "kind": incentive.kind,
+        "pay": encode_number(incentive.pay),
+        "bound": encode_number(incentive.bound),
+        "where": incentive.where,
+        "worth": incentive.worth,
+        "witness": [format_step(step) for step in incentive.witness],
     }
 
 

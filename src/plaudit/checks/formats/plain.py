@@ -14,6 +14,9 @@ from plaudit.terminal import escape_line
 MOST_SENTENCES = 6
 """Of longer witnesses the rest is counted."""
 
+MOST_DIGITS = 9
+"""Numbers that differ further behind are the same but for rounding."""
+
 Value = float | bool | str
 """An input as a person gives it."""
 
@@ -26,6 +29,20 @@ def format_number(value: Any) -> str:
     """
     rounded = float(f"{value:.6g}") + 0.0
     return f"{rounded:,.0f}" if abs(rounded) < 1e15 and rounded == int(rounded) else f"{rounded:g}"
+
+
+def format_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers as people write them, with as many digits as it takes to tell them apart.
+
+    >>> format_apart(10.0, 10.000004), format_apart(9.999999999999991, 10.0), format_apart(0.5, 12000)
+    (('10', '10.000004'), ('10', '10'), ('0.5', '12,000'))
+    """
+    short = format_number(one), format_number(other)
+    for digits in range(7, MOST_DIGITS + 1) if short[0] == short[1] else ():
+        long = f"{one + 0.0:.{digits}g}", f"{other + 0.0:.{digits}g}"
+        if long[0] != long[1]:
+            return long
+    return short
 
 
 def format_value(value: Value) -> str:

@@ -1,13 +1,14 @@
 """Findings for people: lines that fit a terminal, a mail and the message of a failed test; witnesses as tables."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Literal, NamedTuple
 
-from plaudit.checks.finding import Finding, Step
-from plaudit.checks.formats.plain import Value, format_total, format_value, short_path
+from plaudit.checks.finding import Finding, Incentive, IncentiveKind, Step
+from plaudit.checks.formats.plain import Value, format_number, format_total, format_value, short_path
 from plaudit.terminal import escape_line, format_count
 
 _INDENT = 2
@@ -29,6 +30,52 @@ class Piece(NamedTuple):
 
 
 Line = tuple[Piece, ...]
+
+
+_LABELS: Mapping[IncentiveKind, str] = {
+    "step": "a step",
+    "stay": "staying",
+    "lap": "a lap",
+    "goal": "the goal",
+    "end": "the end",
+    "bad end": "a bad end",
+    "idle": "doing nothing",
+}
+
+
+def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Iterator[Line]:
+    r"""Yield what pays most, a line each.
+
+    >>> stay = Incentive("stay", 0.5, "distance beyond 40 m", (), 0.5, "500 over 1,000 steps")
+    >>> print("\n".join(join_pieces(line) for line in format_incentive_lines([stay], 80)))
+    What pays most:
+      staying   0.5 a step: distance beyond 40 m (500 over 1,000 steps)
+    """
+    if not incentives:
+        return
+    yield (Piece("What pays most:", "dim"),)
+    longest = max(len(_LABELS[each.kind]) for each in incentives)
+    before = None
+    for each in incentives:
+        label = "" if each.kind == before else _LABELS[each.kind]
+        before = each.kind
+        worth = f" ({each.worth})" if each.worth else ""
+        where = f": {escape_line(each.where)}" if each.where else ""
+        text = f"{_format_incentive_pay(each)}{where}{worth}"
+        yield from wrap_paragraph(text, width=width, indent=_INDENT, first=label.ljust(longest) + _GAP)
+
+
+def _format_incentive_pay(incentive: Incentive) -> str:
+    """Return what it pays: "up to 5" where plain numbers pay a little less, "5 or more" where it may be more."""
+    pay, bound = (format_number(value) if math.isfinite(value) else "" for value in (incentive.pay, incentive.bound))
+    totals = [step.total for step in incentive.witness if step.total is not None]
+    if not pay:
+        pay = "as much as you like"
+    elif incentive.kind in ("step", "stay", "goal") and any(format_number(total) != pay for total in totals):
+        pay = f"up to {pay}"
+    elif bound != pay:
+        pay = f"{pay} or more"
+    return f"{pay} a step" if incentive.kind in ("stay", "lap", "idle") else pay
 
 
 def format_finding_lines(finding: Finding, rest: Mapping[str, Value], width: int) -> Iterator[Line]:

@@ -79,7 +79,7 @@ class Edge:
 def find_unreachable_branches(context: CheckContext) -> Found:
     """Find branches that no step can reach, given the declared ranges and facts."""
     for term in context.reward.functions:
-        read = mark_branches(context.reward, term)
+        read = _recall_branches(context, term)
         if read is None:
             continue
         never: list[SourceLine] = []
@@ -136,7 +136,7 @@ def _find_step_that_reaches(context: CheckContext, read: MarkedTerm, at: int) ->
 def find_zone_overlaps(context: CheckContext) -> Found:
     """Find a test of a range (`15 <= x < 40`) part of which an earlier test has already taken."""
     for term in context.reward.terms:
-        read = mark_branches(context.reward, term)
+        read = _recall_branches(context, term)
         for at, mark in enumerate(read.marks if read is not None else ()):
             if read is None or mark.test is None:
                 continue
@@ -241,6 +241,10 @@ def find_jumps(context: CheckContext) -> Found:
         )
 
 
+def _recall_branches(context: CheckContext, term: Function) -> MarkedTerm | None:
+    return context.recall(f"branches of {term.name}", lambda: mark_branches(context.reward, term))
+
+
 def mark_branches(reward: Reward, term: Function) -> MarkedTerm | None:
     """Return a term, gate or condition with its places marked; None where it was loaded and has no source."""
     if term.source is None:
@@ -290,8 +294,8 @@ def _find_edges(context: CheckContext, term: str) -> list[Edge]:
 
 
 def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
-    question = Question()
-    copy = context.model.add_row(question)
+    context.solver.check_clock()
+    question, copy = context.model.any_step
     program = question.program(copy[f"{term}.score"])
     found: list[Edge] = []
     named = find_breakpoints(program, comparing=(n.Eq, n.Ne))
@@ -299,7 +303,7 @@ def _cross_edges(context: CheckContext, term: str) -> list[Edge]:
     for name, breakpoints in find_breakpoints(program, comparing=ORDERED).items():
         if name in context.model.unread_counters:
             continue  # a schedule is meant to change what is paid
-        settings = _list_settings(program, name, everywhere) if breakpoints and not context.solver.late else []
+        settings = _list_settings(program, name, everywhere) if breakpoints else []
         for at in breakpoints:
             sides = (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf))
             if not all(program.inputs[name].holds(x) for x in sides):

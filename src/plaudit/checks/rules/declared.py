@@ -7,12 +7,16 @@ from typing import Any
 
 from plaudit.checks.model import Contradiction, RewardModel, locate_source
 from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.breakpoints import sample_columns
 from plaudit.checks.solver.question import Impossible, Question, Unknown
+from plaudit.checks.solver.ranges import list_choices, list_plain_values, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.parameters import collect_parameters, expand_parameters
 from plaudit.language.source import Source, read_current
 
+MOST_VALUES = 4
+"""So many values of an input are tried with everything else at rest."""
 ROWS = 400
 """How many rows are tried before anything is proved."""
 
@@ -33,6 +37,8 @@ def find_unused_fields(context: CheckContext) -> Found:
         readers = [term.name for term in context.reward.terms if model.reads_score[term.name] & by_field[field]]
         if together or any(names & by_field[field] for names in above.values()):
             readers = list(model.terms)
+        elif _is_felt_at_rest(context, readers, by_field[field]):
+            continue
         part = RewardModel(context.reward.only(*readers))
         if has_effect(part, by_field[field]):
             continue
@@ -48,6 +54,21 @@ def find_unused_fields(context: CheckContext) -> Found:
                     f"{field!r} is read and cannot change the total.",
                     "Drop the field, or give its part of the expression a weight.",
                 )
+
+
+def _is_felt_at_rest(context: CheckContext, terms: Iterable[str], names: Iterable[str]) -> bool:
+    """Return whether other values of these inputs change the sum of some terms, everything else at rest."""
+    question, copy = context.model.any_step
+    program = question.program(question.plus(*(copy[f"{term}.value"] for term in terms)))
+    still = {name: value_at_rest(field) for name, field in program.inputs.items()}
+    here = evaluate(program, still)
+    for name in (each for each in names if each in program.inputs):
+        field = program.inputs[name]
+        for value in list_choices(field) or list_plain_values(field)[:MOST_VALUES]:
+            there = evaluate(program, {**still, name: value})
+            if math.isfinite(here) and math.isfinite(there) and abs(there - here) > 1e-12:
+                return True
+    return False
 
 
 def has_effect(model: RewardModel, names: Iterable[str]) -> bool:

@@ -203,7 +203,8 @@ def _list_costly_zones(context: CheckContext, model: RewardModel) -> Iterator[Zo
     question = Question()
     whole = question.program(add_standing_step(model, question))
     breakpoints = {name: at for name, at in find_breakpoints(whole).items() if at and name.startswith("s.")}
-    for name, places in breakpoints.items():
+    alike = {(whole.inputs[name].name, places): name for name, places in reversed(breakpoints.items())}
+    for (_, places), name in reversed(alike.items()):  # entries of a vector that are compared alike are one
         field = whole.inputs[name]
         for low, high in pairwise([-math.inf, *places, math.inf]):
             question = Question()

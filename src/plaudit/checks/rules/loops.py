@@ -7,13 +7,14 @@ edges of the declared ranges, which finds nearly all there are; z3 then finds th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice, product
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from plaudit.checks.finding import Finding
+from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel, find_state_fields, find_tied_inputs, name_step_inputs
 from plaudit.checks.rules.potential import classify_shaping_terms
@@ -47,6 +48,8 @@ MOST_CHOICES = 32
 MOST_TRIED = 2_000
 """How many combinations of a large choice are looked at to find those that facts allow."""
 MOST_EDGES = 60_000
+MOST_ROWS = 4096
+"""So many steps are scored at once."""
 LONGEST = 12
 """How many steps a lap may have where there are more states than that many: of few states, every lap is looked at."""
 PLAIN = 1e-12
@@ -62,22 +65,57 @@ LEAST = 1e-9
 )
 def find_paying_loops(context: CheckContext) -> Found:
     """Find laps whose rewards add up to more than 0, and to more than standing still in any of their states."""
-    if not any(name.startswith("prev.") for name in context.model.program.inputs):
-        return  # what is paid for being somewhere is paid for standing there as well
-    model = drop_shaping(context)
-    if model is None or not any(term in classify_shaping_terms(context) for term in model.terms):
+    model = _find_moving_terms(context)
+    if model is None:
         return
-    laps = StateGraph(model).laps()
+    laps = find_laps(context)
     for lap in laps:
         yield _describe_lap(context, model, lap)
-    if not laps:
-        for length in LENGTHS:
-            match _find_lap(context, model, length):
-                case Lap() as lap:
-                    yield _describe_lap(context, model, lap)
-                    return
-                case Unknown(reason):
-                    yield context.undecided("total", f"whether a lap of {length} states pays", reason=reason)
+    if laps or _gains_nothing(context, model):
+        return
+    for length in LENGTHS:
+        match _find_lap(context, model, length):
+            case Lap() as lap:
+                yield _describe_lap(context, model, lap)
+                return
+            case Unknown(reason):
+                yield context.undecided("total", f"whether a lap of {length} states pays", reason=reason)
+
+
+def _find_moving_terms(context: CheckContext) -> RewardModel | None:
+    """Return the reward without what a lap pays back; None where nothing is paid for the way."""
+    if not any(name.startswith("prev.") for name in context.model.program.inputs):
+        return None  # what is paid for being somewhere is paid for standing there as well
+    model = drop_shaping(context)
+    if model is None or not any(term in classify_shaping_terms(context) for term in model.terms):
+        return None
+    return model
+
+
+def find_laps(context: CheckContext) -> list[Lap]:
+    """Return the shortest lap that pays and, if it is another, the one that pays most a step."""
+    model = _find_moving_terms(context)
+    return [] if model is None else context.recall("laps", lambda: StateGraph(model, context.solver.until).laps())
+
+
+def _gains_nothing(context: CheckContext, model: RewardModel) -> bool:
+    """Return whether it is proved that no step pays more than standing, with the same choice, where it leads.
+
+    Then no lap of any length pays more than standing in the best of its states.
+    """
+    if model.carried or model.reward.composed:
+        return False
+    question = Question()
+    moving = _hold_monotone(model, name_step_inputs(model, "s", "t", chosen="chosen"))
+    standing = _hold_monotone(model, name_step_inputs(model, "t", "t", chosen="chosen"))
+    step = model.add_row(question, names=moving, fixed=model.resting_events)
+    stand = question.copy(model.program, standing, model.resting_events, scored=False)
+    facts = question.copy(model.reward.facts_program, standing, model.resting_events, scored=False)
+    flags = [*stand.guards, *facts.guards, *(facts[fact] for fact in model.reward.facts_program.outputs)]
+    if context.solver.find_example(question, question.negate(question.all(flags))) != Impossible():
+        return False  # it may be that nobody can stand there
+    gains = [question.minus(step[f"{term}.value"], stand[f"{term}.value"]) for term in model.terms]
+    return context.solver.maximise(question, question.plus(*gains)).bound <= LEAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +125,16 @@ class Lap:
     states: tuple[NumericRow, ...]
     chosen: tuple[NumericRow, ...]
     gain: float
+
+    @property
+    def steps(self) -> list[tuple[NumericRow, NumericRow, NumericRow]]:
+        """Where each step begins, where it leads, and what is chosen in it."""
+        return list(zip(self.states, [*self.states[1:], self.states[0]], self.chosen, strict=True))
+
+    @property
+    def moved(self) -> list[str]:
+        """The fields that it changes."""
+        return [name for name in self.states[0] if len({state[name] for state in self.states}) > 1]
 
     @property
     def mean(self) -> float:
@@ -109,6 +157,8 @@ class StateGraph:
     """
 
     model: RewardModel
+    until: float = math.inf
+    """When to stop looking for longer laps, by `time.monotonic`."""
 
     @cached_property
     def states(self) -> list[NumericRow]:
@@ -180,15 +230,22 @@ class StateGraph:
         """What the best step from each state to each other earns, and which option that is; -inf where none leads."""
         import numpy as np
 
-        size = len(self.states)
-        columns = {name: self._build_column(name, field) for name, field in self.model.program.inputs.items()}
-        scores, carried = self._score(columns)
-        allowed = self._allowed(columns) & carried
-        earned = np.where(scores.ok, scores.total, -np.inf) + np.where(allowed, 0.0, -np.inf)
-        table = earned.reshape(size, size, len(self.options))
-        return table.max(axis=2), table.argmax(axis=2)
+        size, options = len(self.states), len(self.options)
+        block = max(1, MOST_ROWS // (size * options))  # so many states at once: memory stays flat
+        best, chosen = np.full((size, size), -np.inf), np.zeros((size, size), dtype=int)
+        for first in range(0, size, block):
+            if monotonic() > self.until:
+                break
+            here = range(first, min(first + block, size))
+            columns = {name: self._build_column(name, field, here) for name, field in self.model.program.inputs.items()}
+            scores, carried = self._score(columns, here)
+            allowed = self._allowed(columns) & carried
+            earned = np.where(scores.ok, scores.total, -np.inf) + np.where(allowed, 0.0, -np.inf)
+            table = earned.reshape(len(here), size, options)
+            best[here.start : here.stop], chosen[here.start : here.stop] = table.max(axis=2), table.argmax(axis=2)
+        return best, chosen
 
-    def _score(self, columns: dict[str, np.ndarray]) -> tuple[Scores, np.ndarray]:
+    def _score(self, columns: dict[str, np.ndarray], here: range) -> tuple[Scores, np.ndarray]:
         """Return what each step earns, and whether it takes the states that are carried to where it leads."""
         import numpy as np
 
@@ -197,9 +254,9 @@ class StateGraph:
             return self._compiled(columns), led
         states = self.model.program.states
         before = {
-            name: np.stack([self._build_column(each, state.field) for each in state.list_names("prev")], -1).reshape(
-                -1, *state.field.shape
-            )
+            name: np.stack(
+                [self._build_column(each, state.field, here) for each in state.list_names("prev")], -1
+            ).reshape(-1, *state.field.shape)
             for name, state in states.items()
         }
         measured = {
@@ -209,24 +266,26 @@ class StateGraph:
         for name, state in states.items():
             entries = after[name].reshape(len(led), -1).T
             for entry, computed in zip(state.list_names("curr"), entries, strict=True):
-                led &= np.abs(computed * 1.0 - self._build_column(entry, state.field)) <= LEAST
+                led &= np.abs(computed * 1.0 - self._build_column(entry, state.field, here)) <= LEAST
         return scores, led
 
-    def _build_column(self, name: str, field: Field) -> np.ndarray:
-        """Return one input of every step: from each state to each other, with each option."""
+    def _build_column(self, name: str, field: Field, here: range) -> np.ndarray:
+        """Return one input of every step: from each state that is `here` to each other, with each option."""
         import numpy as np
 
         size, options, plain = len(self.states), len(self.options), strip_step_end(name)
         if name in self.options[0]:
-            values = np.tile([option[name] for option in self.options], size * size)
+            values = np.tile([option[name] for option in self.options], len(here) * size)
         elif plain in self.states[0]:
             ends = np.array([state[plain] for state in self.states])
             values = (
-                np.repeat(ends, size * options) if name.startswith("prev.") else np.tile(np.repeat(ends, options), size)
+                np.repeat(ends[here.start : here.stop], size * options)
+                if name.startswith("prev.")
+                else np.tile(np.repeat(ends, options), len(here))
             )
         else:
             still = value_at_rest(field) if name in self.model.program.counters else 0.0
-            values = np.full(size * size * options, self.model.resting_events.get(name, still))
+            values = np.full(len(here) * size * options, self.model.resting_events.get(name, still))
         return to_column(values, field)
 
     @cached_property
@@ -264,6 +323,8 @@ class StateGraph:
         through: list[np.ndarray] = []
         found: list[Lap] = []
         for length in range(2, (size if size <= MOST_STATES else LONGEST) + 1):
+            if monotonic() > self.until:
+                break
             ways = best[:, :, None] + spare[None, :, :]
             through.append(ways.argmax(axis=1))
             best = ways.max(axis=1)
@@ -384,25 +445,32 @@ def _bound_standing(model: RewardModel, state: Mapping[str, float]) -> float:
 
 
 def _describe_lap(context: CheckContext, model: RewardModel, lap: Lap) -> Finding:
-    states = [*lap.states, lap.states[0]]
-    moved = [name for name in lap.states[0] if len({state[name] for state in lap.states}) > 1]
     fields = find_state_fields(model)
-    way = " → ".join(" ".join(_format_state_value(fields[name], state[name]) for name in moved) for state in states)
-    steps = list(zip(lap.states, states[1:], lap.chosen, strict=True))
     prices = dict(_find_prices(model, lap))
-    read = [name for name in model.fields if strip_step_end(name) in {*moved, *prices}]
+    read = [name for name in model.fields if strip_step_end(name) in {*lap.moved, *prices}]
     return context.finding(
-        _blame_term(model, steps),
-        f"a lap of {len(lap.states)} steps ({', '.join(moved)}: {way}) earns {format_number(lap.gain)}"
+        _blame_term(model, lap.steps),
+        f"a lap of {len(lap.states)} steps ({describe_way(model, lap)}) earns {format_number(lap.gain)}"
         f"{_format_prices(prices, fields)}, time after time, and ends where it began.",
         "Pay the way back what the way there earned (a potential-based difference), pay each state once (a high-water "
         "mark that the environment keeps), or let a step cost more than it can earn.",
-        witness=(
-            context.model.build_step(build_row(model, before, after, chosen), only=frozenset(read))
-            for before, after, chosen in steps
-        ),
+        witness=list_lap_steps(context, lap, read),
         facts=model.facts_about(*read),
     )
+
+
+def describe_way(model: RewardModel, lap: Lap) -> str:
+    """Return a lap as people say it: "phase: planning → coding → planning"."""
+    fields = find_state_fields(model)
+    states = [*lap.states, lap.states[0]]
+    values = (" ".join(_format_state_value(fields[name], state[name]) for name in lap.moved) for state in states)
+    return f"{', '.join(lap.moved)}: {' → '.join(values)}"
+
+
+def list_lap_steps(context: CheckContext, lap: Lap, read: Iterable[str]) -> Iterator[Step]:
+    """Yield the steps of a lap as the whole reward scores them; what they `read` matters."""
+    for before, after, chosen in lap.steps:
+        yield context.model.build_step(build_row(context.model, before, after, chosen), only=frozenset(read))
 
 
 def _blame_term(model: RewardModel, steps: list[tuple[NumericRow, NumericRow, NumericRow]]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from plaudit.checks.bounds import Ranges, Span
 from plaudit.checks.finding import Finding, Severity, Step, Suppressed, Undecided
@@ -39,6 +39,7 @@ class Rule:
 _REGISTERED: dict[str, Rule] = {}
 
 _Find = Callable[["CheckContext"], Found]
+_Known = TypeVar("_Known")
 
 
 def rule(code: str, *, severity: Severity, why: str, needs: Needs = "reward") -> Callable[[_Find], _Find]:
@@ -83,6 +84,13 @@ class CheckContext:
         """Return what a rule finds."""
         return rule.find(replace(self, rule=rule))
 
+    def recall(self, what: str, find: Callable[[], _Known]) -> _Known:
+        """Return what is known under a name, found out when it is first asked for."""
+        if what not in self.known:
+            self.known[what] = find()
+        found: _Known = self.known[what]
+        return found
+
     def span(self, output: str, *, tight: bool = False) -> Span:
         """Return the lowest and highest value of an output over every step that can happen.
 
@@ -104,10 +112,7 @@ class CheckContext:
 
     def find_contradiction(self) -> Contradiction | Unknown | None:
         """Return how the facts contradict one another; None where they do not."""
-        if "contradiction" not in self.known:
-            self.known["contradiction"] = find_contradiction(self.model, self.solver)
-        found: Contradiction | Unknown | None = self.known["contradiction"]
-        return found
+        return self.recall("contradiction", lambda: find_contradiction(self.model, self.solver))
 
     def finding(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from time import monotonic
 
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.ranges import HUGE, NEAR, NumericRow, declared_range, list_choices
@@ -63,12 +64,12 @@ def is_close(left: float, right: float) -> bool:
     return math.isclose(left, right, rel_tol=CLOSE, abs_tol=CLOSE)
 
 
-def maximise(program: Program, *, enough: float = math.inf, most: int = MOST_BOXES) -> Maximum:
+def maximise(program: Program, *, enough: float = math.inf, most: int = MOST_BOXES, until: float = math.inf) -> Maximum:
     """Return how high the output `asked` of a question can be where its output `given` is true.
 
-    The search ends early once a value above `enough` is found.
+    The search ends early once a value above `enough` is found, and at the time `until` by `time.monotonic`.
     """
-    return _Search(program, enough).run(most)
+    return _Search(program, enough).run(most, until)
 
 
 def climb(program: Program, row: NumericRow) -> tuple[NumericRow, float]:
@@ -85,6 +86,21 @@ def evaluate(program: Program, row: NumericRow) -> float:
     return asked.low if given.low == 1 else -math.inf
 
 
+def compile_question(program: Program) -> Callable[[NumericRow], float]:
+    """Return what `evaluate` returns as a function of a row, for questions that many rows are tried of."""
+    given, asked = program.outputs["given"], program.outputs["asked"]
+    code = emit(program, [given, asked], SCALAR)
+    names = [f"x{at}" for at in range(len(program.inputs))]
+    result = f"return {code.texts[given]}, float({code.texts[asked]})"
+    ask = build_function("ask", names, [*code.lines, result], {**SCALAR_NAMES, **dict(code.tables)})
+
+    def compute(row: NumericRow) -> float:
+        held, value = ask(*(row[name] for name in program.inputs))
+        return float(value) if held and value == value else -math.inf
+
+    return compute
+
+
 class _Search:
     """One search: the boxes still to be cut, and the best row so far."""
 
@@ -93,7 +109,7 @@ class _Search:
         self.enough = enough
         self.asked, self.given = program.outputs["asked"], program.outputs["given"]
         self.breakpoints = find_breakpoints(program)
-        self.reads = _list_inputs_read(program)
+        self.reads = list_inputs_read(program)
         self.given_intervals = find_given_intervals(program)
         self.number = count()
         self.work = 0
@@ -105,12 +121,12 @@ class _Search:
             for name, field in program.inputs.items()
         }
 
-    def run(self, most: int) -> Maximum:
+    def run(self, most: int, until: float) -> Maximum:
         for box in list_boxes(self.program):
             self.push(box)
         before: tuple[float, float] | None = None
         for done in range(most):
-            over = self.best.value > self.enough or self.work > MOST_WORK
+            over = self.best.value > self.enough or self.work > MOST_WORK or monotonic() > until
             if not self.queue or over or self.is_settled(-self.queue[0][0]):
                 break
             if done % PATIENCE == 0:
@@ -193,19 +209,12 @@ class _Search:
         self.tried += 1
         if self.tried <= FEW_ROWS:
             return evaluate(self.program, row)
-        given, asked = self.compiled(*(row[name] for name in self.program.inputs))
-        return asked if given and asked == asked else -math.inf
+        return self.compiled(row)
 
     @cached_property
-    def compiled(self) -> Callable[..., tuple[bool, float]]:
-        """What is given and what is asked at a row, as a function of its inputs in order."""
-        code = emit(self.program, [self.given, self.asked], SCALAR)
-        names = [f"x{at}" for at in range(len(self.program.inputs))]
-        tables = dict(code.tables)
-        result = f"return {code.texts[self.given]}, float({code.texts[self.asked]})"
-        made: Callable[..., tuple[bool, float]]
-        made = build_function("ask", names, [*code.lines, result], {**SCALAR_NAMES, **tables})
-        return made
+    def compiled(self) -> Callable[[NumericRow], float]:
+        """What a row gives."""
+        return compile_question(self.program)
 
     def cut(self, box: Box, found: tuple[Interval, ...]) -> list[Box]:
         """Return a box in parts: by a choice that is still open in it, or simply in halves."""
@@ -258,7 +267,7 @@ class _Search:
         return [each for each in parts if each.low <= each.high]
 
 
-def _list_inputs_read(program: Program) -> list[frozenset[str]]:
+def list_inputs_read(program: Program) -> list[frozenset[str]]:
     """Return for each node the inputs it depends on."""
     found: list[frozenset[str]] = []
     for node in program.nodes:

@@ -1,10 +1,11 @@
 """The solver: how high an expression can get, and whether there is a row at all. Boxes first, z3 where they fail."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from plaudit.checks.solver.boxes import MOST_BOXES, Maximum, climb, evaluate, maximise
+from plaudit.checks.solver.parts import Memory, maximise_by_parts
 from plaudit.checks.solver.question import (
     MOST_INFINITE,
     Impossible,
@@ -27,6 +28,10 @@ STEP = 1e-8
 INSTALL = "z3 is not installed: pip install 'plaudit[prove]'"
 
 
+class TimeIsUp(Exception):
+    """The time for all questions about a reward is over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Solver:
     """Answers questions; `timeout` is the limit of one query in seconds."""
@@ -37,37 +42,53 @@ class Solver:
     boxes: int = MOST_BOXES
     """How many boxes are cut before z3 is asked."""
     until: float = math.inf
-    """When to give up, by `time.monotonic`: from then on questions are only glanced at."""
+    """When the time is up, by `time.monotonic`: a question that is asked later raises TimeIsUp."""
+    memory: Memory = field(default_factory=Memory, compare=False, repr=False)
+    """What was asked before."""
 
     @property
     def proves(self) -> bool:
         """Whether z3 is at hand."""
-        return self.z3 and not self.late and is_available()
+        return self.z3 and is_available()
 
     @property
     def late(self) -> bool:
         """Whether the time is up."""
         return monotonic() > self.until
 
+    def check_clock(self) -> None:
+        """Raise TimeIsUp if it is."""
+        if self.late:
+            raise TimeIsUp
+
     @property
-    def _most(self) -> int:
-        return 1 if self.late else self.boxes
+    def _time_left(self) -> float:
+        """What one query may take, in seconds."""
+        return max(1e-3, min(self.timeout, self.until - monotonic()))
 
     def explain_unknown(self) -> str:
         """Return why a question was left open, as far as that is known without the answers to its queries."""
-        if self.late:
-            return "the time for this reward was up"
         if self.proves:
             return f"z3 does not settle it with {self.timeout:g} s a query"
         return INSTALL if not is_available() else "z3 was not to be used"
 
     def maximise(self, question: Question, asked: int) -> Maximum:
         """Return how high `asked` can be."""
-        program = question.program(asked)
-        found = maximise(program, most=self._most)
+        how = self.z3, self.boxes
+        return maximise_by_parts(
+            question.program(asked), lambda part: self.memory.recall(part, how, self._maximise_whole)
+        )
+
+    def _maximise_whole(self, program: Program) -> Maximum:
+        found = self._search(program)
         if found.exact or not found.possible or not self.proves:
             return found
         return self._raise_with_z3(program, found)
+
+    def _search(self, program: Program, enough: float = math.inf) -> Maximum:
+        """Return what boxes alone tell."""
+        self.check_clock()
+        return maximise(program, enough=enough, most=self.boxes, until=self.until)
 
     def minimise(self, question: Question, asked: int) -> Maximum:
         """Return how low `asked` can be: the highest of its negative, with the sign turned back."""
@@ -78,11 +99,11 @@ class Solver:
         """Return a row that makes `flag` true."""
         program = question.program(question.builder.simplify(n.Number(flag)))
         nearest, *others = _readable_first(program)
-        found = maximise(nearest, enough=0.5, most=self._most)
+        found = self._search(nearest, enough=0.5)
         if found.value == 1 and found.row is not None:
             return Witness(found.row)
         for other in others:  # a row of very large numbers may owe it to rounding: z3 must say that it is one
-            found = maximise(other, enough=0.5, most=self._most)
+            found = self._search(other, enough=0.5)
         if found.bound < 1:
             return Impossible()
         return self._ask_z3(program) if self.proves else Unknown(self.explain_unknown())
@@ -92,7 +113,7 @@ class Solver:
         edge = limit + 1e-9 * max(1.0, abs(limit))
         program = question.program(asked)
         for each in _readable_first(program):
-            found = maximise(each, enough=edge, most=self._most)
+            found = maximise_by_parts(each, self._search)
             if (
                 found.row is not None
                 and max(edge, limit + _estimate_noise(program, found.row)) < found.value < math.inf
@@ -116,7 +137,7 @@ class Solver:
             if not splits_completely(program):
                 reasons.append(f"more than {MOST_INFINITE} inputs can be infinite at once")
             for variant in split_by_infinity(each):
-                translated = Z3Question(variant, timeout=self.timeout)
+                translated = Z3Question(variant, timeout=self._time_left)
                 match translated.solve(translated.asked == 1):
                     case Witness(row):
                         whole = complete_row(row, program)
@@ -131,7 +152,7 @@ class Solver:
         """Return the answer that z3 gives, by asking for ever more until it says that there is no more."""
         best, bound = found, -math.inf if splits_completely(program) else found.bound
         for variant in split_by_infinity(program):
-            ascent = _Ascent(program, Z3Question(variant, timeout=self.timeout), best, found.bound)
+            ascent = _Ascent(program, Z3Question(variant, timeout=self._time_left), best, found.bound, self.until)
             bound = max(bound, ascent.run())
             best = ascent.best
         return Maximum(max(best.value, min(bound, found.bound)), best.row, best.value)
@@ -140,9 +161,9 @@ class Solver:
 class _Ascent:
     """z3 is asked for more than the best so far, in strides that grow until it says no."""
 
-    def __init__(self, program: Program, question: Z3Question, best: Maximum, bound: float) -> None:
+    def __init__(self, program: Program, question: Z3Question, best: Maximum, bound: float, until: float) -> None:
         self.program, self.question, self.best = program, question, best
-        self.ceiling = min(bound, HUGE)
+        self.ceiling, self.until = min(bound, HUGE), until
 
     def run(self) -> float:
         """Return a bound of this variant of the question."""
@@ -151,6 +172,8 @@ class _Ascent:
             low = self.best.value
             if low >= self.ceiling:
                 return low
+            if monotonic() > self.until:
+                break
             least = low + STEP * max(1.0, abs(low)) if math.isfinite(low) else -HUGE
             goal = max(least, min((low + self.ceiling) / 2, low + stride)) if math.isfinite(low) else least
             match self.question.find_above(goal):

@@ -216,6 +216,9 @@ RECIPES = {
     ),
 }
 
+HORIZON = 1000
+"""An episode has so many steps."""
+
 VERSIONS = tuple(RECIPES)
 """The labels of all versions, the default first."""
 
@@ -236,6 +239,7 @@ def version(label: str) -> Reward:
         action=recipe.action,
         shared=recipe.shared,
         facts=recipe.facts,
+        horizon=HORIZON,
         prefer=state_wishes([each.name for each in recipe.fields]),
         doc=recipe.change,
     )

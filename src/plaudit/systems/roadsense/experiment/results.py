@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.checks.check import check
+from plaudit.checks.finding import Incentive
 from plaudit.reward.reward import Reward
 from plaudit.systems.roadsense.experiment.driving import Drive
 from plaudit.systems.roadsense.experiment.storage import split_columns
@@ -27,7 +28,6 @@ PROBABILITY = 0.3
 """How often an episode has a hazard, when both are weighed together."""
 TELLING = ("dominated-action", "pays-for-staying")
 """Rules about what a policy gets for doing always the same; their sentences stand beside the table."""
-STAYING = TELLING[1]
 Returns = NDArray[np.float64]
 
 
@@ -195,14 +195,19 @@ def summarise_check(label: str) -> CheckSummary:
     >>> summarise_check("R0").warnings
     ('unreachable-branch', 'dominated-action')
     >>> summarise_check("R0").staying
-    ('distance from 20 to 40: 1 a step', 'distance beyond 40: 0.5 a step')
+    ('distance from 20 to 40 m: 1 a step', 'distance beyond 40 m: 0.5 a step')
     """
     report = check(version(label))
+    paying = [each for each in report.incentives if each.kind == "stay" and each.pay > 0]
     return CheckSummary(
         label,
         tuple(dict.fromkeys(finding.code for finding in report)),
         tuple(dict.fromkeys(finding.code for finding in report.at_least("warning"))),
         tuple(f"{finding.code}: {finding.message}" for finding in report if finding.code in TELLING),
-        tuple(step.note for finding in report.coded(STAYING) for step in finding.witness),
+        tuple(f"{each.where}: {each.pay:g} a step" for each in sorted(paying, key=_read_distance)),
         len(report.undecided),
     )
+
+
+def _read_distance(stay: Incentive) -> float:
+    return float(stay.witness[0].inputs["distance"])

@@ -5,6 +5,7 @@ import pytest
 from plaudit import Field, Reward, fact, term
 from plaudit.checks.solver.z3 import is_available
 from support.asking import really, told, undecided
+from support.written import plain
 
 HEIGHT = Field("height", low=0, high=10, role="state")
 
@@ -29,12 +30,126 @@ def landed(height):
 
 
 def test_a_survival_bonus_is_advice():
-    made = reward(survival, high)
+    made = reward(survival, high, horizon=100)
     (finding,) = told(made, "pays-for-staying")
     assert (finding.severity, finding.term) == ("advice", "total")
-    assert finding.message == "a step that leaves everything as it is pays up to 2, for ever."
+    assert finding.message == (
+        "a step that leaves everything as it is pays up to 2, for ever. That is worth 200 over 100 steps."
+    )
     assert finding.witness[0].inputs == {"height": 10.0}
     assert really(made, finding) == [2]
+
+
+@term(terminal=True, weight=-1, kind="penalty")
+def crashed(height):
+    return height < 1
+
+
+def there(height):
+    return height < 0.5
+
+
+@pytest.mark.parametrize(
+    ("intent", "count"),
+    [({}, 0), ({"horizon": 9}, 1), ({"idle": {"height": 1.0}}, 1), ({"goal": there}, 1), ({"discount": 0.9}, 0)],
+)
+def test_where_nothing_else_is_to_be_done_staying_may_be_the_task(intent, count):
+    assert len(told(reward(high, **intent), "pays-for-staying")) == count
+    assert len(told(reward(high, crashed, **intent), "pays-for-staying")) == 1
+
+
+def test_staying_in_the_goal_is_no_flaw():
+    @term
+    def near(height):
+        return 1 if height < 0.5 else 0
+
+    def higher(height):
+        return height < 0.4
+
+    assert told(reward(near, goal=there), "pays-for-staying") == []
+    (finding,) = told(reward(near, goal=higher), "pays-for-staying")
+    assert 0.4 <= finding.witness[0].inputs["height"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("pay", "words", "witness"),
+    [
+        ("3 - abs(x)", "pays up to 3, for ever.", 0.0),
+        ("1 / (0.1 + x) if x >= 0 else 0", "pays up to 10, for ever.", 0.0),
+        ("x if x < 5 else 0", "pays up to 5, for ever.", 4.999),
+        ("x if x <= 2.5 else 0", "pays up to 2.5, for ever.", 2.5),
+    ],
+)
+def test_a_place_is_told_as_a_place_with_a_number_that_a_person_would_write(pay, words, witness):
+    made = reward(term(plain(f"def f(x): return {pay}")), fields=[Field("x", low=-9, high=9, role="state")], horizon=10)
+    (finding,) = told(made, "pays-for-staying")
+    assert words in finding.message
+    assert [step.inputs for step in finding.witness] == [{"x": witness}]
+    really(made, finding)
+
+
+def test_a_stretch_is_told_only_where_every_place_in_it_pays_the_same():
+    text = "def f(x): return 1 if x < 2 else 3 - x / 10 if x < 6 else 0.5"
+    made = reward(term(plain(text)), fields=[Field("x", low=0, high=9, role="state", unit="m")], horizon=10)
+    (finding,) = told(made, "pays-for-staying")
+    assert "pays up to 2.8, for ever (x below 2 m: 1 a step; x beyond 6 m: 0.5 a step)." in finding.message
+    assert [step.note for step in finding.witness] == ["x 2 m", "x below 2 m", "x beyond 6 m"]
+    assert really(made, finding) == [2.8, 1, 0.5]
+
+
+def test_what_changes_at_its_rate_cannot_stay_where_it_is():
+    @term
+    def fast(velocity):
+        return velocity
+
+    velocity = Field("velocity", low=-10, high=10, role="state")
+    driving = [velocity, Field("x", low=-99, high=99, role="state", rate="velocity")]
+    alive = reward(fast, survival, fields=driving, horizon=10)
+    assert "pays up to 11" in told(reward(fast, survival, fields=[velocity], horizon=10), "pays-for-staying")[0].message
+    (finding,) = told(alive, "pays-for-staying")
+    assert "pays up to 1, for ever" in finding.message
+    assert really(alive, finding) == [1]
+    assert told(reward(fast, fields=driving, horizon=10), "pays-for-staying") == []
+
+
+def test_a_fact_about_the_way_says_what_stays():
+    @term
+    def fast(prev, curr, velocity):
+        return velocity + 0 * (curr.x - prev.x)
+
+    @fact
+    def moves(prev, curr, velocity):
+        return curr.x == prev.x + 0.1 * velocity
+
+    fields = [Field("velocity", low=-10, high=10, role="state"), Field("x", low=-99, high=99)]
+    assert told(reward(fast, fields=fields, facts=[moves], horizon=10), "pays-for-staying") == []
+
+
+def test_two_numbers_that_are_the_same_but_for_rounding_are_called_the_same():
+    @term(weight=0.1)
+    def tenth():
+        return 1
+
+    @term(terminal=True)
+    def ten():
+        return 10
+
+    (finding,) = told(reward(tenth, ten, discount=0.99, fields=()), "pays-for-staying")
+    assert finding.severity == "warning"
+    assert finding.message.endswith("That is worth 10, as much as the best end.")
+
+
+def test_numbers_that_differ_are_written_so_that_they_do():
+    @term(weight=0.1)
+    def tenth():
+        return 1
+
+    @term(terminal=True)
+    def ten():
+        return 10.000004
+
+    (finding,) = told(reward(tenth, ten, discount=0.99, fields=()), "pays-for-staying")
+    assert finding.message.endswith("That is worth 10 at most, less than an end that pays 10.000004.")
 
 
 def test_an_end_that_waiting_out_earns_makes_it_a_warning():
@@ -63,11 +178,11 @@ def test_each_stretch_that_pays_is_told():
     def zones(distance):
         return -5 if distance < 2 else 1 if distance < 6 else 0.5
 
-    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")])
+    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == (
         "a step that leaves everything as it is pays up to 1, for ever (distance from 2 to 6: 1 a step; distance beyond 6: 0.5 "
-        "a step)."
+        "a step). That is worth 10 over 10 steps."
     )
     assert really(made, finding) == [1, 0.5]
     assert [2 <= step.inputs["distance"] < 6 for step in finding.witness] == [True, False]
@@ -78,7 +193,7 @@ def test_stretches_that_pay_the_same_are_one():
     def zones(distance):
         return 1 if distance < 2 else 1.0 if distance < 6 else -1
 
-    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")])
+    made = reward(zones, fields=[Field("distance", low=0, high=10, role="state")], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert "(distance below 6: 1 a step)" in finding.message
 
@@ -89,7 +204,7 @@ def test_what_costs_or_pays_nothing_is_left_alone(pay):
     def step(height, *, price=pay):
         return price - 0 * height
 
-    assert told(reward(step), "pays-for-staying") == []
+    assert told(reward(step, horizon=10), "pays-for-staying") == []
 
 
 def test_an_event_pays_only_when_it_happens():
@@ -97,9 +212,9 @@ def test_an_event_pays_only_when_it_happens():
     def kills(count):
         return 5 * count
 
-    assert told(reward(kills, fields=[Field("count", low=0, high=9)]), "pays-for-staying") == []
+    assert told(reward(kills, fields=[Field("count", low=0, high=9)], horizon=10), "pays-for-staying") == []
     resting = Field("count", low=0, high=9, rest=1)
-    (finding,) = told(reward(kills, fields=[resting]), "pays-for-staying")
+    (finding,) = told(reward(kills, fields=[resting], horizon=10), "pays-for-staying")
     assert finding.witness[0].inputs == {"count": 1.0}
 
 
@@ -108,7 +223,7 @@ def test_a_gain_of_a_step_is_nothing_where_nothing_moves():
     def gain(prev, curr):
         return max(0, curr.height - prev.height)
 
-    assert told(reward(gain, fields=[Field("height", low=0, high=10)]), "pays-for-staying") == []
+    assert told(reward(gain, fields=[Field("height", low=0, high=10)], horizon=10), "pays-for-staying") == []
 
 
 def test_shaping_that_is_potential_based_pays_nothing_in_the_long_run():
@@ -116,7 +231,7 @@ def test_shaping_that_is_potential_based_pays_nothing_in_the_long_run():
     def shaped(prev, curr):
         return 0.9 * -curr.distance + prev.distance  # standing at 10 pays 1 a step, and that is made up for at the end
 
-    made = reward(shaped, fields=[Field("distance", low=0, high=10)], discount=0.9)
+    made = reward(shaped, fields=[Field("distance", low=0, high=10)], discount=0.9, horizon=10)
     assert told(made, "pays-for-staying") == []
 
 
@@ -130,7 +245,7 @@ def test_the_action_and_what_follows_it_are_chosen():
         return force == (0.5, 0.2)[action]
 
     fields = [Field("action", values=(0, 1)), Field("force", low=0, high=9)]
-    made = reward(brake, fields=fields, action="action", facts=[brakes])
+    made = reward(brake, fields=fields, action="action", facts=[brakes], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.witness[0].inputs == {"action": 1.0, "force": 0.2}
     assert really(made, finding) == [0.8]
@@ -142,13 +257,13 @@ def test_a_field_that_only_rises_can_stand_still():
     def used(prev, curr):
         return 1 - (curr.tokens - prev.tokens)
 
-    made = reward(used, fields=[Field("tokens", low=0, high=99, monotone="up")])
+    made = reward(used, fields=[Field("tokens", low=0, high=99, monotone="up")], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert really(made, finding) == [1]
 
 
 def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
-    made = reward(high, fields=[Field("height", role="state")])
+    made = reward(high, fields=[Field("height", role="state")], horizon=10)
     (finding,) = told(made, "pays-for-staying")
     assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
     assert 0 < really(made, finding)[0] <= 1e6
@@ -157,9 +272,9 @@ def test_pay_without_bound_is_told_without_a_number_nobody_can_read():
     def steps(height):
         return height if height > 3 else -1
 
-    made = reward(steps, fields=[Field("height", role="state")])
+    made = reward(steps, fields=[Field("height", role="state")], horizon=10)
     (finding,) = told(made, "pays-for-staying")
-    assert "height beyond 3: as much as you like a step" in finding.message
+    assert finding.message == "a step that leaves everything as it is pays as much as you like, for ever."
 
 
 def test_an_end_without_bound_competes_with_nothing():
@@ -180,7 +295,7 @@ def test_whether_staying_pays_may_be_left_undecided():
     def tangled(x, y, z):
         return (x - y) + (y - z) + (z - x)
 
-    made = reward(tangled, fields=[Field(name, low=0, high=1, role="state") for name in "xyz"])
+    made = reward(tangled, fields=[Field(name, low=0, high=1, role="state") for name in "xyz"], horizon=10)
     assert undecided(made, "pays-for-staying", z3=False) == ["z3 was not to be used"]
     if is_available():
         assert told(made, "pays-for-staying") == []

@@ -1,0 +1,130 @@
+"""What an agent that knows nothing but a reward has a reason to do: the best step, stay, lap and end.
+
+Nothing here is worked out anew: the rules and the incentives read the same answers.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from time import monotonic
+
+from plaudit.checks.bounds import open_end
+from plaudit.checks.finding import Incentive, IncentiveKind
+from plaudit.checks.model import Contradiction, RewardModel
+from plaudit.checks.rules.ends import find_bad_end
+from plaudit.checks.rules.loops import describe_way, find_laps, list_lap_steps
+from plaudit.checks.rules.places import describe_row, find_stays
+from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.staying import describe_worth, find_best_end, maximise_pay, read_standing_row
+from plaudit.checks.solver.boxes import is_close
+from plaudit.checks.solver.plain import simplify_maximum
+from plaudit.checks.solver.question import Question, Unknown
+from plaudit.checks.solver.ranges import encode_value, strip_step_end
+from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.errors import DefinitionError
+from plaudit.reward.reward import Reward
+
+
+def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3: bool = True) -> tuple[Incentive, ...]:
+    """Return what `reward` pays most for: a single step, a place to stay, a lap, an end, and doing nothing.
+
+    Args:
+        reward: The reward to look at.
+        timeout: The most seconds for one question to the solver; what it leaves open is bounded less tightly.
+        limit: About the most seconds for all of them; what is not found by then is left out.
+        z3: Whether z3 may be used.
+
+    Raises:
+        DefinitionError: The facts of the reward contradict one another, or this is no reward.
+
+    >>> from plaudit import Field, term
+    >>> @term
+    ... def back(distance):
+    ...     return 0.5 if distance > 40 else 0.0
+    >>> distance = Field("distance", low=0, high=200, unit="m", role="state")
+    >>> [step, stay] = incentives(Reward("follow", version="1", terms=[back], fields=[distance]))
+    >>> stay.kind, stay.where, stay.pay, stay.witness[0].inputs
+    ('stay', 'distance beyond 40 m', 0.5, {'distance': 200.0})
+    """
+    if not isinstance(reward, Reward):
+        raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
+    context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + limit))
+    if isinstance(found := context.find_contradiction(), Contradiction):
+        raise DefinitionError(f"reward {reward.name!r} pays for nothing: {found}")
+    return tuple(list_incentives(context))
+
+
+def list_incentives(context: CheckContext) -> Iterator[Incentive]:
+    """Yield what pays most, each with a witness that was run; what nobody can tell is left out."""
+    finders = (_find_best_step, _list_stays, _find_best_lap, _find_goal, _list_ends, _find_idle_pay)
+    with suppress(TimeIsUp):
+        for find in finders:
+            yield from find(context)
+
+
+def _find_best_step(context: CheckContext) -> Iterator[Incentive]:
+    question, copy = context.model.any_step
+    yield from _describe_best(context, "step", question, copy["total"])
+
+
+def _describe_best(context: CheckContext, kind: IncentiveKind, question: Question, paid: int) -> Iterator[Incentive]:
+    """Yield the step that pays most, in numbers that a person would write."""
+    best = simplify_maximum(question.program(paid), maximise_pay(context, question, paid))
+    if best.row is None:
+        return
+    step = context.model.build_step(best.row)
+    if step.total is not None:
+        where = describe_row(context.model, best.row)
+        yield Incentive(kind, open_end(best.value), where, (step,), open_end(best.bound))
+
+
+def _list_stays(context: CheckContext) -> Iterator[Incentive]:
+    stays = find_stays(context)
+    model = context.model
+    for stay in () if isinstance(stays, Unknown) else stays:
+        step = model.build_step(read_standing_row(model, stay.row), "stay")
+        worth = describe_worth(context, stay.pay)
+        yield Incentive("stay", open_end(stay.pay), stay.where, (step,), open_end(stay.bound), worth)
+
+
+def _find_best_lap(context: CheckContext) -> Iterator[Incentive]:
+    lap = max(find_laps(context), key=lambda each: each.mean, default=None)
+    if lap is not None:
+        read = [name for name in context.model.fields if strip_step_end(name) in lap.moved]
+        where, steps = describe_way(context.model, lap).replace(":", "", 1), tuple(list_lap_steps(context, lap, read))
+        yield Incentive("lap", lap.mean, where, steps, lap.mean, describe_worth(context, lap.mean))
+
+
+def _find_goal(context: CheckContext) -> Iterator[Incentive]:
+    """Yield the best step that reaches the goal."""
+    reward = context.reward
+    if reward.goal is None:
+        return
+    question = Question()
+    paid = context.model.add_row(question)["total"]
+    question.require(question.copy(reward.goal_program)[reward.goal.name])
+    yield from _describe_best(context, "goal", question, paid)
+
+
+def _list_ends(context: CheckContext) -> Iterator[Incentive]:
+    """Yield what the best end adds, and the cheapest of those that cost."""
+    model = context.model
+    best = find_best_end(context)
+    if best is not None and best.row is not None:
+        step = model.build_step({**best.row, "terminal": 1.0}, "the end")
+        where = describe_row(model, best.row)
+        yield Incentive("end", open_end(best.value), where, (step,), open_end(best.bound))
+    bad = context.recall("cheapest bad end", lambda: find_bad_end(context))
+    if bad is not None and best is not None and not is_close(-bad.price, best.value):
+        step = model.build_step({**bad.row, "terminal": 1.0}, "the end")
+        yield Incentive("bad end", 0.0 - bad.price, describe_row(model, bad.row), (step,), 0.0 - bad.price)
+
+
+def _find_idle_pay(context: CheckContext) -> Iterator[Incentive]:
+    """Yield what a step of doing nothing pays, as it is declared."""
+    model, idle = context.model, context.reward.idle
+    if idle is None:
+        return
+    fields = model.fields
+    step = model.build_step({name: encode_value(fields[name], idle[name]) for name in idle if name in fields}, "idle")
+    if step.total is not None:
+        yield Incentive("idle", step.total, "", (step,), step.total, describe_worth(context, step.total))

@@ -1,0 +1,157 @@
+"""What pays most: the best step, places to stay, a lap, the goal, ends, and doing nothing."""
+
+import json
+
+import pytest
+
+import plaudit
+from plaudit import DefinitionError, Field, Reward, check, fact, incentives, term
+from plaudit.checks.check import TIME_IS_UP
+from plaudit.checks.formats.json import format_json
+from plaudit.checks.report import LocatedReport
+from plaudit.checks.rules import loops, places
+from support.asking import really
+
+CELLS = Field("cells_left", low=0, high=35, step=1, role="state")
+LEFT = Field("left", flag=True)
+
+
+@term(weight=0.05, kind="shaping")
+def closer(prev, curr):
+    return max(0.0, prev.cells_left - curr.cells_left)
+
+
+@term(weight=-0.01, kind="penalty")
+def step():
+    return 1.0
+
+
+@term(kind="goal", terminal=True, weight=2)
+def exit(left):
+    return left
+
+
+@term(kind="penalty", terminal=True, weight=-1)
+def gave_up(left):
+    return not left
+
+
+def out(left):
+    return left
+
+
+def maze(**options):
+    return Reward(
+        "maze", version="1", terms=[closer, step, exit, gave_up], fields=[CELLS, LEFT],
+        **{"goal": out, "idle": {"cells_left": 3.0}, "horizon": 200} | options,
+    )  # fmt: skip
+
+
+def test_every_way_of_life_has_its_pay_and_a_witness_that_was_run():
+    found = {each.kind: each for each in incentives(maze())}
+    assert list(found) == ["step", "stay", "lap", "goal", "end", "bad end", "idle"]
+    pays = {kind: each.pay for kind, each in found.items()}
+    assert pays == pytest.approx(
+        {"step": 2.04, "stay": -0.01, "lap": 0.015, "goal": 2.04, "end": 2, "bad end": -1, "idle": -0.01}
+    )
+    assert found["lap"].where == "cells_left 0 → 1 → 0"
+    assert found["step"].where == "cells_left 1 → 0, left true"
+    assert found["idle"].worth == "-2 over 200 steps"
+    assert [really(maze(), each)[0] for each in found.values()] == pytest.approx(
+        [2.04, -0.01, -0.01, 2.04, 1.99, -1.01, -0.01]
+    )
+
+
+def test_a_discount_says_what_it_adds_up_to():
+    worth = {each.kind: each.worth for each in incentives(maze(horizon=None, discount=0.9))}
+    assert worth["stay"] == "-0.1 for ever at a discount of 0.9"
+    assert worth["end"] == ""
+    assert {each.worth for each in incentives(maze(horizon=None))} == {""}
+
+
+def test_a_report_says_it_before_any_finding_and_not_where_only_some_rules_are_asked_for():
+    report = check(maze())
+    text = str(report)
+    assert text.index("What pays most:") < text.index("warning")
+    assert "  a lap           0.015 a step: cells_left 0 → 1 → 0 (3 over 200 steps)" in text
+    assert report.incentives == incentives(maze())
+    assert check(maze(), only="jump").incentives == ()
+
+
+def test_json_holds_it_without_loss():
+    report = check(maze())
+    (data,) = json.loads(json.dumps(format_json([LocatedReport(report)])))["rewards"]
+    lap = next(each for each in data["incentives"] if each["kind"] == "lap")
+    assert lap["pay"] == pytest.approx(0.015)
+    assert [row["total"] for row in lap["witness"]] == pytest.approx([-0.01, 0.04])
+    assert len(data["incentives"]) == len(report.incentives)
+
+
+def test_the_rules_read_what_was_worked_out_for_it(monkeypatch):
+    counts = {"stays": 0, "laps": 0}
+
+    def count(what, function):
+        def counted(*given, **named):
+            counts[what] += 1
+            return function(*given, **named)
+
+        return counted
+
+    monkeypatch.setattr(places, "_find_stays", count("stays", places._find_stays))
+    monkeypatch.setattr(loops.StateGraph, "laps", count("laps", loops.StateGraph.laps))
+    assert {"loop-that-pays"} <= {finding.code for finding in check(maze(goal=None))}
+    assert counts == {"stays": 1, "laps": 1}
+
+
+def test_what_has_no_bound_is_no_number():
+    @term
+    def high(height):
+        return height
+
+    made = Reward("r", version="1", terms=[high], fields=[Field("height", low=0, role="state")])
+    assert "staying   as much as you like a step" in str(check(made))
+    assert [each.pay for each in incentives(made)] == [float("inf")] * 2
+    assert all(0 < total <= 1e6 for each in incentives(made) for total in really(made, each))
+
+
+def test_what_may_be_more_is_said_to_be_more():
+    @term
+    def tangled(x, y):
+        return max(x, y) - max(y, x)
+
+    made = Reward("r", version="1", terms=[tangled], fields=[Field(name, low=0, high=1, role="state") for name in "xy"])
+    first, *_ = incentives(made, z3=False)
+    assert first.pay == 0 < first.bound
+    assert "a step   0 or more" in str(check(made, z3=False))
+
+
+def test_facts_that_contradict_each_other_leave_nothing_to_want():
+    @fact
+    def never(cells_left):
+        return cells_left > 99
+
+    made = maze(facts=[never])
+    with pytest.raises(DefinitionError, match="'maze' pays for nothing: no step .* makes the fact 'never' true"):
+        incentives(made)
+    assert check(made).incentives == ()
+
+
+def test_only_a_reward_has_incentives():
+    with pytest.raises(DefinitionError, match="incentives takes a Reward, and this is a function"):
+        incentives(lambda x: x)
+    assert plaudit.incentives is incentives
+
+
+def test_a_fault_of_it_stops_no_rule(monkeypatch):
+    monkeypatch.setattr("plaudit.checks.incentives.find_laps", lambda context: 1 / 0)
+    report = check(maze())
+    assert [each.code for each in report.failed] == ["incentives"]
+    assert [each.kind for each in report.incentives] == ["step", "stay"]
+    assert report.findings
+
+
+def test_what_there_is_no_time_for_is_left_out():
+    assert incentives(maze(), limit=1e-9) == ()
+    report = check(maze(), limit=1e-9)
+    assert not report.findings
+    assert set(report.skipped.values()) == {TIME_IS_UP, "no outcome episodes were given"}
