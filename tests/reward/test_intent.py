@@ -122,6 +122,25 @@ def test_copies_with_more_facts_preferences_and_another_goal():
             copy.with_facts(weak)
 
 
+def test_what_only_a_goal_spoke_of_goes_with_it():
+    def thrifty(energy):
+        return energy < 3
+
+    reward = made(DISTANCE, TORQUE, ENERGY, goal=thrifty, idle={"distance": 1, "energy": 5})
+    without = reward.with_goal(None)
+    assert set(without.fields) == {"distance", "torque"}
+    assert without.idle == {"distance": 1.0}
+    assert Reward.from_json(without.to_json()) == without
+    assert set(reward.with_goal(arrived).fields) == {"distance", "torque"}
+
+
+def test_some_terms_alone_keep_what_they_read_of_an_idle_step():
+    moving = made(DISTANCE, TORQUE, terms=[closer, near, effort], idle={"distance": 2, "torque": 1})
+    part = moving.only("near", "effort")
+    assert part.idle == {"curr.distance": 2.0, "torque": 1.0}
+    assert Reward.from_json(part.to_json()) == part
+
+
 def test_copies_keep_facts_that_were_loaded():
     loaded = Reward.from_json(made(DISTANCE, TORQUE, ENERGY, facts=[weak]).to_json())
 

@@ -476,10 +476,13 @@ class Reward:
         return made._drop_unread() if self.schedules else made
 
     def _drop_unread(self) -> "Reward":
-        """Return this reward without counters that it declares and no longer follows."""
+        """Return this reward without fields that it declares and no longer has a use for, such as counters."""
         read = {field.name for field in self.program.inputs.values()} | self._find_unread()
         fields = {name: field for name, field in self.fields.items() if name in read}
-        return self if len(fields) == len(self.fields) else Reward._build(self, fields=MappingProxyType(fields))
+        if len(fields) == len(self.fields):
+            return self
+        idle = self._select_idle({name: each for name, each in self.known_inputs.items() if each.name in fields})
+        return Reward._build(self, fields=MappingProxyType(fields), idle=idle)
 
     def with_weights(self, **weights: Number) -> "Reward":
         """Return this reward with other weights: `with_weights(comfort=2.0)`, or `linear(0, 2, over=100_000)`."""
@@ -535,7 +538,7 @@ class Reward:
         made = make_goal(self.name, goal)
         ends = validate_goal_ends(self.name, goal_ends)
         program = read_goal(self.name, made, *self._scope)
-        return Reward._build(self, goal=made, goal_ends=ends, goal_program=program)
+        return Reward._build(self, goal=made, goal_ends=ends, goal_program=program)._drop_unread()
 
     @property
     def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
@@ -587,7 +590,7 @@ class Reward:
             facts_program=facts_program,
             facts=tuple(fact for fact in self.facts if fact.name in facts_program.outputs),
             prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
-            idle=None if self.idle is None else self._select_idle(fields),
+            idle=self._select_idle(list_known_inputs(fields, body.inputs, facts_program.inputs)),
         )
 
     def _find_lasting(self, used: set[str]) -> set[str]:
@@ -596,10 +599,12 @@ class Reward:
         lasting |= {name for name, field in self.fields.items() if field.rate in lasting}
         return lasting | {field.rate for name, field in self.fields.items() if name in lasting and field.rate}
 
-    def _select_idle(self, fields: Mapping[str, Field]) -> Row:
-        """Return the idle row as far as it is about some fields."""
-        assert self.idle is not None
-        return MappingProxyType({k: v for k, v in self.idle.items() if self.known_inputs[k].name in fields})
+    def _select_idle(self, inputs: Mapping[str, Field]) -> Row | None:
+        """Return the idle row as far as it is about some inputs, or what the goal reads."""
+        if self.idle is None:
+            return None
+        known = inputs.keys() | self.goal_program.inputs.keys()
+        return MappingProxyType({name: value for name, value in self.idle.items() if name in known})
 
     def _find_counters(self, terms: Sequence[Term]) -> set[str]:
         """Return the counters that some terms and the total follow."""

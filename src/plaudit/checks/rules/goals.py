@@ -94,11 +94,13 @@ def _bound_goal(context: CheckContext) -> float | None:
     once = paid.add_row(question)["total"]
     context.model.require_facts(question)
     best = maximise_where(context, question, once, add_goal(context, question))
-    steps = count_steps(context.reward)
-    if not best.possible or is_unlimited(best.bound) or steps is None:
+    if not best.possible or is_unlimited(best.bound):
         return None
     if context.reward.goal_ends:
         return best.bound
+    steps = count_steps(context.reward)
+    if steps is None:
+        return None
     stay = _maximise_stay(context, inside=True)
     after = stay.bound if stay.possible else best.bound
     return None if is_unlimited(after) else best.bound + (steps - 1) * after
