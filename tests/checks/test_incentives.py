@@ -151,7 +151,11 @@ def test_a_fault_of_it_stops_no_rule(monkeypatch):
 
 
 def test_what_there_is_no_time_for_is_left_out():
-    assert incentives(maze(), limit=1e-9) == ()
+    @fact
+    def inside(cells_left):
+        return cells_left >= 0
+
+    assert incentives(maze(facts=[inside]), limit=1e-9) == ()
     report = check(maze(), limit=1e-9)
     assert not report.findings
     assert set(report.skipped.values()) == {TIME_IS_UP, "no outcome episodes were given"}

@@ -48,8 +48,9 @@ def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3:
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
     context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + limit))
-    if isinstance(found := context.find_contradiction(), Contradiction):
-        raise DefinitionError(f"reward {reward.name!r} pays for nothing: {found}")
+    with suppress(TimeIsUp):
+        if isinstance(found := context.find_contradiction(), Contradiction):
+            raise DefinitionError(f"reward {reward.name!r} pays for nothing: {found}")
     return tuple(list_incentives(context))
 
 
