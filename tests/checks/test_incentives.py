@@ -159,3 +159,9 @@ def test_what_there_is_no_time_for_is_left_out():
     report = check(maze(), limit=1e-9)
     assert not report.findings
     assert set(report.skipped.values()) == {TIME_IS_UP, "no outcome episodes were given"}
+
+
+@pytest.mark.parametrize("name", ["timeout", "limit"])
+def test_times_that_never_come_are_refused(name):
+    with pytest.raises(DefinitionError, match=f"{name}=0 must be a positive"):
+        incentives(Reward("r", version="1", terms=[step], fields=[]), **{name: 0})

@@ -39,6 +39,21 @@ def test_what_a_field_is_to_the_agent():
     assert list(model.step_ends()) == [("prev.distance", "curr.distance")]
 
 
+def test_a_number_that_a_goal_reads_or_that_has_a_rate_is_a_state():
+    @term
+    def near(distance, angle, push):
+        return -distance - angle - push
+
+    def arrived(distance):
+        return distance < 1
+
+    fields = [Field("distance", low=0, high=9), Field("angle", low=0, high=9, rate="turning"), Field("push")]
+    fields.append(Field("turning", low=-1, high=1))
+    reward = Reward("r", version="1", terms=[near], fields=fields, goal=arrived)
+    assert RewardModel(reward).resting_events.keys() == {"push", "turning"} & {*RewardModel(reward).fields}
+    assert "distance" in RewardModel(reward.with_goal(None)).resting_events
+
+
 def test_a_declared_role_goes_before_what_is_guessed():
     fields = [Field("distance", low=0, high=10, role="event"), *FIELDS[1:]]
     model = RewardModel(Reward("walk", version="1", terms=[closer], fields=fields))

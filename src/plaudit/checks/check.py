@@ -1,6 +1,5 @@
 """`check`: every rule, asked of one reward; `assert_reward_ok`: the same as a line of a test."""
 
-import math
 import time
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Suppressed, Undecided
 from plaudit.checks.model import Contradiction, Outcomes, RewardModel
 from plaudit.checks.report import LocatedReport, Report, format_reports
-from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.checks.solver.solver import Solver, TimeIsUp, validate_times
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean
-from plaudit.language.field import to_number
 from plaudit.reward.reward import Reward
 
 if TYPE_CHECKING:
@@ -230,10 +228,7 @@ def _validate_fail_on(fail_on: str) -> None:
 
 def _validate_options(outcomes: object, **times: object) -> None:
     """Refuse outcomes that cannot be compared, and times that never come or never end."""
-    for name, given in times.items():
-        seconds = to_number(given)
-        if seconds is None or isinstance(seconds, bool) or not 0 < seconds < math.inf:
-            raise DefinitionError(f"{name}={given!r} must be a positive, finite number of seconds")
+    validate_times(**times)
     if outcomes is None:
         return
     wanted = "outcomes= must be a mapping from at least two names to lists of rows, from the worst to the best"

@@ -19,7 +19,7 @@ from plaudit.checks.solver.boxes import is_close
 from plaudit.checks.solver.plain import simplify_maximum
 from plaudit.checks.solver.question import Question, Unknown
 from plaudit.checks.solver.ranges import encode_value, strip_step_end
-from plaudit.checks.solver.solver import Solver, TimeIsUp
+from plaudit.checks.solver.solver import Solver, TimeIsUp, validate_times
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 
@@ -47,6 +47,7 @@ def incentives(reward: Reward, *, timeout: float = 3.0, limit: float = 60.0, z3:
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"incentives takes a Reward, and this is a {type(reward).__name__}")
+    validate_times(timeout=timeout, limit=limit)
     context = CheckContext(RewardModel(reward), Solver(timeout, z3, until=monotonic() + limit))
     with suppress(TimeIsUp):
         if isinstance(found := context.find_contradiction(), Contradiction):
@@ -79,8 +80,8 @@ def _describe_best(context: CheckContext, kind: IncentiveKind, question: Questio
 
 
 def _list_stays(context: CheckContext) -> Iterator[Incentive]:
-    stays = find_stays(context)
-    model = context.model
+    reward, model = context.reward, context.model
+    stays = find_stays(context, outside_goal=reward.goal is not None and reward.goal_ends)
     for stay in () if isinstance(stays, Unknown) else stays:
         step = model.build_step(read_standing_row(model, stay.row), "stay")
         worth = describe_worth(context, stay.pay)

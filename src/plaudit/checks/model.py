@@ -92,9 +92,17 @@ class RewardModel:
         """Return what a field is: what persists, what the agent chooses, or what happens in a step."""
         if field.role is not None:
             return field.role
-        if any(name.startswith(("prev.", "curr.")) and each.name == field.name for name, each in self.fields.items()):
-            return "state"
-        return "action" if field.name == self.reward.action else "event"
+        if field.name == self.reward.action:
+            return "action"
+        return "state" if field.name in self._persisting else "event"
+
+    @cached_property
+    def _persisting(self) -> frozenset[str]:
+        """Fields that are states by what is said of them: how they change, or that a goal is reached by them."""
+        goal = {each.name for each in self.reward.goal_program.inputs.values() if each.kind == "number"}
+        moving = {each.name for each in self.fields.values() if each.rate or each.step is not None or each.monotone}
+        ends = {each.name for name, each in self.fields.items() if name.startswith(("prev.", "curr."))}
+        return frozenset(goal | moving | ends)
 
     def locate(self, term: str) -> SourceLine | None:
         """Return where a term is defined."""

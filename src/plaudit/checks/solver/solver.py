@@ -18,7 +18,9 @@ from plaudit.checks.solver.question import (
 )
 from plaudit.checks.solver.ranges import HUGE, NumericRow, limit_range
 from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, is_available
+from plaudit.errors import DefinitionError
 from plaudit.language import nodes as n
+from plaudit.language.field import to_number
 from plaudit.language.intervals import Interval, bound_nodes_within
 from plaudit.language.program import Program
 
@@ -196,6 +198,14 @@ class _Ascent:
             return False
         self.best = Maximum(self.ceiling, whole, value)
         return True
+
+
+def validate_times(**times: object) -> None:
+    """Refuse times that never come or never end."""
+    for name, given in times.items():
+        seconds = to_number(given)
+        if seconds is None or isinstance(seconds, bool) or not 0 < seconds < math.inf:
+            raise DefinitionError(f"{name}={given!r} must be a positive, finite number of seconds")
 
 
 def _readable_first(program: Program) -> tuple[Program, ...]:
