@@ -9,11 +9,11 @@ from plaudit.checks.model import RewardModel
 from plaudit.checks.rules.registry import ROUGH, CheckContext, Found, rule
 from plaudit.checks.solver.boxes import maximise
 from plaudit.checks.solver.direction import find_direction
+from plaudit.checks.solver.parts import describe_shape
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
-from plaudit.language.program import Program
 from plaudit.reward.declared import find_fact_inputs
 
 LEAST_SHARE = 0.01
@@ -131,7 +131,7 @@ def _compare_values(
     )
     _require_worse(question, field, *(question.input(f"{name}, {label}", field) for label in labels))
     gain = _subtract(question, worse["total"], better["total"])
-    if (alike := _describe_alike(question.program(gain))) in context.known.setdefault("alike", set()):
+    if (alike := describe_shape(question.program(gain))) in context.known.setdefault("alike", set()):
         return Impossible()  # another entry of the same vector was asked about, and the reward treats them alike
     usual = maximise(question.program(question.builder.simplify(n.Neg(gain))))
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
@@ -146,13 +146,6 @@ def _compare_values(
         case Impossible():
             context.known["alike"].add(alike)
     return answer
-
-
-def _describe_alike(program: Program) -> tuple[object, ...]:
-    """Return what two questions have in common that differ only in the names of their inputs."""
-    names = {name: f"input {at}" for at, name in enumerate(program.inputs)}
-    nodes = [n.Input(names[node.name]) if isinstance(node, n.Input) else node for node in program.nodes]
-    return (*nodes, *program.inputs.values(), *program.outputs.values())
 
 
 def _subtract(question: Question, left: int, right: int) -> int:

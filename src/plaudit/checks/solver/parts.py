@@ -153,7 +153,7 @@ class Memory:
 
     def recall(self, program: Program, how: object, search: Search) -> Maximum:
         """Return the answer to a question, searched for in the way `how` unless it is known."""
-        key = how, _describe_shape(program)
+        key = how, describe_shape(program)
         if key not in self._known:
             self._known[key] = list(program.inputs), search(program)
         names, found = self._known[key]
@@ -163,7 +163,7 @@ class Memory:
         return replace(found, row={renamed[name]: value for name, value in found.row.items()})
 
 
-def _describe_shape(program: Program) -> object:
+def describe_shape(program: Program) -> object:
     """Return what two questions have in common that differ only in the names of their inputs."""
     places = {name: at for at, name in enumerate(program.inputs)}
     nodes = tuple(f"input {places[node.name]}" if isinstance(node, n.Input) else repr(node) for node in program.nodes)
