@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import CommitUnknown, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.episodes import Episodes, list_episodes
 from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
@@ -269,6 +270,19 @@ class Ledger:
             InputError: No record can have such a value.
         """
         return History(self._store, Query.parse(query), self)
+
+    def episodes(self, **query: Any) -> Episodes:
+        """Return the episodes of the ledger, in the order in which they began: what each earned, how long it was.
+
+        Choose by `reward`, `version`, `run`, `episode`, `actor`, `since` and `until` (when an episode began) and `job`
+        (the returns by a re-scoring); with `phase` or `decision_class`, only such records are added up. An episode is
+        one of a run and an actor, and by one reward; records without an episode are part of none.
+
+        Raises:
+            LedgerError: Episodes cannot be chosen by such a name.
+            InputError: No record can have such a value.
+        """
+        return list_episodes(self._store, Query.parse(query))
 
     def __getitem__(self, record: int | str) -> Record:
         """Return the record with a number or a key; NotInLedger if there is none."""
