@@ -5,7 +5,6 @@ than ten.
 """
 
 import heapq
-import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,13 +13,15 @@ from typing import Any, overload
 
 from sqlalchemy import Connection, Select, case, select
 
-from plaudit.errors import InputError, LedgerError, NotInLedger, did_you_mean
+from plaudit.errors import LedgerError
 from plaudit.ledger.backends.backend import report_damage
-from plaudit.ledger.context import to_datetime, validate_integer
+from plaudit.ledger.context import to_datetime
 from plaudit.ledger.query import Query
+from plaudit.ledger.ranking import check_count, check_term
 from plaudit.ledger.search import BlockSearch
 from plaudit.ledger.storage.episode_parts import ENDS, EpisodePart, add_up, split_episodes
-from plaudit.ledger.storage.schema import blocks, episode_parts, scopes, specs
+from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
+from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
 
 _OPENED = ("earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
@@ -89,11 +90,11 @@ class Episodes(Sequence[Episode]):
 
     def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":
         """Return those that earned least, the worst first; by one `term`, those that have it."""
-        return Episodes(heapq.nsmallest(_check_count(count), self._with_term(term), key=_build_key(term)))
+        return Episodes(heapq.nsmallest(check_count(count), self._with_term(term), key=_build_key(term)))
 
     def best(self, count: int = 10, *, term: str | None = None) -> "Episodes":
         """Return those that earned most, the best first; by one `term`, those that have it."""
-        return Episodes(heapq.nlargest(_check_count(count), self._with_term(term), key=_build_key(term)))
+        return Episodes(heapq.nlargest(check_count(count), self._with_term(term), key=_build_key(term)))
 
     def _with_term(self, term: str | None) -> Sequence[Episode]:
         if term is None or not self:
@@ -115,30 +116,7 @@ def _build_key(term: str | None) -> Any:
     return (lambda each: each.total) if term is None else (lambda each: each.terms[term])
 
 
-def _check_count(count: int) -> int:
-    found = validate_integer("count", count) or 0
-    if found < 1:
-        raise InputError(f"count={found} is none; ask for one at least.")
-    return found
-
-
-def check_term(term: str, known: Sequence[str]) -> None:
-    """Raise where no reward has a term of this name."""
-    if term not in known:
-        raise NotInLedger(f"no reward of these records has a term {term!r}.{did_you_mean(term, known)}")
-
-
 # -- listing -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Spec:
-    """What is to be known of a reward, without loading it."""
-
-    reward: str
-    version: str
-    part: str
-    terms: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -155,7 +133,7 @@ class _Tally:
     totals: list[float] = field(default_factory=list)
     terms: dict[str, list[float]] = field(default_factory=dict)
 
-    def add(self, first: int, spec: _Spec, part: EpisodePart) -> None:
+    def add(self, first: int, spec: RewardTerms, part: EpisodePart) -> None:
         self.first_record = min(self.first_record, first + part.position)
         self.last_record = max(self.last_record, first + part.last)
         self.earliest, self.latest = min(self.earliest, part.earliest), max(self.latest, part.latest)
@@ -197,7 +175,7 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     whole = replace(query, since=None, until=None)  # or an episode would lack what lies outside
     tallies: dict[tuple[str | None, str | None, str, str, str], _Tally] = {}
     with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
-        rewards = {row.id: _read_spec(row) for row in connection.execute(select(*_SPEC))}
+        rewards = read_terms(connection)
         for block, part in _read_parts(store, connection, whole):
             if query.episode is None or part.episode == query.episode:
                 spec = rewards[block.spec]
@@ -209,14 +187,8 @@ def list_episodes(store: Store, query: Query) -> Episodes:
     return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
 
 
-_SPEC = (specs.c.id, specs.c.name, specs.c.version, specs.c.part, specs.c.outputs)
 _ABOUT = (blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
 _LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
-
-
-def _read_spec(row: Any) -> _Spec:
-    terms = tuple(name.removesuffix(".value") for name in json.loads(row.outputs)[2::2])
-    return _Spec(row.name, row.version, row.part, terms)
 
 
 def _began_within(episode: Episode, query: Query) -> bool:
@@ -254,7 +226,7 @@ def _split(row: Any, ends: Mapping[tuple[int, str], str]) -> Iterator[tuple[Any,
 def _build_statement(chosen: Select[Any]) -> Select[Any]:
     """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
     single = [case((blocks.c.records == 1, blocks.c[name])).label(name) for name in _OPENED]
-    parts = [episode_parts.c[name] for name in EpisodePart._fields]
+    parts: list[Any] = [episode_parts.c[name] for name in EpisodePart._fields]
     parts[2:] = [column.label(f"part_{column.name}") for column in parts[2:]]
     return (
         select(*_ABOUT, *single, *parts)

@@ -11,6 +11,7 @@ from plaudit.errors import InputError, LedgerBroken, NotInLedger
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
+from plaudit.ledger.ranking import rank_records
 from plaudit.ledger.record import Page, Record, Why, read_records
 from plaudit.ledger.search import BlockSearch, read_totals
 from plaudit.ledger.storage.codec import RecordLayout
@@ -69,6 +70,18 @@ class History:
                 return History(self._store, replace(self.query, after=found.row.first + at - 1), self._owner)
             left -= len(found)
         return self
+
+    def worst(self, count: int = 10, *, term: str | None = None) -> list[Record]:
+        """Return the records with the lowest totals, the worst first; with `term`, those it paid least."""
+        return self._rank(count, term, lowest=True)
+
+    def best(self, count: int = 10, *, term: str | None = None) -> list[Record]:
+        """Return the records with the highest totals, the best first; with `term`, those it paid most."""
+        return self._rank(count, term, lowest=False)
+
+    def _rank(self, count: int, term: str | None, *, lowest: bool) -> list[Record]:
+        numbers = rank_records(self._store, self._search, count, term=term, lowest=lowest)
+        return [find_record(self._store, number) for number in numbers]
 
     def count(self) -> int:
         """Return how many records there are."""
