@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 ENDS = ("terminated", "truncated")
 """How an episode can end. The context of a step says so, and where one says both, the first holds."""
+ORIGINAL_REWARD = "original_reward"
+"""Under which name the context of a step has what the environment itself paid."""
 
 
 class EpisodePart(NamedTuple):

@@ -16,6 +16,7 @@ from plaudit.ledger.context import Scope, to_microseconds, validate_scope
 from plaudit.ledger.storage.batch import build_step_blocks
 from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
 from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 from plaudit.targets.dtypes import Dtypes
@@ -29,8 +30,11 @@ _EARLY, _LATE = 0.5, 0.75
 _LOOK = 0.25
 """How often, in seconds, the thread looks whether a stream is half full."""
 
-Entry = tuple[int, Any, Any, Any]
-"""When, in nanoseconds; episode, step and inputs, or arrays of them where many environments take a step at once."""
+Entry = tuple[int, Any, Any, Any, Any, Any, Any]
+"""When, in nanoseconds; episode, step, inputs, the environment's own reward, terminated and truncated.
+
+All but the first are arrays where many environments take a step at once.
+"""
 
 
 class MaybeWritten(Exception):
@@ -61,17 +65,19 @@ class StepStream:
 
     def count(self, taken: list[Entry]) -> int:
         """Return how many steps were taken."""
-        return sum(len(inputs) for *_, inputs in taken) if self._many else len(taken)
+        return sum(len(entry[1]) for entry in taken) if self._many else len(taken)
 
     def encode(self, taken: list[Entry]) -> Iterator[Block]:
         """Yield steps as blocks, scored all at once."""
         times = [entry[0] // 1000 for entry in taken]  # zip would make an iterator of each entry, and garbage of it
         episodes, steps = [entry[1] for entry in taken], [entry[2] for entry in taken]
         inputs = [entry[3] for entry in taken]
+        outcomes: list[Any] = [[entry[at] for entry in taken] for at in (4, 5, 6)]
         if self._many:
             rows = np.concatenate(inputs)
             times = [at for at, each in zip(times, inputs, strict=True) for _ in each]
             episodes, steps = (np.concatenate(each).tolist() for each in (episodes, steps))
+            outcomes = [np.concatenate(each) for each in outcomes]
         else:
             count, width = len(taken), self._layout.width
             rows = np.fromiter(chain.from_iterable(inputs), FLOAT, count * width).reshape(count, width)
@@ -84,8 +90,28 @@ class StepStream:
             times=times,
             episodes=episodes,
             steps=steps,
+            contexts=encode_outcomes(*outcomes),
             target=self._target,
         )
+
+
+def encode_outcomes(originals: Sequence[Any], terminated: Sequence[Any], truncated: Sequence[Any]) -> list[str]:
+    """Return what environments said of steps as contexts: their own reward, and at the end of an episode how it ended.
+
+    A reward that is not finite is a string, for JSON has no such numbers; what is no number at all is null.
+    """
+    try:
+        rewards = np.asarray(originals, np.float64).reshape(len(originals))
+    except (TypeError, ValueError):
+        texts = [f'{{"{ORIGINAL_REWARD}":null}}'] * len(originals)
+    else:
+        texts = [f'{{"{ORIGINAL_REWARD}":{reward!r}}}' for reward in rewards.tolist()]
+        for at in np.flatnonzero(~np.isfinite(rewards)).tolist():
+            texts[at] = f'{{"{ORIGINAL_REWARD}":"{float(rewards[at])}"}}'
+    for end, said in zip(ENDS, (terminated, truncated), strict=True):
+        for at in np.flatnonzero(np.asarray(said, np.bool_)).tolist():
+            texts[at] = f'{texts[at][:-1]},"{end}":true}}'
+    return texts
 
 
 class StepBuffer:
