@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
+from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_arrow, build_pandas, build_polars
 from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
 
@@ -284,6 +285,24 @@ class Changes:
             "decision_classes": [{"decision_class": k, **_flips_to_dict(flips)} for k, flips in self.by_class.items()],
             "rounding": self.rounding.to_dict(),
         }
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return what happened to the decisions of each class, a row a class."""
+        found = self.by_class
+        counts = {name: [getattr(flips, name) for flips in found.values()] for name in Flips.__slots__}
+        return {"decision_class": list(found), **counts}
+
+    def to_arrow(self) -> ArrowTable:
+        """Return it as a table of Arrow; MissingExtra where that is not installed."""
+        return build_arrow(self.to_columns())
+
+    def to_pandas(self) -> PandasFrame:
+        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
+        return build_pandas(self.to_columns())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
+        return build_polars(self.to_columns())
 
     def __str__(self) -> str:
         """Return a table that a person can read."""

@@ -14,6 +14,7 @@ from typing import Any, overload
 from sqlalchemy import Connection, Select, case, select
 
 from plaudit.errors import LedgerError
+from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_arrow, build_pandas, build_polars
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.query import Query
@@ -102,14 +103,24 @@ class Episodes(Sequence[Episode]):
         check_term(term, self.term_names)
         return [each for each in self if term in each.terms]
 
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Return a dictionary for each, with what each term earned beside the rest: None where it has no such term."""
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a column for each part of an episode and for each term: None where its reward has no such term."""
         plain = [name for name in Episode.__slots__ if name != "terms"]
-        names = {term: f"{term}.value" if term in plain else term for term in self.term_names}
-        return [
-            {name: getattr(each, name) for name in plain} | {names[term]: each.terms.get(term) for term in names}
-            for each in self
-        ]
+        columns = {name: [getattr(each, name) for each in self] for name in plain}
+        paid = {term: [each.terms.get(term) for each in self] for term in self.term_names}
+        return columns | {f"{term}.value" if term in plain else term: column for term, column in paid.items()}
+
+    def to_arrow(self) -> ArrowTable:
+        """Return it as a table of Arrow; MissingExtra where that is not installed."""
+        return build_arrow(self.to_columns())
+
+    def to_pandas(self) -> PandasFrame:
+        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
+        return build_pandas(self.to_columns())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
+        return build_polars(self.to_columns())
 
 
 def _build_key(term: str | None) -> Any:
