@@ -15,6 +15,7 @@ from sqlalchemy import event
 import golden
 from plaudit import Entry, Ledger, LedgerError, NotInLedger
 from plaudit.ledger import episodes as listing
+from plaudit.ledger.storage.episode_parts import MOST_PARTS
 from support.ledgers import REWARD, columns, end, signal
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -231,3 +232,16 @@ def test_an_episode_is_plain_data(tmp_path):
         found = json.loads(json.dumps(ledger.episodes()[0].to_dict()))
     assert found["ended"] == "truncated"
     assert (found["first_step"], found["last_step"], found["began"]) == (4, 4, "2026-11-01T12:00:00Z")
+
+
+def test_a_block_of_very_many_episodes_is_opened_instead(tmp_path):
+    many = MOST_PARTS + 1
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record_batch(REWARD, columns(0, 2 * many), episode=[at % many for at in range(2 * many)])
+        ledger.record(signal(), episode="7")
+        assert {each.length for each in ledger.episodes()} == {2, 3}
+        assert len(ledger.episodes()) == many
+        assert ledger.verify().ok
+    connection = sqlite3.connect(tmp_path / "ledger.db")
+    assert connection.execute("SELECT count(*) FROM episode_parts").fetchone() == (0,)
+    connection.close()

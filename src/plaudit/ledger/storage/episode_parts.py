@@ -6,7 +6,8 @@ All of it follows from the block. Sums are rounded once, whatever the machine, s
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 ENDS = ("terminated", "truncated")
 """How an episode can end. The context of a step says so, and where one says both, the first holds."""
+MOST_PARTS = 512
+"""Episodes of a block that rows are kept of; a block has at most 4,096 records, so that there are few of each then."""
 ORIGINAL_REWARD = "original_reward"
 """Under which name the context of a step has what the environment itself paid."""
 
@@ -51,11 +54,12 @@ def summarize_episodes(
 ) -> list[EpisodePart]:
     """Return the rows of a block, given as its own row has it.
 
-    A block of one record has none: it says everything itself, and single records are written as fast as before.
+    A block of one record has none: it says everything itself, and single records are written as fast as before. Nor has
+    one of very many episodes, as of a thousand environments at once: to open it takes no longer than to read its rows.
     """
     if count == 1 or episodes is None:
         return []
-    return split_episodes(count, earliest, job, times, episodes, steps, contexts, outputs)
+    return split_episodes(count, earliest, job, times, episodes, steps, contexts, outputs, most=MOST_PARTS)
 
 
 def split_episodes(
@@ -67,10 +71,18 @@ def split_episodes(
     steps: str | None,
     contexts: str | None,
     outputs: bytes,
+    *,
+    most: int | None = None,
 ) -> list[EpisodePart]:
-    """Return what a block has of each episode, also of one record."""
+    """Return what a block has of each episode, also of one record; nothing where it has more episodes than `most`."""
+    names: list[str | None] = json.loads(episodes)
+    if count == 1:
+        return _describe_record(earliest, names[0], steps, contexts, outputs)
+    known = [name for name in dict.fromkeys(names) if name is not None]
+    if most is not None and len(known) > most:
+        return []
     scores = np.frombuffer(outputs, "<f8").reshape(count, -1)
-    names, codes = _number_names(json.loads(episodes), count)
+    codes = _number_names(names, known, count)
     wanted = codes >= 0
     if job is not None:
         wanted &= ~np.isnan(scores[:, 0])  # what the new reward refused has no score
@@ -83,39 +95,50 @@ def split_episodes(
     spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
     firsts, lasts = order[starts], order[ends - 1]
     sums = [[add_up(column[a:b]) for a, b in spans] for column in _list_columns(scores, order)]
+    pack = struct.Struct(f"<{len(sums) - 1}d").pack
     rows = zip(
         firsts.tolist(),
         lasts.tolist(),
-        [names[code] for code in codes[firsts].tolist()],
+        [known[code] for code in codes[firsts].tolist()],
         (ends - starts).tolist(),
         *_find_times(times, earliest, order, starts),
-        *_find_steps(steps, count, order, spans),
+        *_find_steps(steps, count, order, starts, spans),
         _find_ends(contexts, count, order, spans),
         sums[0],
-        [np.array(each, "<f8").tobytes() for each in zip(*sums[1:], strict=True)] or [b""] * len(spans),
+        [pack(*each) for each in zip(*sums[1:], strict=True)] if len(sums) > 1 else [b""] * len(spans),
         strict=True,
     )
     return [EpisodePart(*row) for row in rows]
 
 
-def add_up(numbers: Iterable[float]) -> float:
+def _describe_record(
+    at: int, episode: str | None, steps: str | None, contexts: str | None, outputs: bytes
+) -> list[EpisodePart]:
+    """Return what a block of one record has of its episode; nothing where there is none, or no score."""
+    scores = struct.unpack(f"<{len(outputs) // 8}d", outputs)
+    if episode is None or math.isnan(scores[0]):
+        return []
+    step = None if steps is None else json.loads(steps)[0]
+    end = None if contexts is None else find_end(json.loads(contexts)[0])
+    values = scores[2::2]
+    return [EpisodePart(0, 0, episode, 1, at, at, step, step, end, scores[0], struct.pack(f"<{len(values)}d", *values))]
+
+
+def add_up(numbers: Sequence[float]) -> float:
     """Return a sum that is rounded once, in whatever order; infinite where it is too large for a float."""
-    listed = list(numbers)
     try:
-        return math.fsum(listed)
+        return math.fsum(numbers)
     except OverflowError:
-        return math.fsum(number * 2.0**-64 for number in listed) * 2.0**64
+        return math.fsum(number * 2.0**-64 for number in numbers) * 2.0**64
     except ValueError:  # sums that were too large, of both signs
         return math.nan
 
 
-def _number_names(names: Sequence[str | None], count: int) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of episodes and, for each record, which it has: -1 for none."""
-    if len(names) == 1:
-        names = [*names] * count
-    found: dict[str, int] = {}
-    codes = [-1 if name is None else found.setdefault(name, len(found)) for name in names]
-    return list(found), np.array(codes, np.intp)
+def _number_names(names: Sequence[str | None], known: Sequence[str], count: int) -> NDArray[np.intp]:
+    """Return for each record which of the `known` episodes it has: -1 for none."""
+    numbers: dict[str | None, int] = {None: -1} | {name: at for at, name in enumerate(known)}
+    codes = np.fromiter(map(numbers.__getitem__, names), np.intp, len(names))
+    return np.repeat(codes, count) if len(codes) == 1 else codes
 
 
 def _list_columns(scores: NDArray[np.float64], order: NDArray[np.intp]) -> list[list[float]]:
@@ -135,16 +158,22 @@ def _find_times(
 
 
 def _find_steps(
-    steps: str | None, count: int, order: NDArray[np.intp], spans: Sequence[tuple[int, int]]
+    steps: str | None,
+    count: int,
+    order: NDArray[np.intp],
+    starts: NDArray[np.intp],
+    spans: Sequence[tuple[int, int]],
 ) -> tuple[list[int | None], list[int | None]]:
     """Return the lowest and the highest step of each episode; None where no record has one."""
     if steps is None:
         return [None] * len(spans), [None] * len(spans)
     listed: list[int | None] = json.loads(steps)
     if len(listed) == 1:
-        listed = listed * count
-    ordered = [listed[at] for at in order.tolist()]
-    groups = [[step for step in ordered[a:b] if step is not None] for a, b in spans]
+        return listed * len(spans), listed * len(spans)
+    if "null" not in steps:
+        ordered = np.array(listed, np.int64)[order]
+        return np.minimum.reduceat(ordered, starts).tolist(), np.maximum.reduceat(ordered, starts).tolist()
+    groups = [[step for at in order[a:b].tolist() if (step := listed[at]) is not None] for a, b in spans]
     return [min(group, default=None) for group in groups], [max(group, default=None) for group in groups]
 
 
