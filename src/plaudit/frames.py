@@ -1,5 +1,6 @@
 """Columns as tables of other libraries: of Arrow, pandas and Polars, each imported when it is asked for."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -46,6 +47,28 @@ def build_polars(columns: "Mapping[str, Any] | ArrowTable") -> PolarsFrame:
         library.DataFrame(dict(columns)) if isinstance(columns, Mapping) else library.from_arrow(columns)
     )
     return frame
+
+
+class Tabular(ABC):
+    """What can be taken as a table of any library."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the columns of the table, by name."""
+
+    def to_arrow(self) -> ArrowTable:
+        """Return it as a table of Arrow; MissingExtra where that is not installed."""
+        return build_arrow(self.to_columns())
+
+    def to_pandas(self) -> PandasFrame:
+        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
+        return build_pandas(self.to_columns())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
+        return build_polars(self.to_columns())
 
 
 def align_columns(columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -245,3 +245,14 @@ def test_a_block_of_very_many_episodes_is_opened_instead(tmp_path):
     connection = sqlite3.connect(tmp_path / "ledger.db")
     assert connection.execute("SELECT count(*) FROM episode_parts").fetchone() == (0,)
     connection.close()
+
+
+def test_an_episode_that_is_being_written_is_told_as_far_as_it_is_recorded(tmp_path):
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger, Ledger(path, read_only=True) as reader:
+        ledger.record_batch(REWARD, columns(0, 2), run="a", episode=1, step=[1, 2])
+        assert [(each.length, each.ended) for each in reader.episodes()] == [(2, None)]
+        ledger.record(signal(2), run="a", episode=1, step=3, context={"terminated": True})
+        assert [(each.length, each.last_step, each.ended) for each in reader.episodes()] == [(3, 3, "terminated")]
+        ledger.compact()
+        assert [(each.length, each.ended) for each in reader.episodes()] == [(3, "terminated")]

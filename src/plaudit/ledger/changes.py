@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
-from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_arrow, build_pandas, build_polars
+from plaudit.frames import Tabular
 from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
 
@@ -141,7 +141,7 @@ class Reservoir:
 
 
 @dataclass(slots=True)
-class Changes:
+class Changes(Tabular):
     """How old and new totals of the same rows compare.
 
     A row that has no total on one side (NaN, because it is bad) is counted in `lost`, `gained` or `without`, and in
@@ -291,18 +291,6 @@ class Changes:
         found = self.by_class
         counts = {name: [getattr(flips, name) for flips in found.values()] for name in Flips.__slots__}
         return {"decision_class": list(found), **counts}
-
-    def to_arrow(self) -> ArrowTable:
-        """Return it as a table of Arrow; MissingExtra where that is not installed."""
-        return build_arrow(self.to_columns())
-
-    def to_pandas(self) -> PandasFrame:
-        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
-        return build_pandas(self.to_columns())
-
-    def to_polars(self) -> PolarsFrame:
-        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
-        return build_polars(self.to_columns())
 
     def __str__(self) -> str:
         """Return a table that a person can read."""

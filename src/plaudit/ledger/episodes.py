@@ -14,7 +14,7 @@ from typing import Any, overload
 from sqlalchemy import Connection, Select, case, select
 
 from plaudit.errors import LedgerError
-from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_arrow, build_pandas, build_polars
+from plaudit.frames import Tabular
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.query import Query
@@ -64,7 +64,7 @@ class Episode:
         return {**plain, **times, "terms": dict(self.terms)}
 
 
-class Episodes(Sequence[Episode]):
+class Episodes(Sequence[Episode], Tabular):
     """Episodes in the order in which they began, as they were when they were asked for."""
 
     def __init__(self, listed: Iterable[Episode]) -> None:
@@ -109,18 +109,6 @@ class Episodes(Sequence[Episode]):
         columns = {name: [getattr(each, name) for each in self] for name in plain}
         paid = {term: [each.terms.get(term) for each in self] for term in self.term_names}
         return columns | {f"{term}.value" if term in plain else term: column for term, column in paid.items()}
-
-    def to_arrow(self) -> ArrowTable:
-        """Return it as a table of Arrow; MissingExtra where that is not installed."""
-        return build_arrow(self.to_columns())
-
-    def to_pandas(self) -> PandasFrame:
-        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
-        return build_pandas(self.to_columns())
-
-    def to_polars(self) -> PolarsFrame:
-        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
-        return build_polars(self.to_columns())
 
 
 def _build_key(term: str | None) -> Any:
