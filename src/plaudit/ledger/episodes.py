@@ -6,8 +6,9 @@ than ten.
 
 import heapq
 import struct
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, overload
 
@@ -25,8 +26,6 @@ from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
 
-_OPENED = ("earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
-"""What of a block, besides the number of its records, its parts of episodes follow from."""
 _STREAMED = {"yield_per": 5000}
 _NOT_CHOSEN_BY = ("step", "key", "after", "id")
 
@@ -118,32 +117,41 @@ def _build_key(term: str | None) -> Any:
 # -- listing -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
 class _Tally:
     """An episode that is being put together out of its parts."""
 
-    first_record: int = 2**63
-    last_record: int = 0
-    earliest: int = 2**63
-    latest: int = -(2**63)
-    steps: list[int] = field(default_factory=list)
-    length: int = 0
-    ends: set[str | None] = field(default_factory=set)
-    totals: list[float] = field(default_factory=list)
-    terms: dict[str, list[float]] = field(default_factory=dict)
+    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
 
-    def add(self, first: int, spec: RewardTerms, part: EpisodePart) -> None:
-        self.first_record = min(self.first_record, first + part.position)
-        self.last_record = max(self.last_record, first + part.last)
-        self.earliest, self.latest = min(self.earliest, part.earliest), max(self.latest, part.latest)
-        self.steps += [step for step in (part.step_low, part.step_high) if step is not None]
-        self.length += part.records if spec.part == "whole" else 0
-        self.ends.add("terminated" if spec.part == "final" and part.ended is None else part.ended)
-        self.totals.append(part.total)
-        for term, value in zip(spec.terms, struct.unpack(f"<{len(spec.terms)}d", part.terms), strict=True):
-            self.terms.setdefault(term, []).append(value)
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.lasts: list[int] = []
+        self.times: list[int] = []
+        self.steps: list[int] = []
+        self.length = 0
+        self.ends: set[str | None] = set()
+        self.totals: list[float] = []
+        self.paid: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+
+    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
+        position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
+        self.firsts.append(first + position)
+        self.lasts.append(first + last)
+        self.times += (earliest, latest)
+        if step_low is not None and step_high is not None:
+            self.steps += (step_low, step_high)
+        if spec.part == "final":
+            ended = ended or "terminated"
+        else:
+            self.length += records
+        self.ends.add(ended)
+        self.totals.append(total)
+        self.paid.setdefault(spec.terms, []).append(struct.unpack(f"<{len(spec.terms)}d", terms))
 
     def finish(self, run: str | None, actor: str | None, episode: str, reward: str, version: str) -> Episode:
+        values: dict[str, list[float]] = {}
+        for terms, rows in self.paid.items():
+            for term, column in zip(terms, zip(*rows, strict=True), strict=True):
+                values.setdefault(term, []).extend(column)
         return Episode(
             run,
             actor,
@@ -152,14 +160,14 @@ class _Tally:
             version,
             add_up(self.totals),
             self.length,
-            {term: add_up(values) for term, values in self.terms.items()},
+            {term: add_up(column) for term, column in values.items()},
             next((end for end in ENDS if end in self.ends), None),
             min(self.steps, default=None),
             max(self.steps, default=None),
-            to_datetime(self.earliest),
-            to_datetime(self.latest),
-            self.first_record,
-            self.last_record,
+            to_datetime(min(self.times)),
+            to_datetime(max(self.times)),
+            min(self.firsts),
+            max(self.lasts),
         )
 
 
@@ -172,22 +180,18 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         if getattr(query, name) is not None:
             raise LedgerError(f"episodes cannot be chosen by {name!r}; choose records with history().")
     whole = replace(query, since=None, until=None)  # or an episode would lack what lies outside
-    tallies: dict[tuple[str | None, str | None, str, str, str], _Tally] = {}
+    tallies: defaultdict[tuple[str | None, str | None, str, str, str], _Tally] = defaultdict(_Tally)
     with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
         rewards = read_terms(connection)
-        for block, part in _read_parts(store, connection, whole):
+        chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
+        ends = {} if query.job is None else _read_ends(connection, query.job)
+        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
             if query.episode is None or part.episode == query.episode:
-                spec = rewards[block.spec]
-                key = (block.run, block.actor, part.episode, spec.reward, spec.version)
-                if key not in tallies:
-                    tallies[key] = _Tally()
-                tallies[key].add(block.first, spec, part)
+                spec = rewards[number]
+                ended = part.ended or ends.get((origin, part.episode))
+                tallies[run, actor, part.episode, spec.reward, spec.version].add(first, spec, part, ended)
     found = [tally.finish(*key) for key, tally in tallies.items()]
     return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
-
-
-_ABOUT = (blocks.c.first, blocks.c.records, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
-_LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
 
 
 def _began_within(episode: Episode, query: Query) -> bool:
@@ -196,54 +200,53 @@ def _began_within(episode: Episode, query: Query) -> bool:
     )
 
 
-def _read_parts(store: Store, connection: Connection, query: Query) -> Iterator[tuple[Any, EpisodePart]]:
-    """Yield blocks with what they have of episodes, in order; a re-scoring ends as the blocks say that it scored."""
-    chosen = BlockSearch(store, query).where(select(blocks.c.first), connection)
-    ends = {} if query.job is None else dict(_read_ends(connection, query.job))
-    unsplit: list[int] = []
+def _read_ends(connection: Connection, job: int) -> dict[tuple[int | None, str], str]:
+    """Return how episodes ended by what a re-scoring scored, by block and episode: its own blocks have no contexts."""
+    scored = select(blocks.c.origin).where(blocks.c.job == job)
+    found = _read_parts(connection, scored)
+    return {(block[0], part.episode): part.ended for block, part in found if part.ended is not None}
+
+
+_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
+_OPENED = [
+    blocks.c[name] for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
+]
+"""What the parts of a block follow from: what `split_episodes` takes."""
+_PART = len(_ABOUT) + len(_OPENED)
+"""Where in a row a part begins."""
+_LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
+
+Parts = Iterator[tuple[Any, EpisodePart]]
+"""What is known of a block (`_ABOUT`), and what it has of an episode."""
+
+
+def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
+    """Yield what the chosen blocks have of episodes; those of which nothing is kept are opened, the large ones last."""
+    large: list[int] = []
     for row in connection.execute(_build_statement(chosen), execution_options=_STREAMED):
-        if row.position is not None:
-            part = EpisodePart(*row[-len(EpisodePart._fields) :])
-            end = part.ended or ends.get((row.origin, part.episode))
-            yield row, part._replace(ended=end, terms=bytes(part.terms))
+        if row[_PART] is not None:
+            yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
         elif row.records == 1:
-            yield from _split(row, ends)
-        else:  # nothing is kept of it, as of a block of a re-scoring that refused every record
-            unsplit.append(row.first)
-    whole = select(*_ABOUT, *(blocks.c[name] for name in _OPENED)).select_from(_LOCATED)
-    for first in unsplit:
-        for row in connection.execute(whole.where(blocks.c.first == first)):
-            yield from _split(row, ends)
+            yield from _open(row)
+        else:
+            large.append(row[0])
+    for first in large:
+        statement = select(*_ABOUT, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
+        yield from _open(connection.execute(statement).one())
 
 
-def _split(row: Any, ends: Mapping[tuple[int, str], str]) -> Iterator[tuple[Any, EpisodePart]]:
-    """Yield a block that was opened with what it has of each episode."""
-    for part in split_episodes(row.records, *(row._mapping[name] for name in _OPENED)):
-        yield row, part._replace(ended=part.ended or ends.get((row.origin, part.episode)))
+def _open(row: Any) -> Parts:
+    """Yield what a block that was read has of each episode."""
+    for part in split_episodes(*row[len(_ABOUT) : _PART]):
+        yield row[: len(_ABOUT)], part
 
 
 def _build_statement(chosen: Select[Any]) -> Select[Any]:
     """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
-    single = [case((blocks.c.records == 1, blocks.c[name])).label(name) for name in _OPENED]
-    parts: list[Any] = [episode_parts.c[name] for name in EpisodePart._fields]
-    parts[2:] = [column.label(f"part_{column.name}") for column in parts[2:]]
+    single = [case((blocks.c.records == 1, column)).label(f"block_{column.name}") for column in _OPENED[1:]]
     return (
-        select(*_ABOUT, *single, *parts)
+        select(*_ABOUT, blocks.c.records, *single, *(episode_parts.c[name] for name in EpisodePart._fields))
         .select_from(_LOCATED.outerjoin(episode_parts, episode_parts.c.first == blocks.c.first))
         .where(blocks.c.first.in_(chosen), blocks.c.episodes.is_not(None))
         .order_by(blocks.c.first, episode_parts.c.position)
     )
-
-
-def _read_ends(connection: Connection, job: int) -> Iterator[tuple[tuple[int, str], str]]:
-    """Yield how episodes ended in the blocks that a re-scoring scored, by block and episode."""
-    scored = select(blocks.c.origin).where(blocks.c.job == job)
-    kept = select(episode_parts.c.first, episode_parts.c.episode, episode_parts.c.ended)
-    for row in connection.execute(kept.where(episode_parts.c.first.in_(scored), episode_parts.c.ended.is_not(None))):
-        yield (row.first, row.episode), row.ended
-    single = select(*_ABOUT, *(blocks.c[name] for name in _OPENED)).select_from(_LOCATED)
-    single = single.where(blocks.c.first.in_(scored), blocks.c.records == 1, blocks.c.contexts.is_not(None))
-    for row in connection.execute(single.where(blocks.c.episodes.is_not(None)), execution_options=_STREAMED):
-        for _, part in _split(row, {}):
-            if part.ended is not None:
-                yield (row.first, part.episode), part.ended
