@@ -128,6 +128,7 @@ TABLES = [
     "writers",
     "blocks",
     "summaries",
+    "episode_parts",
     "keys",
     "jobs",
     "imported",
@@ -137,7 +138,7 @@ TABLES = [
 ]
 
 
-EVERY = {"blocks": 17, "summaries": 17, "specs": 5, "scopes": 5, "writers": 2, "labels": 3}
+EVERY = {"blocks": 17, "summaries": 17, "episode_parts": 3, "specs": 5, "scopes": 5, "writers": 2, "labels": 3}
 """Of so many rows of a table one is edited, in every column; `make soak` edits all."""
 
 
