@@ -105,6 +105,12 @@ def test_only_blocks_that_can_have_the_worst_steps_are_opened(tmp_path, monkeypa
         ledger.record(REWARD.score(distance=1.0, deceleration=9.0, action=0))
         assert [record.id for record in ledger.history().worst(1)] == [163]
         assert len(opened) == 1
+        rows = {"distance": [1.0, 1.0], "deceleration": [9.0, 9.0], "action": [0, 0]}
+        for _ in range(20):
+            ledger.record_batch(REWARD, rows)  # as bad as the worst, and later
+        opened.clear()
+        assert [record.id for record in ledger.history().worst(3)] == [163, 164, 165]
+        assert len(opened) == 2
 
 
 def test_a_term_that_no_reward_has_is_named(tmp_path):

@@ -31,7 +31,7 @@ def rank_records(store: Store, search: BlockSearch, count: int, *, term: str | N
     columns = _find_columns(store, term)
     values, numbers = np.empty(0), np.empty(0, np.int64)
     for found, bound in _read_promising(store, search, sign) if term is None and search.by_block else _read_all(search):
-        if len(values) == count and bound > values[-1]:
+        if len(values) == count and (bound, found.row.first) > (values[-1], numbers[-1]):
             break
         with report_damage(store.backend.name, f"the block of record {found.row.first}"):
             more, positions = _read_column(found, columns.get(found.row.spec))
@@ -72,7 +72,10 @@ def _read_all(search: BlockSearch) -> Iterator[tuple[Found, float]]:
 
 
 def _read_promising(store: Store, search: BlockSearch, sign: float) -> Iterator[tuple[Found, float]]:
-    """Yield blocks, those first that have the most extreme totals, and what no record in the next ones goes beyond."""
+    """Yield blocks, those first that have the most extreme totals, and what no record in the next ones goes beyond.
+
+    Of blocks that have the same, the earliest are first.
+    """
     extreme = summaries.c.low if sign > 0 else summaries.c.high
     with store.backend.snapshot() as connection:  # one view: blocks may be merged meanwhile
         statement = search.where(select(blocks.c.first, extreme), connection)
@@ -80,10 +83,10 @@ def _read_promising(store: Store, search: BlockSearch, sign: float) -> Iterator[
             first: -np.inf if bound is None else sign * bound
             for first, bound in connection.execute(statement, execution_options=_STREAMED)
         }
-        order = sorted(bounds, key=bounds.__getitem__)
+        order = sorted(bounds, key=lambda first: (bounds[first], first))
         for start in range(0, len(order), _TOGETHER):
             wanted = select(*_READ).where(blocks.c.first.in_(order[start : start + _TOGETHER]))
-            for row in sorted(connection.execute(wanted), key=lambda row: bounds[row.first]):
+            for row in sorted(connection.execute(wanted), key=lambda row: (bounds[row.first], row.first)):
                 yield Found(row, None), bounds[row.first]
 
 
