@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 import shutil
 import sqlite3
 from collections import defaultdict
@@ -146,22 +147,24 @@ def test_listing_opens_no_block_of_many_records(tmp_path, monkeypatch):
         ledger.record(signal(), run="r3", episode=9)
         assert len(ledger.episodes()) == 200
         assert opened == [1]
-        seen = count_rows(ledger)
+        rows, plans = watch(ledger)
         assert [each.length for each in ledger.episodes(run="r3")] == [50] * 9 + [51]
-        assert sum(seen) <= 15  # 10 episodes in 2 blocks, the reward and the scope
+        assert sum(rows) <= 15  # 10 episodes in 2 blocks, the reward and the scope
+        assert not [plan for plan in plans if re.match(r"SCAN (blocks|episode_parts|scopes)", plan)], plans
 
 
-def count_rows(ledger):
-    """Return the list to which the number of rows of each statement is added."""
-    seen = []
+def watch(ledger):
+    """Return how many rows each statement gives, and the plan of each, as lists that statements to come are added to."""
+    rows, plans = [], []
 
     def note(connection, cursor, statement, parameters, context, executemany):
         if statement.lstrip().startswith("SELECT"):
-            counted = connection.connection.driver_connection.execute(f"SELECT count(*) FROM ({statement})", parameters)
-            seen.append(counted.fetchone()[0])
+            ask = connection.connection.driver_connection.execute
+            rows.append(ask(f"SELECT count(*) FROM ({statement})", parameters).fetchone()[0])
+            plans.extend(line[-1] for line in ask(f"EXPLAIN QUERY PLAN {statement}", parameters))
 
     event.listen(ledger._store.backend.engine, "before_cursor_execute", note)
-    return seen
+    return rows, plans
 
 
 def test_episodes_are_chosen_by_when_they_began_and_are_whole(tmp_path):
@@ -256,3 +259,23 @@ def test_an_episode_that_is_being_written_is_told_as_far_as_it_is_recorded(tmp_p
         assert [(each.length, each.last_step, each.ended) for each in reader.episodes()] == [(3, 3, "terminated")]
         ledger.compact()
         assert [(each.length, each.ended) for each in reader.episodes()] == [(3, "terminated")]
+
+
+def test_a_ledger_without_the_table_gets_it_when_it_is_opened_to_write(tmp_path):
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        fill(ledger)
+        wanted = list(ledger.episodes())
+    connection = sqlite3.connect(path)
+    rows = connection.execute("SELECT * FROM episode_parts ORDER BY first, position").fetchall()
+    connection.execute("DROP TABLE episode_parts")
+    connection.execute("UPDATE alembic_version SET version_num = '0003'")
+    connection.commit()
+    with pytest.raises(LedgerError, match=r"older tables \(revision 0003\); open it once to write"):
+        Ledger(path, read_only=True)
+    with Ledger(path) as ledger:
+        assert list(ledger.episodes()) == wanted
+        assert ledger.verify().ok
+    assert connection.execute("SELECT * FROM episode_parts ORDER BY first, position").fetchall() == rows
+    connection.close()
+    assert len(list(tmp_path.glob("ledger.db.0003-*.backup"))) == 1
