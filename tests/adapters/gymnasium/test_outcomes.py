@@ -53,6 +53,24 @@ def test_one_environment_records_its_own_reward_and_how_episodes_ended(tmp_path)
         assert ledger.verify().ok
 
 
+def test_a_reward_that_the_environment_writes_over_is_recorded_as_it_was(tmp_path):
+    class Reusing(walks.Walk):
+        paid = np.zeros(())
+
+        def step(self, action):
+            obs, _, *rest = super().step(action)
+            self.paid += 1.0
+            return obs, self.paid, *rest
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Reusing(), walks.reward(), walks.features, ledger=ledger)
+        env.reset()
+        for _ in range(3):
+            env.step(1)
+        env.close()
+        assert [record.original_reward for record in ledger.history()] == [1.0, 2.0, 3.0]
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_each_of_many_environments_records_what_it_said_itself(tmp_path, mode):
     envs = [lambda pay=pay: walks.Walk(pay=pay) for pay in PAYS]
@@ -100,7 +118,7 @@ def test_what_the_features_say_holds(tmp_path):
         ([1, np.float32(0.5), 1e300], [1.0, 0.5, 1e300]),
         ([math.nan, math.inf, -math.inf], ["nan", "inf", "-inf"]),
         ([np.array([2.0]), np.array([3.0])], [2.0, 3.0]),
-        ([None, "x"], [None, None]),
+        ([None, 0.1, "x", math.nan], [None, 0.1, None, "nan"]),
     ],
 )
 def test_whatever_the_environment_pays_is_recorded_as_json(tmp_path, said, stored):

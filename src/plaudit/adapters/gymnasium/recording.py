@@ -99,6 +99,8 @@ class Recorder:
             self._open_stream(dtypes)
         self._step = step = self._step + 1
         now = self._now()
+        if isinstance(original, np.ndarray):
+            original = original.copy()  # which the environment may write over
         self._append((now, self._episode, step, inputs, original, terminated, truncated))
         if now >= self._buffer.attend_at:
             self._buffer.attend(self._stream)

@@ -1,5 +1,6 @@
 """One buffer a ledger for the steps of running environments: gathered for a moment, written together by a thread."""
 
+import math
 import threading
 import time
 import weakref
@@ -102,16 +103,26 @@ def encode_outcomes(originals: Sequence[Any], terminated: Sequence[Any], truncat
     """
     try:
         rewards = np.asarray(originals, np.float64).reshape(len(originals))
+        plain = bool(np.isfinite(rewards).all())
     except (TypeError, ValueError):
-        texts = [f'{{"{ORIGINAL_REWARD}":null}}'] * len(originals)
-    else:
-        texts = [f'{{"{ORIGINAL_REWARD}":{reward!r}}}' for reward in rewards.tolist()]
-        for at in np.flatnonzero(~np.isfinite(rewards)).tolist():
-            texts[at] = f'{{"{ORIGINAL_REWARD}":"{float(rewards[at])}"}}'
+        plain = False
+    numbers = map(repr, rewards.tolist()) if plain else map(_encode_number, originals)
+    texts = [f'{{"{ORIGINAL_REWARD}":{number}}}' for number in numbers]
     for end, said in zip(ENDS, (terminated, truncated), strict=True):
         for at in np.flatnonzero(np.asarray(said, np.bool_)).tolist():
             texts[at] = f'{texts[at][:-1]},"{end}":true}}'
     return texts
+
+
+def _encode_number(given: Any) -> str:
+    """Return what an environment paid as JSON."""
+    if given is None:  # which NumPy takes for NaN
+        return "null"
+    try:
+        number = float(np.asarray(given, np.float64).reshape(()))
+    except (TypeError, ValueError):
+        return "null"
+    return repr(number) if math.isfinite(number) else f'"{number}"'
 
 
 class StepBuffer:
