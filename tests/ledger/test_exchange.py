@@ -212,3 +212,12 @@ def test_a_wider_range_under_the_same_label_goes_into_one_parquet_file(tmp_path)
             source.export(tmp_path / "all.parquet")
         assert source.export(tmp_path / "near.parquet", reward=made[0]) == 2
     assert pq.read_table(tmp_path / "near.parquet")["distance"].to_pylist() == [3.0, 13.0]
+
+
+def test_versions_with_the_same_formula_are_all_exported(tmp_path):
+    with Ledger(tmp_path / "ledger.db") as ledger, Ledger(tmp_path / "other.db") as other:
+        for version in ("1", "2"):
+            ledger.record_batch(REWARD.with_version(version), columns(0, 2))
+        ledger.export(tmp_path / "records.jsonl")
+        assert other.import_file(tmp_path / "records.jsonl") == 4
+        assert [reward.version for reward in other.rewards()] == ["1", "2"]

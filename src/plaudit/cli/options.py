@@ -119,28 +119,35 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
 # -- records ---------------------------------------------------------------------------------------------------------
 
-_QUERY = (
-    click.option("--reward", metavar="NAME", help="Of this reward, such as roadsense."),
-    click.option("--version", metavar="LABEL", help="Of this version of a reward."),
-    click.option("--run", metavar="TEXT", help="Of this run (or mission)."),
-    click.option("--episode", metavar="TEXT", help="Of this episode."),
-    click.option("--step", metavar="NUMBER", type=int, help="Of this step."),
-    click.option("--phase", metavar="TEXT", help="Of this phase."),
-    click.option("--decision-class", metavar="TEXT", help="Of this class of decision."),
-    click.option("--actor", metavar="TEXT", help="Of this actor."),
-    click.option("--key", metavar="TEXT", help="The one with this key."),
-    click.option(
+_QUERY = {
+    "reward": click.option("--reward", metavar="NAME", help="Of this reward, such as roadsense."),
+    "version": click.option("--version", metavar="LABEL", help="Of this version of a reward."),
+    "run": click.option("--run", metavar="TEXT", help="Of this run (or mission)."),
+    "episode": click.option("--episode", metavar="TEXT", help="Of this episode."),
+    "step": click.option("--step", metavar="NUMBER", type=int, help="Of this step."),
+    "phase": click.option("--phase", metavar="TEXT", help="Of this phase."),
+    "decision_class": click.option("--decision-class", metavar="TEXT", help="Of this class of decision."),
+    "actor": click.option("--actor", metavar="TEXT", help="Of this actor."),
+    "key": click.option("--key", metavar="TEXT", help="The one with this key."),
+    "since": click.option(
         "--since", metavar="WHEN", callback=convert_moment, help="At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h."
     ),
-    click.option("--until", metavar="WHEN", callback=convert_moment, help="Before such a moment."),
-    click.option("--after", metavar="NUMBER", type=int, help="With higher numbers than this record's."),
-    click.option("--job", metavar="NUMBER", type=int, help="Of this re-scoring; without it, only what was recorded."),
-)
+    "until": click.option("--until", metavar="WHEN", callback=convert_moment, help="Before such a moment."),
+    "after": click.option("--after", metavar="NUMBER", type=int, help="With higher numbers than this record's."),
+    "job": click.option(
+        "--job", metavar="NUMBER", type=int, help="Of this re-scoring; without it, only what was recorded."
+    ),
+}
 
 
 def query_options(command: Command) -> Command:
     """Add every option that says which records are meant."""
-    return add_options(command, *_QUERY)
+    return add_options(command, *_QUERY.values())
+
+
+def query_options_without(*names: str) -> Callable[[Command], Command]:
+    """Return what adds the options that say which records are meant, but for some."""
+    return lambda command: add_options(command, *(option for name, option in _QUERY.items() if name not in names))
 
 
 def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:

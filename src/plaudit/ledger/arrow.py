@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plaudit.errors import MissingExtra
+from plaudit.errors import LedgerError, MissingExtra
 from plaudit.language.field import Field
 from plaudit.ledger.context import Scope
 from plaudit.ledger.jsonl.encoding import encode_compact
@@ -65,6 +65,21 @@ def build_batches(pages: Iterable[Page], rows: int) -> Iterator[pa.RecordBatch]:
         count += len(page.positions())
     if waiting:
         yield _build_batch(waiting)
+
+
+def build_table(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
+    """Return batches of one reward as a table, None where there are none; LedgerError where they are of several."""
+    listed: list[pa.RecordBatch] = []
+    for batch in batches:
+        about = batch.schema.metadata
+        if listed and about[LABEL] != listed[0].schema.metadata[LABEL]:
+            labels = " and ".join(each[LABEL].decode() for each in (listed[0].schema.metadata, about))
+            raise LedgerError(
+                f"these records are of several rewards ({labels}), which have different columns. Choose one with "
+                "reward= and version=, or take arrow(), whose batches are of one reward each."
+            )
+        listed.append(batch.replace_schema_metadata((listed[0] if listed else batch).schema.metadata))
+    return pa.Table.from_batches(listed) if listed else None
 
 
 def _build_batch(pages: list[Page]) -> pa.RecordBatch:

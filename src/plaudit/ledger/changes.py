@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
+from plaudit.frames import Tabular
 from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
 
@@ -140,7 +141,7 @@ class Reservoir:
 
 
 @dataclass(slots=True)
-class Changes:
+class Changes(Tabular):
     """How old and new totals of the same rows compare.
 
     A row that has no total on one side (NaN, because it is bad) is counted in `lost`, `gained` or `without`, and in
@@ -284,6 +285,12 @@ class Changes:
             "decision_classes": [{"decision_class": k, **_flips_to_dict(flips)} for k, flips in self.by_class.items()],
             "rounding": self.rounding.to_dict(),
         }
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return what happened to the decisions of each class, a row a class."""
+        found = self.by_class
+        counts = {name: [getattr(flips, name) for flips in found.values()] for name in Flips.__slots__}
+        return {"decision_class": list(found), **counts}
 
     def __str__(self) -> str:
         """Return a table that a person can read."""

@@ -87,7 +87,7 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
     So it is with writers: what computed their records decides how the numbers can be compared elsewhere.
     """
     digest = hashlib.sha256()
-    seen: set[tuple[str, str] | int] = set()
+    seen: set[tuple[str, ...] | int] = set()
     count = 0
     with AtomicFile(path) as draft:
 
@@ -103,7 +103,7 @@ def _write_jsonl(store: Store, history: History, path: str | os.PathLike[str], r
         for count, (source, made_with, record) in enumerate(_read_with_sources(store, history), start=1):
             reward = record.signal.frame.source
             assert reward is not None  # a stored record's frame comes from its stored reward
-            identity = (reward.fingerprint, reward.domain_fingerprint)
+            identity = (reward.name, reward.version, reward.fingerprint, reward.domain_fingerprint)
             if identity not in seen:
                 seen.add(identity)
                 line("reward", reward.to_dict())

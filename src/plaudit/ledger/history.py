@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Column, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
+from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_pandas, build_polars
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
+from plaudit.ledger.ranking import rank_records
 from plaudit.ledger.record import Page, Record, Why, read_records
 from plaudit.ledger.search import BlockSearch, read_totals
 from plaudit.ledger.storage.codec import RecordLayout
@@ -47,9 +49,12 @@ class History:
         """Return the oldest record; NotInLedger if there is none."""
         for record in self:
             return record
+        raise self._explain_nothing()
+
+    def _explain_nothing(self) -> NotInLedger:
         near = self.suggest()
         hint = "" if near is None else f" Did you mean {near[0]}={near[1]!r}?"
-        raise NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.{hint}")
+        return NotInLedger(f"{self._store.backend.name} has no record{self.query.describe()}.{hint}")
 
     def suggest(self) -> tuple[str, str] | None:
         """Return what may be misspelt where there are no records: a part of the query that none has, and the nearest.
@@ -69,6 +74,18 @@ class History:
                 return History(self._store, replace(self.query, after=found.row.first + at - 1), self._owner)
             left -= len(found)
         return self
+
+    def worst(self, count: int = 10, *, term: str | None = None) -> list[Record]:
+        """Return the records with the lowest totals, the worst first; with `term`, those it paid least."""
+        return self._rank(count, term, lowest=True)
+
+    def best(self, count: int = 10, *, term: str | None = None) -> list[Record]:
+        """Return the records with the highest totals, the best first; with `term`, those it paid most."""
+        return self._rank(count, term, lowest=False)
+
+    def _rank(self, count: int, term: str | None, *, lowest: bool) -> list[Record]:
+        numbers = rank_records(self._store, self._search, count, term=term, lowest=lowest)
+        return [find_record(self._store, number) for number in numbers]
 
     def count(self) -> int:
         """Return how many records there are."""
@@ -132,6 +149,28 @@ class History:
         from plaudit.ledger.arrow import build_batches
 
         return build_batches(self.pages(), rows)
+
+    def to_arrow(self) -> ArrowTable:
+        """Return the records, all of one reward, as a table of Arrow: the columns of `arrow`.
+
+        Raises:
+            LedgerError: They are of several rewards; NotInLedger where there are none, and so no columns.
+            MissingExtra: Arrow is not installed.
+        """
+        from plaudit.ledger.arrow import build_table
+
+        found = build_table(self.arrow())
+        if found is None:
+            raise self._explain_nothing()
+        return found
+
+    def to_pandas(self) -> PandasFrame:
+        """Return the records, all of one reward, as a data frame of pandas; raises what `to_arrow` does."""
+        return build_pandas(self.to_arrow())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return the records, all of one reward, as a data frame of Polars; raises what `to_arrow` does."""
+        return build_polars(self.to_arrow())
 
     def pages(self) -> Iterator[Page]:
         """Yield blocks with their chosen records, reading a few at a time so that writers are never in the way."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import CommitUnknown, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.episodes import Episodes, list_episodes
 from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History, explain_record, find_record
@@ -24,6 +25,7 @@ from plaudit.ledger.quarantine import Quarantined, list_quarantined
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
 from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
+from plaudit.ledger.runs import Run, group_totals, list_runs
 from plaudit.ledger.stats import Stats, compute_stats
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
@@ -33,6 +35,7 @@ from plaudit.ledger.storage.signing import SignatureChecker, Signer
 from plaudit.ledger.storage.specs import StoredReward
 from plaudit.ledger.storage.steps import MaybeWritten, StepBuffer
 from plaudit.ledger.storage.store import Store, open_store
+from plaudit.ledger.totals import Totals
 from plaudit.ledger.verify.result import Verification
 from plaudit.ledger.verify.verify import verify
 from plaudit.reward.reward import Reward
@@ -269,6 +272,38 @@ class Ledger:
             InputError: No record can have such a value.
         """
         return History(self._store, Query.parse(query), self)
+
+    def episodes(self, **query: Any) -> Episodes:
+        """Return the episodes of the ledger, in the order in which they began: what each earned, how long it was.
+
+        Choose by `reward`, `version`, `run`, `episode`, `actor`, `since` and `until` (when an episode began) and `job`
+        (the returns by a re-scoring); with `phase` or `decision_class`, only such records are added up. An episode is
+        one of a run and an actor, and by one reward; records without an episode are part of none.
+
+        Raises:
+            LedgerError: Episodes cannot be chosen by such a name.
+            InputError: No record can have such a value.
+        """
+        return list_episodes(self._store, Query.parse(query))
+
+    def runs(self, **query: Any) -> list[Run]:
+        """Return the runs, in the order in which they began: how many records and episodes, and what these earned.
+
+        A run that several rewards paid in is there once for each. Choose by `reward`, `version`, `run`, `phase`,
+        `decision_class`, `actor` and `job`.
+        """
+        return list_runs(self._store, Query.parse(query))
+
+    def totals(self, *by: str, **query: Any) -> dict[tuple[str | None, ...], Totals]:
+        """Return what rewards are like by "reward", "run", "phase", "decision_class", "actor" and "term".
+
+        `ledger.totals("run", "term")` has a key such as ("night-3", "comfort") for each; with "term" the values of each
+        term are told, which reads all records, and otherwise the totals. `query` chooses records as for `history`.
+
+        Raises:
+            LedgerError: There is nothing such to tell totals apart by.
+        """
+        return group_totals(self._store, Query.parse(query), by)
 
     def __getitem__(self, record: int | str) -> Record:
         """Return the record with a number or a key; NotInLedger if there is none."""

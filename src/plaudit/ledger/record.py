@@ -13,6 +13,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
+from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_end
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -77,6 +78,17 @@ class Record:
     def total(self) -> float:
         """The reward of the step."""
         return self.signal.total
+
+    @property
+    def original_reward(self) -> float | None:
+        """What the environment itself paid for the step, where its wrapper recorded that."""
+        said: Any = self.context.get(ORIGINAL_REWARD) if isinstance(self.context, dict) else None
+        return float(said) if type(said) in (int, float) or said in ("nan", "inf", "-inf") else None
+
+    @property
+    def ended(self) -> str | None:
+        """How the episode ended with this step: "terminated" or "truncated"; None where it does not say so."""
+        return find_end(self.context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data for JSON."""

@@ -125,6 +125,15 @@ class Job:
     finished: datetime | None
     """None where it was interrupted; calling `rescore` again goes on with it."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the re-scoring as plain data for JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        times = {name: plain[name] and plain[name].isoformat().replace("+00:00", "Z") for name in _TIMES}
+        return {**plain, **times, "chosen": dict(self.chosen)}
+
+
+_TIMES = ("started", "finished")
+
 
 def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: bool = False) -> Plan:
     """Return how many records could be scored with a reward, and which lack an input it needs."""

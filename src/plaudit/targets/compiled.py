@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from plaudit.errors import InputError
+from plaudit.frames import (
+    ArrowTable,
+    PandasFrame,
+    PolarsFrame,
+    align_columns,
+    build_arrow,
+    build_pandas,
+    build_polars,
+)
 from plaudit.language.nodes import LARGEST_EXPONENT
 from plaudit.language.program import Program
+from plaudit.targets.columns import OK, name_columns
 
 
 class Compiled:
@@ -61,6 +71,26 @@ class Scores(NamedTuple):
     values: dict[str, Any]
     scores: dict[str, Any]
     ok: Any
+
+    def to_columns(self) -> dict[str, Any]:
+        """Return the columns, under the names they have everywhere: the total, each value, each score, and `ok`."""
+        parts = {"total": self.total, OK: self.ok}
+        parts |= {f"{term}.value": value for term, value in self.values.items()}
+        parts |= {f"{term}.score": score for term, score in self.scores.items()}
+        names = {**name_columns(tuple(self.values), ()), OK: OK}
+        return align_columns({name: parts[output] for output, name in names.items()})
+
+    def to_arrow(self) -> ArrowTable:
+        """Return it as a table of Arrow; MissingExtra where that is not installed."""
+        return build_arrow(self.to_columns())
+
+    def to_pandas(self) -> PandasFrame:
+        """Return it as a data frame of pandas; MissingExtra where that is not installed."""
+        return build_pandas(self.to_columns())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return it as a data frame of Polars; MissingExtra where that is not installed."""
+        return build_polars(self.to_columns())
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,7 @@ TABLES = [
     "writers",
     "blocks",
     "summaries",
+    "episode_parts",
     "keys",
     "jobs",
     "imported",
@@ -140,6 +141,7 @@ TABLES = [
 EVERY = {
     "blocks": 43,
     "summaries": 43,
+    "episode_parts": 7,
     "specs": 7,
     "scopes": 7,
     "writers": 2,

@@ -88,23 +88,36 @@ class Recorder:
         self._episode[which] += np.where(self._step[which] > 0, self._envs or 1, 0)
         self._step[which] = 0
 
-    def add_step(self, inputs: Sequence[float], dtypes: Dtypes) -> None:
-        """Add a step of the only environment, which happened now; raise what went wrong with earlier ones."""
+    def add_step(
+        self, inputs: Sequence[float], dtypes: Dtypes, original: Any, terminated: bool, truncated: bool
+    ) -> None:
+        """Add a step of the only environment, which happened now; raise what went wrong with earlier ones.
+
+        `original` is what the environment itself paid.
+        """
         if dtypes is not self._dtypes and dtypes != self._dtypes:
             self._open_stream(dtypes)
         self._step = step = self._step + 1
         now = self._now()
-        self._append((now, self._episode, step, inputs))
+        if isinstance(original, np.ndarray):
+            original = original.copy()  # which the environment may write over
+        self._append((now, self._episode, step, inputs, original, terminated, truncated))
         if now >= self._buffer.attend_at:
             self._buffer.attend(self._stream)
 
-    def add_steps(self, inputs: NDArray[np.float64], dtypes: Dtypes, which: NDArray[np.bool_]) -> None:
-        """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones."""
+    def add_steps(
+        self, inputs: NDArray[np.float64], dtypes: Dtypes, which: NDArray[np.bool_], *outcomes: NDArray[Any]
+    ) -> None:
+        """Add a step of some of the environments, a row of inputs for each; raise what went wrong with earlier ones.
+
+        `outcomes` are what each of all environments paid itself, and whether it terminated or was truncated.
+        """
         if dtypes != self._dtypes:
             self._open_stream(dtypes)
         self._step[which] += 1
         now = self._now()
-        self._append((now, self._episode[which], self._step[which], inputs))
+        original, terminated, truncated = (outcome[which] for outcome in outcomes)
+        self._append((now, self._episode[which], self._step[which], inputs, original, terminated, truncated))
         if now >= self._buffer.attend_at or len(self._stream.waiting) >= self._stream.most:
             self._buffer.attend(self._stream)
 

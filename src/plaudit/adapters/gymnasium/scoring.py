@@ -32,6 +32,8 @@ OWN_COMPONENTS = "original_reward_components"
 """Where components that the environment itself gives are kept."""
 ORIGINAL = "original.reward"
 """The component that the environment's own reward is, where it is added to; no term can be called this."""
+_OUTCOMES = {OWN: 0, "terminal": 1, "terminated": 1, "truncated": 2}
+"""The inputs that every step of an environment has, and which of its outcomes each is."""
 MANY = 256
 """From how many environments on compiling for a second pays."""
 
@@ -64,8 +66,8 @@ class Scoring:
 
     def _list_known(self, reward: Reward) -> tuple[str, ...]:
         """Return the inputs that are known without the features."""
-        ends = ("terminal",) if "terminal" in reward.inputs else ()
-        return (*ends, *(name for name in reward.inputs if name in reward.program.counters and "." not in name))
+        said = (name for name in _OUTCOMES if name in reward.inputs)
+        return (*said, *(name for name in reward.inputs if name in reward.program.counters and "." not in name))
 
     def change_reward(self, reward: Reward) -> None:
         """Pay by another reward from now on; DefinitionError where its total is made of other parts."""
@@ -82,9 +84,19 @@ class Scoring:
             )
 
     def read_fields(
-        self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], terminated: Any, *, envs: int | None = None
+        self,
+        obs: Any,
+        action: Any,
+        next_obs: Any,
+        info: dict[str, Any],
+        outcomes: tuple[Any, Any, Any],
+        *,
+        envs: int | None = None,
     ) -> Mapping[str, Any]:
-        """Return what the features give for a step; the end of an episode and the count of steps are known anyway."""
+        """Return what the features give for a step, with what is known anyway: the count of steps and `outcomes`.
+
+        These are the environment's own reward, and whether it terminated or was truncated.
+        """
         fields = self.features(obs, action, next_obs, info)
         if not isinstance(fields, Mapping):
             raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
@@ -92,7 +104,7 @@ class Scoring:
         if not missing:
             return fields
         count = self.steps_taken if envs is None else np.full(envs, float(self.steps_taken))
-        return {**fields, **{name: terminated if name == "terminal" else count for name in missing}}
+        return {**fields, **{name: outcomes[_OUTCOMES[name]] if name in _OUTCOMES else count for name in missing}}
 
 
 def _validate_reward(reward: object) -> None:

@@ -88,7 +88,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
             self._begin(obs)
             return obs, original, terminated, truncated, info
         before, self._obs = self._obs, copy_observation(obs)
-        fields = self._scoring.read_fields(before, action, obs, info, terminated)
+        fields = self._scoring.read_fields(before, action, obs, info, (original, terminated, truncated))
         paying = self._scoring.reward
         if self._state:
             fields = join_state(paying.program, fields, self._state)
@@ -103,7 +103,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         for name, value in components.items():
             self._sums[name] += value
         if self._record is not None:
-            self._record.add_step(signal.row, signal.frame.dtypes)
+            self._record.add_step(signal.row, signal.frame.dtypes, original, terminated, truncated)
         ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
         self._over = terminated or truncated
         if self._over:

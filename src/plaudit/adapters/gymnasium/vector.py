@@ -138,12 +138,13 @@ class VectorRewardWrapper(Base):
                 restore_final_obs(self.single_observation_space, obs, info, ended),
                 restore_final_info(info, ended),
             )
+        own = np.array(original, np.float64)
+        outcomes = own, np.asarray(terminated), np.asarray(truncated)
         fields: Mapping[str, Any] | None = None
         if len(self._over) < self.num_envs:
-            fields = self._scoring.read_fields(before, actions, seen, about, terminated, envs=self.num_envs)
+            fields = self._scoring.read_fields(before, actions, seen, about, outcomes, envs=self.num_envs)
         reward, block = self._scorer.zeros() if fields is None else self._scorer(fields, self._over)
         self._scoring.steps_taken += fields is not None
-        own = np.array(original, np.float64)
         if self._scoring.adds:
             block[-1] = own
             block[-1, self._over] = 0.0
@@ -153,7 +154,7 @@ class VectorRewardWrapper(Base):
         paid[self._over] = False
         if self._record is not None and fields is not None:
             inputs, dtypes = self._scorer.build_inputs(fields)
-            self._record.add_steps(inputs[paid], dtypes, paid)
+            self._record.add_steps(inputs[paid], dtypes, paid, *outcomes)
         ours = {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}

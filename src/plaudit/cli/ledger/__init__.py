@@ -8,6 +8,11 @@ __all__ = ["ledger"]
 
 SUMMARIES = {
     "history": "Show the records of a LEDGER, in the order in which they were recorded.",
+    "runs": "List the runs of a LEDGER: how much there is of each, and what its episodes earned.",
+    "episodes": "List the episodes of a LEDGER: what each earned, how long it was and how it ended.",
+    "ranking:worst": "Show the episodes, or the steps, of a LEDGER that earned least.",
+    "ranking:best": "Show the episodes, or the steps, of a LEDGER that earned most.",
+    "jobs": "List the re-scorings of a LEDGER.",
     "why": "Show why a RECORD is what it is: its context, its inputs, each term, the total.",
     "verify": "Recompute every record of a LEDGER, and check its checksums.",
     "stats": "Show how much of what is in a LEDGER.",

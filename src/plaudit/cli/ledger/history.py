@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -46,7 +47,7 @@ def history(ledger: str, limit: int | None, as_json: bool, **query: Any) -> None
     with open_ledger(ledger) as found:
         chosen = found.history(**given)
         records, older = _take_last(chosen, count)
-        if not (_print_json(records) if as_json else _print_records(records)):
+        if not (print_json(records) if as_json else print_records(records)):
             raise explain_nothing(chosen, more=_guess_job(found, query))
         if older and not as_json:
             click.echo(f"There are older ones: --limit {10 * count} shows more, --limit 0 all.", err=True)
@@ -75,8 +76,8 @@ def _guess_job(ledger: Ledger, query: dict[str, Any]) -> str:
     )
 
 
-def _print_json(records: Iterator[Record]) -> bool:
-    """Print a line for each record, and return whether there were any."""
+def print_json(records: Iterable[Any]) -> bool:
+    """Print a line for each record, episode …, and return whether there were any."""
     found = False
     for record in records:
         sys.stdout.write(json.dumps(record.to_dict()) + "\n")
@@ -84,7 +85,7 @@ def _print_json(records: Iterator[Record]) -> bool:
     return found
 
 
-def _print_records(records: Iterator[Record]) -> bool:
+def print_records(records: Iterator[Record]) -> bool:
     """Print records as tables, and return whether there were any."""
     screen = Screen()
     found = False
@@ -99,13 +100,21 @@ def _print_records(records: Iterator[Record]) -> bool:
 
 
 def _build_row(record: Record) -> tuple[str, ...]:
-    parts = [f"{name}={_shorten(str(getattr(record, name)))}" for name in _CONTEXT if getattr(record, name) is not None]
+    parts = [
+        f"{name}={shorten_text(str(getattr(record, name)))}" for name in _CONTEXT if getattr(record, name) is not None
+    ]
     if record.origin is not None:
         parts.append(f"re-scores={record.origin}")
-    at = record.at.isoformat(timespec="seconds").replace("+00:00", "Z")
-    reward = _shorten(f"{record.signal.reward}@{record.signal.version}")
+    at = format_moment(record.at)
+    reward = shorten_text(f"{record.signal.reward}@{record.signal.version}")
     return str(record.id), at, reward, format_value(record.signal.total), " ".join(parts)
 
 
-def _shorten(text: str) -> str:
+def format_moment(at: datetime) -> str:
+    """Return a moment to the second."""
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def shorten_text(text: str) -> str:
+    """Return a text as a table shows it."""
     return escape_line(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")

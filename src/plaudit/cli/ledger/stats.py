@@ -4,19 +4,60 @@ import json
 
 import click
 
+from plaudit.errors import did_you_mean
+from plaudit.ledger.runs import GROUPS
+from plaudit.ledger.totals import Totals
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import show_status
+from plaudit.terminal import Screen, build_table, escape_line, format_value, show_status
+
+_NUMBERS = ("records", "mean", "low", "high")
 
 
-@click.command(epilog="Example: plaudit ledger stats rewards.db --json > yesterday.json")
+def _parse_names(ctx: click.Context, option: click.Parameter, given: str | None) -> tuple[str, ...]:
+    """Return what rewards are to be told apart by."""
+    names = () if given is None else tuple(name.strip().replace("-", "_") for name in given.split(","))
+    for name in names:
+        if name not in GROUPS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(GROUPS)}.{did_you_mean(name, GROUPS)}")
+    return names
+
+
+@click.command(epilog="Example: plaudit ledger stats rewards.db --by run,term")
 @click.argument("ledger")
+@click.option(
+    "--by",
+    metavar="NAMES",
+    callback=_parse_names,
+    help="What rewards are like by reward, run, phase, decision_class, actor or term, or several: run,term.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
-def stats(ledger: str, as_json: bool) -> None:
+def stats(ledger: str, by: tuple[str, ...], as_json: bool) -> None:
     """Show how much of what is in a LEDGER.
 
     The last part is where each writer's chain of checksums ends. Keep it where the ledger's writers cannot get at it:
     somebody who rewrites the past can compute new checksums, and only the old ends tell.
+
+    With --by, it is a table of the mean, lowest and highest reward of each run, actor …; by term, of what each term
+    paid.
     """
     with open_ledger(ledger) as found, show_status("reading every total"):
-        result = found.stats()
-    click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
+        if not by:
+            result = found.stats()
+            click.echo(json.dumps(result.to_dict(), indent=2) if as_json else str(result))
+            return
+        totals = found.totals(*by)
+    if as_json:
+        listed = [{**dict(zip(by, key, strict=True)), **each.to_dict()} for key, each in totals.items()]
+        click.echo(json.dumps(listed, indent=2))
+    elif totals:
+        _print_totals(by, totals)
+    else:
+        click.echo("There is no record.", err=True)
+
+
+def _print_totals(names: tuple[str, ...], totals: dict[tuple[str | None, ...], Totals]) -> None:
+    table = build_table(*(name.replace("_", " ") for name in names), *_NUMBERS, right=_NUMBERS)
+    for key, each in totals.items():
+        values = map(format_value, (each.mean, each.low, each.high))
+        table.add_row(*(escape_line(part or "(none)") for part in key), f"{each.records:,}", *values)
+    Screen().print(table)

@@ -55,11 +55,12 @@ def build_step_blocks(
     times: list[int],
     episodes: list[int],
     steps: list[int],
+    contexts: list[str],
     target: str,
 ) -> Iterator[Block]:
-    """Yield steps that were scored by `target` as blocks; `times` are microseconds since 1970."""
+    """Yield steps that were scored by `target` as blocks; `times` are microseconds since 1970, `contexts` JSON."""
     names = {episode: str(episode) for episode in set(episodes)}
-    place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps}
+    place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps, "context": contexts}
     parts = {**dict.fromkeys(VALIDATORS), **scope._asdict(), **place}
     return _build_blocks(layout, inputs, outputs, parts, times[0], target)
 

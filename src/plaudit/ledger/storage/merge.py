@@ -16,10 +16,11 @@ from sqlalchemy import bindparam, delete, insert, select
 from plaudit.errors import PlauditError
 from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
-from plaudit.ledger.storage.schema import blocks, jobs, summaries, writers
+from plaudit.ledger.storage.episode_parts import summarize_episodes
+from plaudit.ledger.storage.schema import blocks, episode_parts, jobs, summaries, writers
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import summarize
-from plaudit.ledger.storage.writer import Segment
+from plaudit.ledger.storage.writer import ADD_PARTS, Segment
 
 _TOGETHER = 32_768
 """Records to rewrite in one transaction, about; writers wait no longer than that takes."""
@@ -32,10 +33,11 @@ _READ = select(blocks).where(blocks.c.first.between(*_between)).order_by(blocks.
 _RESCORED = select(blocks.c.origin).where(
     blocks.c.job.in_(select(jobs.c.id)), blocks.c.origin.between(*_between)
 )  # by the index of jobs and origins
-_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (summaries, blocks)]
+_REMOVE = [delete(table).where(table.c.first.between(*_between)) for table in (episode_parts, summaries, blocks)]
 _ADD = insert(blocks).values({column.name: bindparam(column.name) for column in blocks.columns})
 _SUMMARIZE = insert(summaries).values({column.name: bindparam(column.name) for column in summaries.columns})
 _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
+_SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 
 Span = tuple[int, int]
 """The first numbers of the first and of the last of some blocks."""
@@ -133,6 +135,9 @@ def _merge_spans(store: Store, cursor: Any, spans: Sequence[Span]) -> int:
                 cursor.execute(render(statement), (part[0]["first"], part[-1]["first"]))
             cursor.execute(render(_ADD), tuple(made[name] for name in _NAMES))
             cursor.execute(render(_SUMMARIZE), (made["first"], *summarize(*(made[name] for name in _SUMMARIZED))))
+            parts = summarize_episodes(*(made[name] for name in _SPLIT))
+            if parts:
+                cursor.executemany(render(ADD_PARTS), [(made["first"], *each) for each in parts])
             merged += len(part) - 1
     return merged
 

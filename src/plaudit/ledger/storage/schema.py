@@ -30,7 +30,7 @@ from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.backends.sqlite import SqliteBackend
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest migration: what this version of plaudit reads and writes."""
 
 NUMBER = BigInteger().with_variant(Integer, "sqlite")
@@ -140,6 +140,24 @@ summaries = Table(
     Column("high", Double),
 )
 """What is known of each block without opening it; all of it follows from the block."""
+
+episode_parts = Table(
+    "episode_parts",
+    metadata,
+    Column("first", NUMBER, ForeignKey("blocks.first"), primary_key=True, autoincrement=False),
+    Column("position", NUMBER, primary_key=True, autoincrement=False),  # in the block, of the first record
+    Column("last", NUMBER, nullable=False),
+    Column("episode", Text, nullable=False),
+    Column("records", NUMBER, nullable=False),
+    Column("earliest", NUMBER, nullable=False),
+    Column("latest", NUMBER, nullable=False),
+    Column("step_low", NUMBER),
+    Column("step_high", NUMBER),
+    Column("ended", Text),  # "terminated" or "truncated"; NULL where that is not known
+    Column("total", Double, nullable=False),  # the sum of its totals
+    Column("terms", LargeBinary, nullable=False),  # the sums of each term's values, little-endian float64
+)
+"""What each block of several records has of each episode; all of it follows from the block: see episode_parts.py."""
 
 keys = Table(
     "keys",

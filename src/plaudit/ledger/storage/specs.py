@@ -1,8 +1,9 @@
 """Rewards in a ledger: each stored once, a version label tied to one formula for good, and all of them kept at hand."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, insert, select
 
@@ -39,6 +40,29 @@ class StoredReward:
     fingerprint: str
     domain_fingerprint: str
     reward: Reward
+
+
+class RewardTerms(NamedTuple):
+    """The label and the terms of a stored reward, known without loading it."""
+
+    reward: str
+    version: str
+    part: str
+    terms: tuple[str, ...]
+
+
+def read_terms(connection: Connection) -> dict[int, RewardTerms]:
+    """Return the label and the terms of every reward, by its number."""
+    columns = (specs.c.id, specs.c.name, specs.c.version, specs.c.part, specs.c.outputs)
+    return {
+        row.id: RewardTerms(
+            row.name,
+            row.version,
+            row.part,
+            tuple(name.removesuffix(".value") for name in json.loads(row.outputs)[2::2]),
+        )
+        for row in connection.execute(select(*columns))
+    }
 
 
 class SpecCache:

@@ -31,13 +31,15 @@ from plaudit.ledger.storage.codec import (
     format_origin,
 )
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
-from plaudit.ledger.storage.schema import appended, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
+from plaudit.ledger.storage.schema import appended, episode_parts, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
 from plaudit.ledger.storage.summary import Summary, summarize
 
 _WRITE = insert(appended).values({column.name: bindparam(column.name) for column in appended.columns})
+ADD_PARTS = insert(episode_parts).values({column.name: bindparam(column.name) for column in episode_parts.columns})
 _KEEP_KEY = insert(keys).values(key=bindparam("key"), record=bindparam("record"))
 _FIND_KEYS = build_lookup(select(keys.c.key, keys.c.record), keys.c.key)
 _FIND_SCOPE = select(scopes.c.id).where(scopes.c.digest == bindparam("wanted"))
@@ -244,6 +246,9 @@ class BlockWriter:
                 *_summarize_block(block),
             )
             cursor.execute(self._block_text, values)
+            parts = _summarize_episodes(block)
+            if parts:
+                cursor.executemany(self._backend.render(ADD_PARTS), [(first, *part) for part in parts])
             written.append((first, block.count))
             total += block.count
             _, start, _, blocks = self._segment or (writer, first, first, 0)
@@ -340,6 +345,12 @@ class BlockWriter:
 def _summarize_block(block: Block) -> Summary:
     job = block.job[0] if block.job else None
     return summarize(block.count, block.earliest, block.latest, job, block.episodes, block.steps, block.outputs)
+
+
+def _summarize_episodes(block: Block) -> list[EpisodePart]:
+    job = block.job[0] if block.job else None
+    texts = block.times, block.episodes, block.steps, block.contexts
+    return summarize_episodes(block.count, block.earliest, job, *texts, block.outputs)
 
 
 def _list_numbers(written: Sequence[tuple[int, int]]) -> list[int]:

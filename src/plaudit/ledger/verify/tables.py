@@ -1,6 +1,7 @@
-"""What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, summaries."""
+"""What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, what is derived."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -9,8 +10,10 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, LedgerHead, TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
+from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
 from plaudit.ledger.storage.schema import (
     blocks,
+    episode_parts,
     jobs,
     keys,
     labels,
@@ -24,8 +27,9 @@ from plaudit.ledger.storage.schema import (
 from plaudit.ledger.storage.signing import SignatureChecker, format_ledger_end, format_table_end, format_writer_end
 from plaudit.ledger.storage.summary import Summary, summarize
 
-_SUMMARIZED = ("first", "records", "earliest", "latest", "job", "episodes", "steps", "outputs")
-_STREAMED = {"yield_per": 1000}
+_SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "outputs")
+_SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
+_STREAMED = {"yield_per": 100}
 
 Kept = Sequence[tuple[str, TableHead]]
 
@@ -96,23 +100,46 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
         yield "removed", f"what {name!r} held when the head of the ledger was kept is not there as it was"
 
 
-def check_summaries(connection: Connection) -> Iterator[tuple[int | None, str]]:
-    """Yield the first record of each block whose summary is another, and what that means; None for the whole table."""
-    stored = [summaries.c[name] for name in Summary._fields]
+def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
+    """Yield the first record of each block of which another table says what does not follow from it; None for all."""
     joined = blocks.outerjoin(summaries, summaries.c.first == blocks.c.first)
-    statement = select(*(blocks.c[name] for name in _SUMMARIZED), *stored).select_from(joined).order_by(blocks.c.first)
-    counted = 0
-    for first, *block in connection.execute(statement, execution_options=_STREAMED):
-        counted += 1
-        try:
-            right = summarize(*block[: len(_SUMMARIZED) - 1]) == tuple(block[len(_SUMMARIZED) - 1 :])
-        except UNREADABLE:
-            right = False
-        if not right:
-            yield first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
-    found = connection.execute(select(func.count()).select_from(summaries)).scalar_one()
-    if found != counted:
-        yield None, f"there are {found:,} summaries of {counted:,} blocks"
+    columns = [blocks.c[name] for name in dict.fromkeys((*_SUMMARIZED, *_SPLIT))]
+    stored = [summaries.c[name].label(f"stored_{name}") for name in Summary._fields]
+    statement = select(blocks.c.first, *columns, *stored).select_from(joined).order_by(blocks.c.first)
+    counted = split = 0
+    for page in connection.execute(statement, execution_options=_STREAMED).partitions():
+        parts = _read_parts(connection, page[0].first, page[-1].first)
+        for row in page:
+            counted += 1
+            summary = tuple(row[-len(stored) :])
+            if not _follows(summarize, [row._mapping[name] for name in _SUMMARIZED], summary):
+                yield row.first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
+            own = parts.get(row.first, [])
+            split += len(own)
+            if not _follows(summarize_episodes, [row._mapping[name] for name in _SPLIT], own):
+                yield row.first, "its episodes do not add up to what is kept of them: what is listed of them is wrong"
+    for table, wanted, what in ((summaries, counted, "summaries"), (episode_parts, split, "parts of episodes")):
+        found = connection.execute(select(func.count()).select_from(table)).scalar_one()
+        if found != wanted:
+            yield None, f"there are {found:,} {what} of {counted:,} blocks"
+
+
+def _read_parts(connection: Connection, first: int, last: int) -> dict[int, list[tuple[Any, ...]]]:
+    """Return what is kept of the episodes of some blocks, by block."""
+    columns = [episode_parts.c[name] for name in EpisodePart._fields]
+    statement = select(episode_parts.c.first, *columns).where(episode_parts.c.first.between(first, last))
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for block, *part, terms in connection.execute(statement.order_by(episode_parts.c.first, episode_parts.c.position)):
+        found.setdefault(block, []).append((*part, bytes(terms)))
+    return found
+
+
+def _follows(compute: Callable[..., Any], block: Sequence[Any], stored: Any) -> bool:
+    """Return whether what is stored is what is computed; a block that cannot be read has nothing that follows."""
+    try:
+        return bool(compute(*block) == stored)
+    except UNREADABLE:
+        return False
 
 
 def find_unsigned(

@@ -22,7 +22,7 @@ from plaudit.ledger.storage.writer import describe_platform
 from plaudit.ledger.verify.chains import BlockRow, WriterChain, open_chain
 from plaudit.ledger.verify.objects import find_changed_objects
 from plaudit.ledger.verify.result import Verification
-from plaudit.ledger.verify.tables import check_summaries, find_problems, find_unsigned
+from plaudit.ledger.verify.tables import check_derived, find_problems, find_unsigned
 
 _ROWS = 32_768
 """Records to recompute at a time."""
@@ -124,13 +124,13 @@ class _Walk:
                 self.result.add("removed", None, text)
         for kind, text in find_problems(self.connection, self.layouts, self.keyed, self.table_heads):
             self.result.add(kind, None, text)
-        self._check_summaries()
+        self._check_derived()
         self._report(total or 0, total or 0)
 
-    def _check_summaries(self) -> None:
-        """Check the summaries of blocks; of one that was changed itself, that is said already."""
+    def _check_derived(self) -> None:
+        """Check what other tables say of blocks; of one that was changed itself, that is said already."""
         changed = {problem.id for problem in self.result.problems} - {None}
-        for record, text in check_summaries(self.connection):
+        for record, text in check_derived(self.connection):
             if record not in changed:
                 self.result.add("edited", record, text)
 

@@ -1,0 +1,33 @@
+"""`plaudit ledger jobs`: the re-scorings of a ledger."""
+
+import click
+
+from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import Screen, build_table
+
+
+@click.command(epilog="Example: plaudit ledger jobs rewards.db")
+@click.argument("ledger")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def jobs(ledger: str, as_json: bool) -> None:
+    """List the re-scorings of a LEDGER.
+
+    The records of one are shown by `plaudit ledger history --job NUMBER`, its episodes by `plaudit ledger episodes
+    --job NUMBER`. One that is not finished goes on when `plaudit rescore` is called again.
+    """
+    with open_ledger(ledger) as found:
+        listed = found.jobs()
+    if as_json:
+        print_json(listed)
+    elif not listed:
+        click.echo("Nothing was re-scored.", err=True)
+    else:
+        table = build_table("job", "reward", "of", "records", "started", "finished", right=("job", "records"))
+        for job in listed:
+            chosen = " ".join(f"{name}={value}" for name, value in job.chosen.items())
+            reward = f"{job.reward}@{job.version}"
+            finished = "not yet" if job.finished is None else format_moment(job.finished)
+            texts = (shorten_text(reward), shorten_text(chosen or "all"))
+            table.add_row(str(job.id), *texts, f"{job.records:,}", format_moment(job.started), finished)
+        Screen().print(table)

@@ -1,0 +1,64 @@
+"""`plaudit ledger worst` and `best`: where to look first."""
+
+from typing import Any
+
+import click
+
+from plaudit.cli.ledger.episodes import episode_options, list_episodes, print_episodes
+from plaudit.cli.ledger.history import print_json, print_records
+from plaudit.cli.options import explain_nothing, parse_query
+from plaudit.systems.arguments import open_ledger
+from plaudit.systems.commands import Command, add_options
+
+
+def _ranking_options(command: Command) -> Command:
+    """Add what both commands take."""
+    return add_options(
+        command,
+        click.argument("ledger"),
+        episode_options,
+        click.option("--by", type=click.Choice(["episode", "step"]), default="episode", help="Episodes, or steps."),
+        click.option("--term", metavar="NAME", help="By what this term paid, instead of all of them."),
+        click.option(
+            "--limit", metavar="COUNT", type=click.IntRange(min=1), default=10, show_default=True, help="So many."
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line."),
+    )
+
+
+@click.command(epilog="Example: plaudit ledger worst rewards.db --run night-3 --by step --term comfort")
+@_ranking_options
+def worst(ledger: str, **options: Any) -> None:
+    """Show the episodes, or the steps, of a LEDGER that earned least.
+
+    The worst is first. `plaudit ledger why` explains a step; the first and the last record of an episode are shown. The
+    exit code is 1 if there is none.
+    """
+    _show_ranked(ledger, "worst", **options)
+
+
+@click.command(epilog="Example: plaudit ledger best rewards.db --run night-3")
+@_ranking_options
+def best(ledger: str, **options: Any) -> None:
+    """Show the episodes, or the steps, of a LEDGER that earned most.
+
+    The best is first. What earns most need not be what was wanted: it is where to look for a reward that is taken
+    advantage of. The exit code is 1 if there is none.
+    """
+    _show_ranked(ledger, "best", **options)
+
+
+def _show_ranked(ledger: str, end: str, *, by: str, term: str | None, limit: int, as_json: bool, **query: Any) -> None:
+    given = parse_query(query)
+    with open_ledger(ledger) as found:
+        if by == "episode":
+            episodes = getattr(list_episodes(found, given), end)(limit, term=term)
+            if as_json:
+                print_json(episodes)
+            else:
+                print_episodes(episodes, terms=[] if term is None else [term])
+            return
+        history = found.history(**given)
+        records = getattr(history, end)(limit, term=term)
+        if not (print_json(records) if as_json else print_records(iter(records))):
+            raise explain_nothing(history)

@@ -1,0 +1,44 @@
+"""`plaudit ledger runs`: how much there is of each run."""
+
+from typing import Any
+
+import click
+
+from plaudit.cli.ledger.history import format_moment, print_json, shorten_text
+from plaudit.cli.options import explain_nothing, parse_query, query_options_without
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import Screen, build_table, format_value
+
+
+@click.command(epilog="Example: plaudit ledger runs rewards.db")
+@click.argument("ledger")
+@query_options_without("episode", "step", "key", "since", "until", "after")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def runs(ledger: str, as_json: bool, **query: Any) -> None:
+    """List the runs of a LEDGER: how much there is of each, and what its episodes earned.
+
+    A run that several rewards paid in is there once for each. The exit code is 1 if there is none.
+    """
+    given = parse_query(query)
+    with open_ledger(ledger) as found:
+        listed = found.runs(**given)
+        if not listed:
+            raise explain_nothing(found.history(**given))
+    if as_json:
+        print_json(listed)
+        return
+    numbers = ("records", "episodes", "mean return", "lowest", "highest")
+    table = build_table("run", "reward", *numbers, "began", "latest", right=numbers)
+    table.columns[1].no_wrap = True
+    for each in listed:
+        returns = (each.returns.mean, each.returns.low, each.returns.high) if each.episodes else ()
+        table.add_row(
+            shorten_text(each.run or "(none)"),
+            shorten_text(f"{each.reward}@{each.version}"),
+            f"{each.records:,}",
+            f"{each.episodes:,}",
+            *(map(format_value, returns) if returns else ("", "", "")),
+            format_moment(each.began),
+            format_moment(each.latest),
+        )
+    Screen().print(table)

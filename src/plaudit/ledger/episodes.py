@@ -1,0 +1,252 @@
+"""Episodes: what each of them earned, by term, how long it was and how it ended.
+
+They are listed from sums that were made when their blocks were written: a million records of an episode cost no more
+than ten.
+"""
+
+import heapq
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, overload
+
+from sqlalchemy import Connection, Select, case, select
+
+from plaudit.errors import LedgerError
+from plaudit.frames import Tabular
+from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.context import to_datetime
+from plaudit.ledger.query import Query
+from plaudit.ledger.ranking import check_count, check_term
+from plaudit.ledger.search import BlockSearch
+from plaudit.ledger.storage.episode_parts import ENDS, EpisodePart, add_up, split_episodes
+from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
+from plaudit.ledger.storage.specs import RewardTerms, read_terms
+from plaudit.ledger.storage.store import Store
+
+_STREAMED = {"yield_per": 5000}
+_NOT_CHOSEN_BY = ("step", "key", "after", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What a reward paid in one episode: of one run and actor, as far as it is recorded."""
+
+    run: str | None
+    actor: str | None
+    episode: str
+    reward: str
+    version: str
+    total: float
+    """Its return: the sum of the totals of its records."""
+    length: int
+    """How many steps it has; what `reward.final` paid for its end is no step."""
+    terms: Mapping[str, float]
+    """The sum of each term's values."""
+    ended: str | None
+    """"terminated" or "truncated"; None where no record says how, as of an episode that is still running."""
+    first_step: int | None
+    last_step: int | None
+    began: datetime
+    latest: datetime
+    """When its last record was made."""
+    first_record: int
+    """The number of its first record: `ledger.why` takes it."""
+    last_record: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the episode as plain data for JSON."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        times = {name: plain[name].isoformat().replace("+00:00", "Z") for name in ("began", "latest")}
+        return {**plain, **times, "terms": dict(self.terms)}
+
+
+class Episodes(Sequence[Episode], Tabular):
+    """Episodes in the order in which they began, as they were when they were asked for."""
+
+    def __init__(self, listed: Iterable[Episode]) -> None:
+        """Keep them."""
+        self._listed = tuple(listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
+
+    @overload
+    def __getitem__(self, at: int) -> Episode: ...
+    @overload
+    def __getitem__(self, at: slice) -> "Episodes": ...
+    def __getitem__(self, at: int | slice) -> "Episode | Episodes":
+        return Episodes(self._listed[at]) if isinstance(at, slice) else self._listed[at]
+
+    def __repr__(self) -> str:
+        return f"Episodes({len(self)})"
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The terms of all their rewards."""
+        return tuple(dict.fromkeys(term for each in self for term in each.terms))
+
+    def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":
+        """Return those that earned least, the worst first; by one `term`, those that have it."""
+        return Episodes(heapq.nsmallest(check_count(count), self._with_term(term), key=_build_key(term)))
+
+    def best(self, count: int = 10, *, term: str | None = None) -> "Episodes":
+        """Return those that earned most, the best first; by one `term`, those that have it."""
+        return Episodes(heapq.nlargest(check_count(count), self._with_term(term), key=_build_key(term)))
+
+    def _with_term(self, term: str | None) -> Sequence[Episode]:
+        if term is None or not self:
+            return self._listed
+        check_term(term, self.term_names)
+        return [each for each in self if term in each.terms]
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a column for each part of an episode and for each term: None where its reward has no such term."""
+        plain = [name for name in Episode.__slots__ if name != "terms"]
+        columns = {name: [getattr(each, name) for each in self] for name in plain}
+        paid = {term: [each.terms.get(term) for each in self] for term in self.term_names}
+        return columns | {f"{term}.value" if term in plain else term: column for term, column in paid.items()}
+
+
+def _build_key(term: str | None) -> Any:
+    return (lambda each: each.total) if term is None else (lambda each: each.terms[term])
+
+
+# -- listing -----------------------------------------------------------------------------------------------------------
+
+
+class _Tally:
+    """An episode that is being put together out of its parts."""
+
+    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.lasts: list[int] = []
+        self.times: list[int] = []
+        self.steps: list[int] = []
+        self.length = 0
+        self.ends: set[str | None] = set()
+        self.totals: list[float] = []
+        self.paid: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+
+    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
+        position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
+        self.firsts.append(first + position)
+        self.lasts.append(first + last)
+        self.times += (earliest, latest)
+        if step_low is not None and step_high is not None:
+            self.steps += (step_low, step_high)
+        if spec.part == "final":
+            ended = ended or "terminated"
+        else:
+            self.length += records
+        self.ends.add(ended)
+        self.totals.append(total)
+        self.paid.setdefault(spec.terms, []).append(struct.unpack(f"<{len(spec.terms)}d", terms))
+
+    def finish(self, run: str | None, actor: str | None, episode: str, reward: str, version: str) -> Episode:
+        values: dict[str, list[float]] = {}
+        for terms, rows in self.paid.items():
+            for term, column in zip(terms, zip(*rows, strict=True), strict=True):
+                values.setdefault(term, []).extend(column)
+        return Episode(
+            run,
+            actor,
+            episode,
+            reward,
+            version,
+            add_up(self.totals),
+            self.length,
+            {term: add_up(column) for term, column in values.items()},
+            next((end for end in ENDS if end in self.ends), None),
+            min(self.steps, default=None),
+            max(self.steps, default=None),
+            to_datetime(min(self.times)),
+            to_datetime(max(self.times)),
+            min(self.firsts),
+            max(self.lasts),
+        )
+
+
+def list_episodes(store: Store, query: Query) -> Episodes:
+    """Return the episodes that the records of a query are of, those records added up.
+
+    `since` and `until` choose by when an episode began.
+    """
+    for name in _NOT_CHOSEN_BY:
+        if getattr(query, name) is not None:
+            raise LedgerError(f"episodes cannot be chosen by {name!r}; choose records with history().")
+    whole = replace(query, since=None, until=None)  # or an episode would lack what lies outside
+    tallies: defaultdict[tuple[str | None, str | None, str, str, str], _Tally] = defaultdict(_Tally)
+    with report_damage(store.backend.name, "what is kept of an episode"), store.backend.snapshot() as connection:
+        rewards = read_terms(connection)
+        chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
+        ends = {} if query.job is None else _read_ends(connection, query.job)
+        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
+            if query.episode is None or part.episode == query.episode:
+                spec = rewards[number]
+                ended = part.ended or ends.get((origin, part.episode))
+                tallies[run, actor, part.episode, spec.reward, spec.version].add(first, spec, part, ended)
+    found = [tally.finish(*key) for key, tally in tallies.items()]
+    return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
+
+
+def _began_within(episode: Episode, query: Query) -> bool:
+    return (query.since is None or episode.began >= to_datetime(query.since)) and (
+        query.until is None or episode.began < to_datetime(query.until)
+    )
+
+
+def _read_ends(connection: Connection, job: int) -> dict[tuple[int | None, str], str]:
+    """Return how episodes ended by what a re-scoring scored, by block and episode: its own blocks have no contexts."""
+    scored = select(blocks.c.origin).where(blocks.c.job == job)
+    found = _read_parts(connection, scored)
+    return {(block[0], part.episode): part.ended for block, part in found if part.ended is not None}
+
+
+_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
+_OPENED = [
+    blocks.c[name] for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
+]
+"""What the parts of a block follow from: what `split_episodes` takes."""
+_PART = len(_ABOUT) + len(_OPENED)
+"""Where in a row a part begins."""
+_LOCATED = blocks.join(scopes, scopes.c.id == blocks.c.scope)
+
+Parts = Iterator[tuple[Any, EpisodePart]]
+"""What is known of a block (`_ABOUT`), and what it has of an episode."""
+
+
+def _read_parts(connection: Connection, chosen: Select[Any]) -> Parts:
+    """Yield what the chosen blocks have of episodes; those of which nothing is kept are opened, the large ones last."""
+    large: list[int] = []
+    for row in connection.execute(_build_statement(chosen), execution_options=_STREAMED):
+        if row[_PART] is not None:
+            yield row[: len(_ABOUT)], EpisodePart._make(row[_PART:])
+        elif row.records == 1:
+            yield from _open(row)
+        else:
+            large.append(row[0])
+    for first in large:
+        statement = select(*_ABOUT, *_OPENED).select_from(_LOCATED).where(blocks.c.first == first)
+        yield from _open(connection.execute(statement).one())
+
+
+def _open(row: Any) -> Parts:
+    """Yield what a block that was read has of each episode."""
+    for part in split_episodes(*row[len(_ABOUT) : _PART]):
+        yield row[: len(_ABOUT)], part
+
+
+def _build_statement(chosen: Select[Any]) -> Select[Any]:
+    """Return what reads the parts of the chosen blocks; of a block of one record, the record itself."""
+    single = [case((blocks.c.records == 1, column)).label(f"block_{column.name}") for column in _OPENED[1:]]
+    return (
+        select(*_ABOUT, blocks.c.records, *single, *(episode_parts.c[name] for name in EpisodePart._fields))
+        .select_from(_LOCATED.outerjoin(episode_parts, episode_parts.c.first == blocks.c.first))
+        .where(blocks.c.first.in_(chosen), blocks.c.episodes.is_not(None))
+        .order_by(blocks.c.first, episode_parts.c.position)
+    )
