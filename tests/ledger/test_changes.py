@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from plaudit.errors import ShapeMismatch
 from plaudit.ledger import changes as module
-from plaudit.ledger.changes import Changes, Classes, Flips
+from plaudit.ledger.changes import Changes, Flips
+from plaudit.ledger.returns import Classes
 
 NAN = float("nan")
 totals = st.lists(st.tuples(*[st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0, NAN])] * 2), max_size=60)

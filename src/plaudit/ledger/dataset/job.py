@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import DefinitionError, FileError, InputError, WrongType
-from plaudit.ledger.changes import Changes, Classes
+from plaudit.ledger.changes import Changes
 from plaudit.ledger.csv_sink import CsvSink
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
 from plaudit.ledger.dataset.csv_files import CsvSource
@@ -23,6 +23,7 @@ from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
 from plaudit.ledger.dataset.precision import NarrowScorer, find_old_dtype
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
+from plaudit.ledger.returns import Classes
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import Format, read_status, refuse_overlap
 from plaudit.targets.columns import OK, name_columns
@@ -226,9 +227,7 @@ class Run:
             before = _mask_totals(old.scores.total, old.ok, rows)
         else:
             before = _read_totals(chunk.batch.column(str(against)), str(against))
-        classes = (
-            None if self.job.decision_class is None else _read_classes(chunk.batch.column(self.job.decision_class))
-        )
+        classes = None if self.job.decision_class is None else read_classes(chunk.batch.column(self.job.decision_class))
         decision = None
         if self.job.decision is not None:
             decision = chunk.batch.column(self.job.decision).dictionary_encode()
@@ -306,7 +305,7 @@ def _read_totals(column: pa.Array, name: str) -> Any:
     return to_numpy(totals.fill_null(float("nan")))
 
 
-def _read_classes(column: pa.Array) -> Classes:
+def read_classes(column: pa.Array) -> Classes:
     """Return a column of decision classes as labels and positions."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     labels: Sequence[Any] = [*encoded.dictionary.to_pylist(), None]

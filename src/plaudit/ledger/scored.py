@@ -1,0 +1,112 @@
+"""Recorded steps as other rewards would have paid them, in batches; nothing is written."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.ledger.history import History
+from plaudit.ledger.query import Query
+from plaudit.ledger.record import Page
+from plaudit.ledger.replay import LedgerReplay, needs_replay
+from plaudit.ledger.returns import Classes, Numbers, join_classes, read_steps
+from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.store import Store
+from plaudit.ledger.translation import Translation, carry_states, find_translation, join_carried
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+_BATCH = 32_768
+"""Records to score together."""
+
+
+class RewardScores(NamedTuple):
+    """What one reward makes of a batch; NaN in every output of a row that it cannot score."""
+
+    layout: RecordLayout
+    outputs: Rows
+    read_inputs: Callable[[int], list[float]]
+    """Returns the inputs of a row as the reward takes them."""
+
+    @property
+    def total(self) -> Numbers:
+        """The total of each row."""
+        return self.outputs[:, 0]
+
+    @property
+    def values(self) -> dict[str, Numbers]:
+        """What each term adds to the total, then what the gate, the clamp and overrides do to it."""
+        frame = self.layout.frame
+        return {name: self.outputs[:, at] for name, at in zip(frame.terms, frame.values, strict=True)}
+
+    def explain(self, row: int) -> Signal | None:
+        """Return the signal of one row; None where it cannot be scored."""
+        outputs = self.outputs[row].tolist()
+        return None if np.isnan(outputs[0]) else self.layout.build_signal(self.read_inputs(row), outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBatch:
+    """Steps, scored by several rewards."""
+
+    numbers: NDArray[np.int64]
+    """The number of each record, or of each row of a file from 0 on."""
+    episodes: Classes | None
+    """The run, actor and episode of each step; None where nothing says it."""
+    steps: Numbers | None
+    decision_class: Classes
+    scores: tuple[RewardScores, ...]
+    """In the order in which the rewards were given."""
+
+
+def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iterator[ScoredBatch]:
+    """Yield recorded steps as each of `rewards` scores them in float64, those that have every input of all of them."""
+    sources = [source for source, _ in History(store, query).counts()]
+    layouts = [store.specs.get_layout(reward) for reward in rewards]
+    replayed = [needs_replay(reward, sources) for reward in rewards]
+    replays = [LedgerReplay(reward) if again else None for reward, again in zip(rewards, replayed, strict=True)]
+    for pages in History(store, query).read_batches(_BATCH):
+        carried = [carry_states(store.specs, *each, pages) for each in zip(layouts, replays, strict=True)]
+        groups: dict[tuple[RecordLayout, str], list[Page]] = {}
+        for page in pages:
+            groups.setdefault((page.layout, page.row.target), []).append(page)
+        for (source, target), group in groups.items():
+            found = [
+                find_translation(store.specs, source, layout, replayed=again)
+                for layout, again in zip(layouts, replayed, strict=True)
+            ]
+            ways = [each for each in found if isinstance(each, Translation)]
+            if len(ways) == len(rewards):
+                with group[0].report_damage():
+                    positions = [page.positions() for page in group]
+                    rows = np.concatenate([p.inputs[at] for p, at in zip(group, positions, strict=True)])
+                    scores = tuple(
+                        _score(way, rows, way.find_computation(target, as_recorded=False), join_carried(states, group))
+                        for way, states in zip(ways, carried, strict=True)
+                    )
+                    yield ScoredBatch(*_read_context(group, positions), scores)
+
+
+def _score(way: Translation, rows: Rows, computation: Any, carried: Any) -> RewardScores:
+    inputs, outputs = way.score(rows, computation, carried)
+    return RewardScores(way.layout, outputs, lambda row: inputs[row].tolist())
+
+
+def _read_context(
+    pages: Sequence[Page], positions: Sequence[NDArray[np.intp]]
+) -> tuple[NDArray[np.int64], Classes, Numbers, Classes]:
+    """Return the numbers, episodes, steps and decision classes of the records of some pages."""
+    parts = [read_steps(page.row, page.chosen) for page in pages]
+    classes = [
+        Classes([page.row.decision_class], np.zeros(len(at), np.intp))
+        for page, at in zip(pages, positions, strict=True)
+    ]
+    numbers = np.concatenate([page.row.first + at for page, at in zip(pages, positions, strict=True)])
+    return (
+        numbers,
+        join_classes([episodes for episodes, _ in parts]),
+        np.concatenate([steps for _, steps in parts]),
+        join_classes(classes),
+    )
