@@ -182,7 +182,10 @@ class Effect:
         if not self.changes.records:
             return
         yield "\nBy term, summed over these steps"
-        yield format_table([("term", "before", "after", "changed in"), *map(_format_term, self.terms.values())])
+        changes = self.changes
+        whole = TermEffect("total", changes.old.total, changes.new.total, changes.records - changes.unchanged)
+        rows = [("term", "before", "after", "changed in"), *map(_format_term, self.terms.values())]
+        yield format_table(rows, total=_format_term(whole))
         moved = self.moved
         if moved:
             yield f"\nEpisodes that changed rank most, of {len(moved):,}"
