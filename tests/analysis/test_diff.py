@@ -116,6 +116,14 @@ def test_nothing_is_written(ledger):
     assert ledger.history().count() == 20
 
 
+def test_a_re_scoring_tells_the_same_of_episodes(ledger):
+    found = diff(ONE, TWO, ledger=ledger).effect.changes.episodes.to_dict()
+    done = ledger.rescore(TWO)
+    assert done.changes.episodes.to_dict() == found
+    assert done.to_dict()["changes"]["episodes"]["rank_correlation"] == found["rank_correlation"]
+    assert "4 episodes: mean return" in str(done)
+
+
 def test_a_renamed_term_is_one_row(ledger):
     @term(weight=-0.1)
     def hurry(speed):

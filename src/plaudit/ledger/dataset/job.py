@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from plaudit.errors import DefinitionError, FileError, InputError, WrongType
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.csv_sink import CsvSink
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
+from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.csv_files import CsvSource
 from plaudit.ledger.dataset.files import FileRescoring, require_format
 from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
 from plaudit.ledger.dataset.parquet_files import ParquetSink, ParquetSource
 from plaudit.ledger.dataset.precision import NarrowScorer, find_old_dtype
 from plaudit.ledger.dataset.scoring import Scored, Scoring, build_missing
-from plaudit.ledger.returns import Classes
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import Format, read_status, refuse_overlap
 from plaudit.targets.columns import OK, name_columns
@@ -161,6 +161,7 @@ class Run:
         """What is read, by dotted names: the columns that are kept, and what the rewards need."""
         job = self.job
         extra = [job.decision_class, job.decision, job.against if isinstance(job.against, str) else None]
+        extra += [] if self.changes is None else find_context(self.source.schema)
         inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
         names = [one.dotted for one in inputs if one.path[0] not in self.kept]
         return list(dict.fromkeys([*self.kept, *names, *(name for name in extra if name is not None)]))
@@ -233,7 +234,8 @@ class Run:
             decision = chunk.batch.column(self.job.decision).dictionary_encode()
             decision = np.array(decision.to_pylist(), dtype=object)
         after = _mask_totals(scored.scores.total, scored.ok, rows)
-        changes.add(before, after, classes, decision)
+        episode, step = read_episodes(chunk.batch), read_steps(chunk.batch)
+        changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
             self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=self.rows)
 
@@ -303,14 +305,6 @@ def _read_totals(column: pa.Array, name: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise WrongType(f"the column {name!r} of {column.type} does not hold totals to compare with.") from None
     return to_numpy(totals.fill_null(float("nan")))
-
-
-def read_classes(column: pa.Array) -> Classes:
-    """Return a column of decision classes as labels and positions."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    labels: Sequence[Any] = [*encoded.dictionary.to_pylist(), None]
-    codes = to_numpy(encoded.indices.cast(pa.int64()).fill_null(len(labels) - 1))
-    return Classes(labels, codes)
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

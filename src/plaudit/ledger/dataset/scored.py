@@ -1,25 +1,19 @@
 """Rows of a data set as several rewards score them, in batches; nothing is written."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from plaudit.errors import WrongType
-from plaudit.ledger.dataset.arrow import to_numpy
+from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.files import find_parts
-from plaudit.ledger.dataset.job import Job, Source, read_ahead, read_classes
+from plaudit.ledger.dataset.job import Job, Source, read_ahead
 from plaudit.ledger.dataset.scoring import Scored, Scoring
-from plaudit.ledger.returns import Classes, Numbers
+from plaudit.ledger.returns import Classes
 from plaudit.ledger.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
-
-CONTEXT = ("run", "actor", "episode", "step", "decision_class")
-"""Columns that say where a row belongs, as an exported ledger names them."""
 
 
 class FileScorer:
@@ -57,14 +51,21 @@ class FileScorer:
         first, total = 0, sum(file.total for file in self._files)
         passed = 0
         for file, scorings in zip(self._files, self._scorings, strict=True):
-            context = [name for name in CONTEXT if name in file.schema.names]
+            context = find_context(file.schema)
+            decided = "decision_class" in file.schema.names
+            context += ["decision_class"] if decided else []
             needed = dict.fromkeys([*context, *(one.dotted for scoring in scorings for one in scoring.found)])
             for chunk in read_ahead(file.chunks(list(needed), None)):
                 rows = chunk.batch.num_rows
                 scored = [scoring(chunk.batch, chunk.wrong) for scoring in scorings]
                 scores = tuple(self._stack(at, each, rows) for at, each in enumerate(scored))
                 numbers = np.arange(first, first + rows)
-                yield ScoredBatch(numbers, *_read_context(chunk.batch, context, file.name), scores)
+                classes = (
+                    read_classes(chunk.batch.column("decision_class"))
+                    if decided
+                    else Classes([None], np.zeros(rows, np.intp))
+                )
+                yield ScoredBatch(numbers, read_episodes(chunk.batch), read_steps(chunk.batch), classes, scores)
                 first += rows
                 if progress is not None:
                     progress(passed + chunk.done, total)
@@ -82,35 +83,3 @@ class FileScorer:
             return found
 
         return RewardScores(layout, outputs, read_inputs)
-
-
-def _read_context(
-    batch: pa.RecordBatch, names: Sequence[str], file: str
-) -> tuple[Classes | None, Numbers | None, Classes]:
-    columns = {name: batch.column(batch.schema.get_field_index(name)) for name in names}
-    steps = _read_steps(columns["step"], file) if "step" in columns else None
-    classes = (
-        read_classes(columns["decision_class"])
-        if "decision_class" in columns
-        else Classes([None], np.zeros(batch.num_rows, np.intp))
-    )
-    return (_read_episodes(columns) if "episode" in columns else None), steps, classes
-
-
-def _read_episodes(columns: Mapping[str, Any]) -> Classes:
-    """Return run, actor and episode of each row as one label."""
-    parts = [read_classes(columns[name]) if name in columns else None for name in ("run", "actor", "episode")]
-    whole = np.zeros(len(columns["episode"]), np.int64)
-    for part in parts:
-        if part is not None:
-            whole = whole * len(part.labels) + part.codes
-    _, firsts, codes = np.unique(whole, return_index=True, return_inverse=True)
-    labels = [tuple(None if part is None else part.labels[part.codes[at]] for part in parts) for at in firsts]
-    return Classes(labels, codes)
-
-
-def _read_steps(column: pa.Array, file: str) -> Numbers:
-    try:
-        return np.asarray(to_numpy(column.cast(pa.float64()).fill_null(float("nan"))), np.float64)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise WrongType(f"{file}: the column 'step' of {column.type} holds something that is no number.") from None
