@@ -289,7 +289,10 @@ def encode_classes(given: Any, rows: int) -> Classes:
 
 
 def group_candidates(decision: NDArray[Any], classes: Classes, old: Numbers, new: Numbers) -> list[Candidates]:
-    """Return the decisions of a batch in order; the candidates of one follow one another, and None is no decision."""
+    """Return the decisions of a batch in order; the candidates of one follow one another, and None is no decision.
+
+    Those with a single candidate decide nothing and are left out, but for the first and the last, which may go on.
+    """
     if not len(decision):
         return []
     alone = np.array([one is None for one in decision]) if decision.dtype == object else np.zeros(len(decision), bool)
@@ -298,10 +301,13 @@ def group_candidates(decision: NDArray[Any], classes: Classes, old: Numbers, new
     best_old, best_new = np.maximum.reduceat(old, first), np.maximum.reduceat(new, first)
     both = (old == np.repeat(best_old, counts)) & (new == np.repeat(best_new, counts))
     same = np.logical_or.reduceat(both, first)
+    kept = np.flatnonzero(counts > 1)
+    kept = np.unique(np.r_[0, kept, len(first) - 1])
     codes = classes.codes[first]
+    parts = (each[kept] for each in (first, codes, counts, best_old, best_new, same))
     return [
         Candidates(decision[at], classes.labels[code], int(count), float(was), float(now), bool(one))
-        for at, code, count, was, now, one in zip(first, codes, counts, best_old, best_new, same, strict=True)
+        for at, code, count, was, now, one in zip(*parts, strict=True)
     ]
 
 
