@@ -135,6 +135,7 @@ def test_a_renamed_term_is_one_row(ledger):
     assert found.effect.changes.unchanged == 20
     assert found.effect.steps == []
     assert found.verdict == "equal"
+    assert "Only one of them has" not in str(found)
 
 
 def test_what_is_the_same_is_proved_and_what_is_not_has_a_row_that_was_run():

@@ -147,7 +147,7 @@ def test_it_is_told_in_a_table():
         "mean  0.666667    0   -0.666667",
         "min         -1   -1          -3",
         "max          2    2           1",
-        "Rank correlation (Spearman): 0.000000",
+        "Rank correlation of steps (Spearman): 0.000000",
         "decision class  records  now rewarded  now punished  decisions  best changed",
         "──────────────  ───────  ────────────  ────────────  ─────────  ────────────",
         "route                 2             0             1          1             1",

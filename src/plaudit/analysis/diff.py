@@ -1,8 +1,8 @@
 """`diff`: what is different between two versions of a reward, and what that does to recorded steps."""
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
@@ -124,7 +124,7 @@ def diff(
     if shared:
         before, after, left_out = keep_shared(before, after)
     definition = compare_definitions(before, after)
-    proof, unproved = _prove(before, after, timeout, examples)
+    proof, unproved = _prove(before, after, definition.renamed, timeout, examples)
     effect = None
     if ledger is not None:
         effect = _measure_ledger(before, after, definition, ledger, query)
@@ -158,11 +158,15 @@ def keep_shared(before: Reward, after: Reward) -> tuple[Reward, Reward, tuple[st
     return kept[0], kept[1], tuple(dict.fromkeys(left_out))
 
 
-def _prove(before: Reward, after: Reward, timeout: float, examples: int) -> tuple[Proof | None, str]:
+def _prove(
+    before: Reward, after: Reward, renamed: Mapping[str, str], timeout: float, examples: int
+) -> tuple[Proof | None, str]:
     try:
-        return prove(before, after, timeout=timeout, examples=examples, enlarge=True), ""
+        proof = prove(before, after, timeout=timeout, examples=examples, enlarge=True)
     except DefinitionError as error:  # they read a field as different things, or carry different states
         return None, f"{str(error).rstrip('.')}."
+    known = {*renamed, *renamed.values()}  # both have them, under two names
+    return replace(proof, missing=tuple(name for name in proof.missing if name not in known)), ""
 
 
 def _measure_ledger(

@@ -336,9 +336,9 @@ def _format_head(changes: Changes) -> str:
 def _format_ranks(changes: Changes) -> str:
     value = changes.rank_correlation
     if value is None:
-        return "Rank correlation: none, for one of the two does not vary."
+        return "Rank correlation of steps: none, for one of the two does not vary."
     part = "" if changes.ranked == changes.records else f", of a sample of {changes.ranked:,}"
-    return f"Rank correlation (Spearman): {value:.6f}{part}"
+    return f"Rank correlation of steps (Spearman): {value:.6f}{part}"
 
 
 def _format_number(value: float | None) -> str:
