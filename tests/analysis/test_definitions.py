@@ -155,6 +155,22 @@ def test_fields_facts_and_what_is_declared_of_steps_stand_apart():
     assert not found.numbers
 
 
+def test_a_long_fact_that_changed_where_its_text_is_cut_is_told():
+    def build_with(end):
+        @fact
+        def plausible(distance, speed, *, end=end):
+            total = 0.0
+            for at in range(30):
+                total = total + distance * (speed + at)
+            return total + speed * end < 1e9
+
+        return build(near, haste, facts=[plausible])
+
+    assert "…" in compare_definitions(build(near, haste), build_with(1.0)).functions[0].after
+    assert list_functions(compare_definitions(build_with(1.0), build_with(2.0))) == [("fact", "changed", "plausible")]
+    assert not compare_definitions(build_with(1.0), build_with(1.0))
+
+
 def test_a_state_that_is_carried_otherwise_is_told_and_its_readers_are_not():
     def build_with(update, reset=0.0):
         @term

@@ -1,6 +1,7 @@
 """Two versions of a reward on recorded steps: totals, terms, episodes and the steps that changed most."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -276,6 +277,23 @@ def test_candidates_of_one_step_are_a_decision_across_batches(tmp_path, monkeypa
             ledger.record_batch(ONE, one, run="night", episode="0", step=[at // 2], decision_class="route")
         flips = diff(ONE, TWO, ledger=ledger).effect.changes.by_class["route"]
     assert (flips.decisions, flips.best_changed) == (2, 2)
+
+
+def test_without_z3_the_verdict_says_what_is_undecided(monkeypatch):
+    monkeypatch.setitem(sys.modules, "z3", None)
+
+    @term(name="haste", weight=-0.1)
+    def squared(speed):
+        return (speed - 1.0) * (speed + 1.0) + 1.0
+
+    @term(name="haste", weight=-0.1)
+    def product(speed):
+        return speed * speed
+
+    one, other = (Reward("moving", version="1", terms=[t], fields=FIELDS[1:]) for t in (squared, product))
+    found = diff(one, other, examples=50)
+    assert found.verdict == "undecided"
+    assert "Nothing could be proved" in str(found)
 
 
 @pytest.mark.parametrize("asked", [{"ledger": "a", "data": "b"}, {"run": "night"}, {"data": "b", "run": "night"}])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plaudit.analysis.side_by_side import set_side_by_side
+from plaudit.language.program import prune
 from plaudit.language.render import render_expression, render_functions
 from plaudit.language.schedule import Schedule
 from plaudit.ledger.storage.specs import collect_numbers, find_place
@@ -134,6 +135,7 @@ class _Definition:
         self.formulas = {name: _drop_signature(text) for name, text in bare.items()}
         facts = reward.facts_program
         self.facts = {name: f"return {render_expression(facts, at)}" for name, at in facts.outputs.items()}
+        self.fact_nodes = {name: prune(facts.nodes, [at])[0] for name, at in facts.outputs.items()}
         self.numbers = collect_numbers(reward)
 
     def own_numbers(self, name: str) -> dict[str, Any]:
@@ -194,7 +196,8 @@ def _compare_functions(before: _Definition, after: _Definition, renamed: Mapping
             yield FunctionChange(kind, "moved", name, *texts, note=moved)
     for name in dict.fromkeys((*before.facts, *after.facts)):
         was_fact, fact = before.facts.get(name), after.facts.get(name)
-        if was_fact != fact:
+        cut = "…" in (fact or "") and before.fact_nodes.get(name) != after.fact_nodes.get(name)
+        if was_fact != fact or cut:  # a long text leaves parts out
             what: What = "added" if was_fact is None else "removed" if fact is None else "changed"
             yield FunctionChange("fact", what, name, was_fact, fact)
 

@@ -94,7 +94,8 @@ class EpisodeReturns:
 
     @property
     def _whole(self) -> NDArray[np.bool_]:
-        return np.equal(self._sums[3], 0.0)
+        whole: NDArray[np.bool_] = self._sums[3] == 0.0
+        return whole
 
     def _select(self, at: int) -> Numbers:
         found: Numbers = self._sums[at][self._whole]

@@ -33,8 +33,13 @@ def read_episodes(batch: pa.RecordBatch) -> Classes | None:
         if part is not None:
             whole = whole * len(part.labels) + part.codes
     _, firsts, codes = np.unique(whole, return_index=True, return_inverse=True)
-    labels = [tuple(None if part is None else part.labels[part.codes[at]] for part in parts) for at in firsts]
+    labels = [tuple(None if part is None else _read_label(part, at) for part in parts) for at in firsts]
     return Classes(labels, codes)
+
+
+def _read_label(part: Classes, row: int) -> Any:
+    label = part.labels[part.codes[row]]
+    return None if label != label else label  # NaN names nothing
 
 
 def read_steps(batch: pa.RecordBatch) -> Numbers | None:
