@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plaudit.errors import ShapeMismatch
 from plaudit.ledger import changes as module
-from plaudit.ledger.changes import Changes, Flips
+from plaudit.ledger.changes import Changes, Flips, group_candidates
 from plaudit.ledger.returns import Classes
 
 NAN = float("nan")
@@ -183,3 +183,9 @@ def test_many_small_batches_cost_no_more_than_their_rows():
     assert len(returns) == 300
     assert returns._room.shape[1] <= 600, "room is doubled, not made anew for every batch"
     assert returns.old.tolist() == [1.0] * 300
+
+
+def test_decisions_with_one_candidate_are_left_out_but_for_those_that_may_go_on():
+    decision = np.array([1, 2, 3, 3, 4, 5])
+    found = group_candidates(decision, Classes([None], np.zeros(6, np.intp)), np.arange(6.0), np.arange(6.0))
+    assert [(each.decision, each.size) for each in found] == [(1, 1), (3, 2), (5, 1)]

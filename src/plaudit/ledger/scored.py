@@ -1,6 +1,6 @@
 """Recorded steps as other rewards would have paid them, in batches; nothing is written."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from plaudit.ledger.record import Page
 from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.returns import Classes, Numbers, join_classes, read_steps
 from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.translation import Translation, carry_states, find_translation, join_carried
 from plaudit.reward.reward import Reward
@@ -78,18 +79,20 @@ def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iter
                 for layout, again in zip(layouts, replayed, strict=True)
             ]
             ways = [each for each in found if isinstance(each, Translation)]
-            if len(ways) == len(rewards):
-                with group[0].report_damage():
-                    positions = [page.positions() for page in group]
-                    rows = np.concatenate([p.inputs[at] for p, at in zip(group, positions, strict=True)])
-                    scores = tuple(
-                        _score(way, rows, way.find_computation(target, as_recorded=False), join_carried(states, group))
-                        for way, states in zip(ways, carried, strict=True)
-                    )
-                    yield ScoredBatch(*_read_context(group, positions), scores)
+            if len(ways) < len(rewards):
+                continue
+            with group[0].report_damage():
+                positions = [page.positions() for page in group]
+                rows = np.concatenate([p.inputs[at] for p, at in zip(group, positions, strict=True)])
+                scores = tuple(
+                    _score(way, rows, way.find_computation(target, as_recorded=False), join_carried(states, group))
+                    for way, states in zip(ways, carried, strict=True)
+                )
+                batch = ScoredBatch(*_read_context(group, positions), scores)
+            yield batch
 
 
-def _score(way: Translation, rows: Rows, computation: Any, carried: Any) -> RewardScores:
+def _score(way: Translation, rows: Rows, computation: Computation, carried: Mapping[str, Any]) -> RewardScores:
     inputs, outputs = way.score(rows, computation, carried)
     return RewardScores(way.layout, outputs, lambda row: inputs[row].tolist())
 
