@@ -79,7 +79,7 @@ def samples(tmp_path):
     definition = DefinitionChanges(
         functions=(function,), numbers=(value,), only_before=(STEER,), only_after=(STEER,), renamed={}
     )
-    step = StepChange(1, (STEER, STEER, STEER), 1, signal, signal)
+    step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
     yield {

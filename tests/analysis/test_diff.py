@@ -240,6 +240,25 @@ def test_a_state_that_has_to_be_computed_again_needs_every_step(tmp_path):
             diff(ONE, resting, ledger=ledger)
 
 
+def test_a_terminal_term_that_was_taken_out_pays_nothing_now(tmp_path):
+    @term(terminal=True, weight=50.0)
+    def arrived(success):
+        return success
+
+    ending = Reward("moving", version="0", terms=[near, haste, arrived], fields=[*FIELDS, Field("success", flag=True)])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record(ending.score(distance=1.0, speed=0.0), run="night", episode="0", step=0)
+        ledger.record(ending.final(success=True), run="night", episode="0", step=1)
+        found = diff(ending, ONE, ledger=ledger)
+    returns = found.effect.changes.episodes
+    assert (returns.old.tolist(), returns.new.tolist()) == ([51.0], [1.0])
+    assert (found.effect.terms["arrived"].before, found.effect.terms["arrived"].after) == (50.0, None)
+    assert found.effect.steps[0].after is None
+    assert "nothing is paid at the end of an episode" in str(found)
+    assert found.effect.remarks == ()
+    assert json.dumps(found.to_dict(), allow_nan=False)
+
+
 def test_rows_that_cannot_be_scored_are_counted_and_their_episodes_left_out(file):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     table = pq.read_table(file)

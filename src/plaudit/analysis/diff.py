@@ -10,6 +10,7 @@ from plaudit.analysis.effect import Effect
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.translation import NO_TERMINAL_TERM
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count
 
@@ -177,7 +178,9 @@ def _measure_ledger(
             return _measure_ledger(before, after, definition, opened, query)
     where.history(**query).first()  # where there is none, this says so
     plans = [where.plan_rescore(reward, **query) for reward in (before, after)]
-    lacking = dict.fromkeys(str(each) for plan in plans for each in plan.lacking)
+    lacking = dict.fromkeys(
+        str(each) for plan in plans for each in plan.lacking if each.needed != NO_TERMINAL_TERM or not plan.records
+    )
     hint = " Terms that read what only one of the two reads can be left out: shared=True (--shared)."
     effect = Effect(definition.renamed, where.name, remarks=tuple(f"Left out: {each}." for each in lacking))
     found = False

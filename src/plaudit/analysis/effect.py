@@ -39,13 +39,15 @@ class StepChange:
     """The number of the record, or of the row of a file from 0 on."""
     episode: EpisodeKey | None
     step: int | None
-    before: Signal
-    after: Signal
+    totals: tuple[float, float]
+    before: Signal | None
+    """Why it was paid so; None at the end of an episode, where a reward without terminal terms pays nothing."""
+    after: Signal | None
 
     @property
     def size(self) -> float:
         """How far the totals are apart."""
-        return abs(self.after.total - self.before.total)
+        return abs(self.totals[1] - self.totals[0])
 
     @property
     def name(self) -> str:
@@ -57,7 +59,9 @@ class StepChange:
         """Return the step as plain data for JSON."""
         run, actor, episode = self.episode or (None, None, None)
         where = {"number": self.number, "run": run, "actor": actor, "episode": episode, "step": self.step}
-        return {**where, "before": self.before.to_dict(), "after": self.after.to_dict()}
+        sides = {"before": self.before, "after": self.after}
+        signals = {name: None if signal is None else signal.to_dict() for name, signal in sides.items()}
+        return {**where, "totals": list(self.totals), **signals}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,18 +197,21 @@ class Effect:
         if self._steps:
             yield f"\nThe {self.what}s that changed most"
         for step in self.steps:
-            yield escape_controls(f"\n{self.what} {step.name}: {step.before.total:.6g} → {step.after.total:.6g}")
-            yield from set_tables(step.before.explain(), step.after.explain(), width, indent=2)
+            yield escape_controls(f"\n{self.what} {step.name}: {step.totals[0]:.6g} → {step.totals[1]:.6g}")
+            yield from set_tables(_explain(step.before), _explain(step.after), width, indent=2)
 
 
 def _build_step(batch: ScoredBatch, row: int) -> StepChange:
-    before, after = (scores.explain(row) for scores in batch.scores)
-    assert before is not None  # both totals are numbers
-    assert after is not None
+    old, new = batch.scores
     episode = None if batch.episodes is None else batch.episodes.labels[batch.episodes.codes[row]]
     step = None if batch.steps is None or np.isnan(batch.steps[row]) else int(batch.steps[row])
     known = None if episode is None or episode[-1] is None else episode
-    return StepChange(int(batch.numbers[row]), known, step, before, after)
+    totals = float(old.total[row]), float(new.total[row])
+    return StepChange(int(batch.numbers[row]), known, step, totals, old.explain(row), new.explain(row))
+
+
+def _explain(signal: Signal | None) -> str:
+    return "nothing is paid at the end of an episode" if signal is None else signal.explain()
 
 
 def _format_term(term: TermEffect) -> tuple[str, ...]:

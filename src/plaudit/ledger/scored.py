@@ -13,9 +13,8 @@ from plaudit.ledger.record import Page
 from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.returns import Classes, Numbers, join_classes, read_steps
 from plaudit.ledger.storage.codec import RecordLayout, Rows
-from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.translation import Translation, carry_states, find_translation, join_carried
+from plaudit.ledger.translation import NO_TERMINAL_TERM, Translation, carry_states, find_translation, join_carried
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
@@ -26,7 +25,8 @@ _BATCH = 32_768
 class RewardScores(NamedTuple):
     """What one reward makes of a batch; NaN in every output of a row that it cannot score."""
 
-    layout: RecordLayout
+    layout: RecordLayout | None
+    """How its outputs stand; None where it pays nothing: at the end of an episode, without a terminal term."""
     outputs: Rows
     read_inputs: Callable[[int], list[float]]
     """Returns the inputs of a row as the reward takes them."""
@@ -39,13 +39,17 @@ class RewardScores(NamedTuple):
     @property
     def values(self) -> dict[str, Numbers]:
         """What each term adds to the total, then what the gate, the clamp and overrides do to it."""
+        if self.layout is None:
+            return {}
         frame = self.layout.frame
         return {name: self.outputs[:, at] for name, at in zip(frame.terms, frame.values, strict=True)}
 
     def explain(self, row: int) -> Signal | None:
-        """Return the signal of one row; None where it cannot be scored."""
+        """Return the signal of one row; None where it cannot be scored, or the reward has nothing to say of it."""
         outputs = self.outputs[row].tolist()
-        return None if np.isnan(outputs[0]) else self.layout.build_signal(self.read_inputs(row), outputs)
+        if self.layout is None or np.isnan(outputs[0]):
+            return None
+        return self.layout.build_signal(self.read_inputs(row), outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,10 @@ class ScoredBatch:
 
 
 def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iterator[ScoredBatch]:
-    """Yield recorded steps as each of `rewards` scores them in float64, those that have every input of all of them."""
+    """Yield recorded steps as each of `rewards` scores them in float64, those that have every input of all of them.
+
+    At the end of an episode, a reward without terminal terms pays nothing.
+    """
     sources = [source for source, _ in History(store, query).counts()]
     layouts = [store.specs.get_layout(reward) for reward in rewards]
     replayed = [needs_replay(reward, sources) for reward in rewards]
@@ -78,22 +85,25 @@ def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iter
                 find_translation(store.specs, source, layout, replayed=again)
                 for layout, again in zip(layouts, replayed, strict=True)
             ]
-            ways = [each for each in found if isinstance(each, Translation)]
-            if len(ways) < len(rewards):
+            if not all(isinstance(each, Translation) or each == NO_TERMINAL_TERM for each in found):
+                continue
+            if not any(isinstance(each, Translation) for each in found):
                 continue
             with group[0].report_damage():
                 positions = [page.positions() for page in group]
                 rows = np.concatenate([p.inputs[at] for p, at in zip(group, positions, strict=True)])
                 scores = tuple(
-                    _score(way, rows, way.find_computation(target, as_recorded=False), join_carried(states, group))
-                    for way, states in zip(ways, carried, strict=True)
+                    _score(way, rows, target, join_carried(states, group))
+                    for way, states in zip(found, carried, strict=True)
                 )
                 batch = ScoredBatch(*_read_context(group, positions), scores)
             yield batch
 
 
-def _score(way: Translation, rows: Rows, computation: Computation, carried: Mapping[str, Any]) -> RewardScores:
-    inputs, outputs = way.score(rows, computation, carried)
+def _score(way: Translation | tuple[str, ...], rows: Rows, target: str, carried: Mapping[str, Any]) -> RewardScores:
+    if not isinstance(way, Translation):
+        return RewardScores(None, np.zeros((len(rows), 1)), lambda row: [])
+    inputs, outputs = way.score(rows, way.find_computation(target, as_recorded=False), carried)
     return RewardScores(way.layout, outputs, lambda row: inputs[row].tolist())
 
 

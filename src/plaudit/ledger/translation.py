@@ -16,6 +16,9 @@ from plaudit.ledger.storage.specs import SpecCache
 from plaudit.targets.inputs import find_default, list_slots
 from plaudit.targets.numpy import NumpyReward
 
+NO_TERMINAL_TERM = ("a terminal term",)
+"""What a record of the end of an episode lacks for a reward that pays nothing there."""
+
 
 @dataclass(frozen=True, eq=False)
 class Translation:
@@ -92,7 +95,7 @@ def find_translation(
         if replayed:
             return ("a step of its own: what is carried is computed step by step",)
         if not any(term.terminal for term in layout.reward.terms):
-            return ("a terminal term",)
+            return NO_TERMINAL_TERM
         layout = cache.get_layout(layout.reward, "final")
     old, program = source.scored.program.inputs, layout.scored.program
     lacking = []
