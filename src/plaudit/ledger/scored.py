@@ -23,33 +23,14 @@ _BATCH = 32_768
 
 
 class RewardScores(NamedTuple):
-    """What one reward makes of a batch; NaN in every output of a row that it cannot score."""
+    """What one reward makes of a batch."""
 
-    layout: RecordLayout | None
-    """How its outputs stand; None where it pays nothing: at the end of an episode, without a terminal term."""
-    outputs: Rows
-    read_inputs: Callable[[int], list[float]]
-    """Returns the inputs of a row as the reward takes them."""
-
-    @property
-    def total(self) -> Numbers:
-        """The total of each row."""
-        return self.outputs[:, 0]
-
-    @property
-    def values(self) -> dict[str, Numbers]:
-        """What each term adds to the total, then what the gate, the clamp and overrides do to it."""
-        if self.layout is None:
-            return {}
-        frame = self.layout.frame
-        return {name: self.outputs[:, at] for name, at in zip(frame.terms, frame.values, strict=True)}
-
-    def explain(self, row: int) -> Signal | None:
-        """Return the signal of one row; None where it cannot be scored, or the reward has nothing to say of it."""
-        outputs = self.outputs[row].tolist()
-        if self.layout is None or np.isnan(outputs[0]):
-            return None
-        return self.layout.build_signal(self.read_inputs(row), outputs)
+    total: Numbers
+    """NaN where it cannot score a row."""
+    values: Mapping[str, Numbers]
+    """What each term adds to the total, then what the gate, the clamp and overrides do to it."""
+    explain: Callable[[int], Signal | None]
+    """Returns the signal of a row that it can score; None where it pays nothing, at the end of an episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +83,14 @@ def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iter
 
 def _score(way: Translation | tuple[str, ...], rows: Rows, target: str, carried: Mapping[str, Any]) -> RewardScores:
     if not isinstance(way, Translation):
-        return RewardScores(None, np.zeros((len(rows), 1)), lambda row: [])
+        return RewardScores(np.zeros(len(rows)), {}, lambda row: None)
     inputs, outputs = way.score(rows, way.find_computation(target, as_recorded=False), carried)
-    return RewardScores(way.layout, outputs, lambda row: inputs[row].tolist())
+    layout = way.layout
+    return RewardScores(
+        outputs[:, 0],
+        {name: outputs[:, at] for name, at in zip(layout.frame.terms, layout.frame.values, strict=True)},
+        lambda row: layout.build_signal(inputs[row].tolist(), outputs[row].tolist()),
+    )
 
 
 def _read_context(

@@ -225,7 +225,7 @@ class Run:
         both = [scored]
         if self.old is not None:
             both.append(old := self.old(chunk.batch, chunk.wrong))
-            before = _mask_totals(old.scores.total, old.ok, rows)
+            before = mask_totals(old.scores.total, old.ok, rows)
         else:
             before = _read_totals(chunk.batch.column(str(against)), str(against))
         classes = None if self.job.decision_class is None else read_classes(chunk.batch.column(self.job.decision_class))
@@ -233,7 +233,7 @@ class Run:
         if self.job.decision is not None:
             decision = chunk.batch.column(self.job.decision).dictionary_encode()
             decision = np.array(decision.to_pylist(), dtype=object)
-        after = _mask_totals(scored.scores.total, scored.ok, rows)
+        after = mask_totals(scored.scores.total, scored.ok, rows)
         episode, step = read_episodes(chunk.batch), read_steps(chunk.batch)
         changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
@@ -293,7 +293,8 @@ def build_outcome(
     )
 
 
-def _mask_totals(total: Any, ok: Any, rows: int) -> Any:
+def mask_totals(total: Any, ok: Any, rows: int) -> Any:
+    """Return the total of each row; NaN where it cannot be scored."""
     whole = np.broadcast_to(total, rows)
     return whole if ok.all() else np.where(ok, whole, np.nan)
 

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.files import find_parts
-from plaudit.ledger.dataset.job import Job, Source, read_ahead
+from plaudit.ledger.dataset.job import Job, Source, mask_totals, read_ahead
 from plaudit.ledger.dataset.scoring import Scored, Scoring
 from plaudit.ledger.returns import Classes
 from plaudit.ledger.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+from plaudit.targets.compiled import Scores
 
 
 class FileScorer:
@@ -58,7 +61,7 @@ class FileScorer:
             for chunk in read_ahead(file.chunks(list(needed), None)):
                 rows = chunk.batch.num_rows
                 scored = [scoring(chunk.batch, chunk.wrong) for scoring in scorings]
-                scores = tuple(self._stack(at, each, rows) for at, each in enumerate(scored))
+                scores = tuple(self._build_scores(at, each, rows) for at, each in enumerate(scored))
                 numbers = np.arange(first, first + rows)
                 classes = (
                     read_classes(chunk.batch.column("decision_class"))
@@ -71,15 +74,23 @@ class FileScorer:
                     progress(passed + chunk.done, total)
             passed += file.total
 
-    def _stack(self, at: int, scored: Scored, rows: int) -> RewardScores:
-        layout = self._layouts[at]
-        outputs = layout.stack_scores(scored.scores, rows)
-        if scored.bad:
-            outputs[~scored.ok] = np.nan
+    def _build_scores(self, at: int, scored: Scored, rows: int) -> RewardScores:
+        layout, scores = self._layouts[at], scored.scores
 
-        def read_inputs(row: int) -> list[float]:
+        def explain(row: int) -> Signal:
             one = {name: column[row : row + 1] for name, column in scored.columns.items()}
-            found: list[float] = collect_inputs(layout, one, 1)[0].tolist()
-            return found
+            inputs, outputs = collect_inputs(layout, one, 1)[0], layout.stack_scores(_take_row(scores, row, rows), 1)[0]
+            return layout.build_signal(inputs.tolist(), outputs.tolist())
 
-        return RewardScores(layout, outputs, read_inputs)
+        values = {name: np.broadcast_to(column, rows) for name, column in scores.values.items()}
+        return RewardScores(mask_totals(scores.total, scored.ok, rows), values, explain)
+
+
+def _take_row(scores: Scores, row: int, rows: int) -> Scores:
+    """Return the scores of one row of a batch; what no row changes is the same in all of them."""
+
+    def take(column: Any) -> Any:
+        return np.broadcast_to(column, rows)[row : row + 1]
+
+    values, raw = ({name: take(each) for name, each in part.items()} for part in (scores.values, scores.scores))
+    return Scores(take(scores.total), values, raw, take(scores.ok))
