@@ -5,6 +5,9 @@ roadsense reads and nothing else, which is the hardest case; "wide" is a data se
 columns more. The peers read batches and write them again: with pyarrow's own settings, and told to leave out
 dictionaries, which do not pay for such numbers. Every measurement is a process of its own, in turns; peak memory is
 what the system says of that process, and rows a core-second are counted by the processor time of all its threads.
+
+The last table is `diff` of two versions on a file and on a ledger of the wide kind, beside the re-scoring that answers
+less: diff should take no more than 1.5 times as long.
 """
 
 import os
@@ -60,6 +63,44 @@ def main(rows: int, rounds: int, folder: str, layouts: tuple[str, ...]) -> None:
                     )
                 )
             source.unlink()
+    table(shown)
+    compare_versions(rows, rounds, folder)
+
+
+def compare_versions(rows: int, rounds: int, folder: str) -> None:
+    from plaudit import Ledger
+    from plaudit.analysis import diff
+    from plaudit.ledger.dataset import rescore_file
+    from plaudit.systems import roadsense
+
+    old, new = roadsense.reward, roadsense.reward.with_weights(comfort=2.0).with_version("heavier")
+    rows = min(rows, 1_000_000)
+    best = dict.fromkeys(("rescore_file", "diff, file", "ledger.rescore", "diff, ledger"), float("inf"))
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        source, target = Path(place, "wide.parquet"), Path(place, "out.parquet")
+        generate(source, rows, wide=True)
+        with Ledger(Path(place, "rewards.db")) as ledger:
+            names = ("distance", "deceleration", "action")
+            for piece in pq.ParquetFile(source).iter_batches(50_000):
+                columns = {name: piece[name].to_numpy() for name in names}
+                context = {"episode": piece["episode"].to_pylist(), "step": piece["step"].to_pylist()}
+                ledger.record_batch(old, columns, run="night", **context)
+            for turn in range(rounds):
+                label = new.with_version(f"heavier-{turn}")  # a re-scoring is done once
+                ways = (
+                    lambda: rescore_file(new, source, target, against=old, overwrite=True),
+                    lambda: diff(old, new, data=source),
+                    lambda label=label: ledger.rescore(label),
+                    lambda: diff(old, new, ledger=ledger),
+                )
+                for name, way in zip(best, ways, strict=True):
+                    start = time.perf_counter()
+                    way()
+                    best[name] = min(best[name], time.perf_counter() - start)
+    pairs = [("rescore_file", "diff, file"), ("ledger.rescore", "diff, ledger")]
+    shown = [("two versions", "rows/s", "against the re-scoring")]
+    for one, other in pairs:
+        shown += [(name, f"{rows / best[name]:,.0f}", f"{best[name] / best[one]:.2f}x") for name in (one, other)]
     table(shown)
 
 

@@ -10,6 +10,9 @@ import pytest
 
 import plaudit
 from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
+from plaudit.analysis import DefinitionChanges, Diff, Effect
+from plaudit.analysis.definitions import FunctionChange, ValueChange
+from plaudit.analysis.effect import StepChange, TermEffect
 from plaudit.checks.bounds import Bound
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
@@ -22,6 +25,7 @@ from plaudit.learn.off_policy.intervals import Estimate, Interval
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.files import FileRescoring
 from plaudit.ledger.rescore import Lacking, Rescoring
+from plaudit.ledger.returns import Classes
 from plaudit.ledger.rounding import Rounding
 from plaudit.ledger.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
@@ -69,7 +73,28 @@ def samples(tmp_path):
     gain = Interval(1.0, 0.1, 0.5, 1.5)
     estimate = Estimate(1.0, 0.1, 0.5, 1.5, gain)
     head = Head(1, STEER, 2, datetime(2026, 1, 1, tzinfo=UTC), 3, "ab" * 32)
+    changes.add(np.ones(2), np.zeros(2), episode=Classes([(STEER, STEER, STEER)], np.zeros(2, np.intp)), step=[1, 9])
+    value = ValueChange(STEER, STEER, STEER)
+    function = FunctionChange("term", "changed", STEER, STEER, STEER, STEER)
+    definition = DefinitionChanges(
+        functions=(function,), numbers=(value,), only_before=(STEER,), only_after=(STEER,), renamed={}
+    )
+    step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
+    effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
+    effect._steps.append((1.0, -1, step))
     yield {
+        "analysis/definitions.py:ValueChange": [value],
+        "analysis/diff.py:Diff": [
+            Diff(
+                before=STEER,
+                after=STEER,
+                definition=definition,
+                proof=None,
+                unproved=STEER,
+                left_out=(STEER,),
+                effect=effect,
+            )
+        ],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
         "checks/model.py:Contradiction": [Contradiction((STEER, STEER), (STEER,))],
         "checks/prove/proof.py:Proof": [

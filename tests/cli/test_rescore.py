@@ -71,7 +71,7 @@ def test_what_changed_is_told(plaudit, rows):
     done = plaudit(*command, "--decision-class", "kind", "--output", "o.csv")
     assert done.exit_code == 0
     assert "4 totals compared" in done.stdout
-    assert "Rank correlation (Spearman)" in done.stdout
+    assert "Rank correlation of steps (Spearman)" in done.stdout
     assert "brake" in done.stdout
     told = json.loads(plaudit(*command, "--output", "p.jsonl", "--json").stdout)
     assert told["rows"] == told["changes"]["records"] == 4

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from plaudit.errors import ShapeMismatch
 from plaudit.ledger import changes as module
-from plaudit.ledger.changes import Changes, Classes, Flips
+from plaudit.ledger.changes import Changes, Flips, group_candidates
+from plaudit.ledger.returns import Classes
 
 NAN = float("nan")
 totals = st.lists(st.tuples(*[st.sampled_from([-2.0, -1.0, 0.0, 1.0, 3.0, NAN])] * 2), max_size=60)
@@ -146,9 +147,45 @@ def test_it_is_told_in_a_table():
         "mean  0.666667    0   -0.666667",
         "min         -1   -1          -3",
         "max          2    2           1",
-        "Rank correlation (Spearman): 0.000000",
+        "Rank correlation of steps (Spearman): 0.000000",
         "decision class  records  now rewarded  now punished  decisions  best changed",
         "──────────────  ───────  ────────────  ────────────  ─────────  ────────────",
         "route                 2             0             1          1             1",
         "-                     1             0             0          0             0",
     ])  # fmt: skip
+
+
+def test_returns_are_added_up_by_episode_whatever_the_batches():
+    changes = Changes()
+    labels = [("night", None, "a"), ("night", None, "b"), ("night", None, None)]
+    changes.add([1.0, 5.0, 9.0], [1.0, 2.0, 9.0], episode=Classes(labels, np.array([0, 1, 2])))
+    changes.add([7.0, 1.0], [0.0, 1.0], episode=Classes(labels[1::-1], np.array([1, 0])))
+    assert changes.episodes.keys == labels[:2]
+    assert changes.episodes.old.tolist() == [8.0, 6.0]
+    assert changes.episodes.new.tolist() == [1.0, 3.0]
+    assert changes.episodes.rank_correlation == -1.0
+    assert "2 episodes: mean return 7 → 2. Rank correlation of returns (Spearman): -1.000000" in str(changes)
+
+
+def test_an_episode_with_a_step_that_has_no_total_has_no_return():
+    changes = Changes()
+    labels = [("night", None, "a"), ("night", None, "b")]
+    changes.add([1.0, np.nan], [1.0, 2.0], episode=Classes(labels, np.array([0, 1])))
+    assert changes.episodes.broken == labels[1:]
+    assert changes.episodes.old.tolist() == [1.0]
+    assert changes.to_dict()["episodes"]["compared"] == 1
+
+
+def test_many_small_batches_cost_no_more_than_their_rows():
+    returns = Changes().episodes
+    for number in range(300):
+        returns.add(Classes([("night", None, number)], np.zeros(1, np.intp)), np.ones(1), np.ones(1))
+    assert len(returns) == 300
+    assert returns._room.shape[1] <= 600, "room is doubled, not made anew for every batch"
+    assert returns.old.tolist() == [1.0] * 300
+
+
+def test_decisions_with_one_candidate_are_left_out_but_for_those_that_may_go_on():
+    decision = np.array([1, 2, 3, 3, 4, 5])
+    found = group_candidates(decision, Classes([None], np.zeros(6, np.intp)), np.arange(6.0), np.arange(6.0))
+    assert [(each.decision, each.size) for each in found] == [(1, 1), (3, 2), (5, 1)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit.ledger.changes import Reservoir, compute_ranks, correlate_ranks
+from plaudit.ledger.ranks import Reservoir, compute_ranks, correlate_ranks
 
 stats = pytest.importorskip("scipy.stats", reason="needs scipy")
 few = st.lists(st.sampled_from([-2.0, -0.5, -0.0, 0.0, 1.0, 1e300]), min_size=0, max_size=30)

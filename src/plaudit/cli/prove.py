@@ -1,12 +1,9 @@
 """`plaudit prove`: whether two rewards are equal, and where they are not."""
 
 import json
-import math
-from typing import Any
 
 import click
 
-from plaudit.checks.prove import Difference, Proof
 from plaudit.checks.prove import prove as prove_equal
 from plaudit.cli.options import seconds_option
 from plaudit.systems.arguments import find_reward, find_reward_or_function
@@ -40,39 +37,7 @@ def prove(left: str, right: str, facts: bool, timeout: float, examples: int, as_
     first, second = find_reward(left), find_reward_or_function(right)
     proof = prove_equal(first, second, facts=facts, timeout=timeout, examples=examples)
     if as_json:
-        click.echo(json.dumps(_describe(proof), indent=2))
+        click.echo(json.dumps(proof.to_dict(), indent=2))
     else:
         click.echo(str(proof))
     raise click.exceptions.Exit(EXIT[proof.verdict])
-
-
-def _describe(proof: Proof) -> dict[str, Any]:
-    return {
-        "left": proof.left,
-        "right": proof.right,
-        "verdict": proof.verdict,
-        "exactly": proof.exactly,
-        "rounding": _encode_number(proof.rounding),
-        "unbounded": proof.unbounded,
-        "differences": [_describe_difference(each) for each in proof.differences],
-        "missing": list(proof.missing),
-        "tested": proof.tested,
-        "remarks": list(proof.remarks),
-    }
-
-
-def _describe_difference(each: Difference) -> dict[str, Any]:
-    inputs = {name: _encode_number(value) for name, value in each.inputs.items()}
-    return {
-        "term": each.term,
-        "inputs": inputs,
-        "left": each.left,
-        "right": each.right,
-        "size": _encode_number(each.size),
-        "largest": each.largest,
-    }
-
-
-def _encode_number(value: Any) -> Any:
-    """Return a number as JSON has it: infinity as a string."""
-    return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -204,8 +204,14 @@ Names = Mapping[str, Mapping[int, str]]
 
 def render_python(program: Program, names: Names) -> str:
     """Return a Program as readable Python: one function a term, then the total."""
+    blocks = render_functions(program, names).values()
+    return "\n\n\n".join([*blocks, f"total = {_render_total(program, PYTHON)}"]) + "\n"
+
+
+def render_functions(program: Program, names: Names) -> dict[str, str]:
+    """Return every function of a Program as readable Python, by name: updates of states, then terms."""
     carried = _find_state_nodes(program)
-    blocks = [_render_update(program, state) for state in program.states.values()]
+    blocks = {name: _render_update(program, state) for name, state in program.states.items()}
     for term in _list_functions(program):
         score = program.outputs[f"{term}.score"]
         rendered = _render_term(program, score, PYTHON, names.get(term, {}), carried)
@@ -213,8 +219,8 @@ def render_python(program: Program, names: Names) -> str:
         lines += [f"    {name} = {text}" for name, text in rendered.parts]
         for condition, value in rendered.cases:
             lines += [f"    if {condition}:", f"        return {value}"]
-        blocks.append("\n".join([*lines, f"    return {rendered.last}"]))
-    return "\n\n\n".join([*blocks, f"total = {_render_total(program, PYTHON)}"]) + "\n"
+        blocks[term] = "\n".join([*lines, f"    return {rendered.last}"])
+    return blocks
 
 
 def render_formula(program: Program, names: Names) -> str:

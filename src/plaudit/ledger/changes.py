@@ -1,7 +1,9 @@
-"""What changed between two sets of totals of the same rows, fed in batches, in memory that does not grow with them."""
+"""What changed between two sets of totals of the same rows, fed in batches.
+
+Memory does not grow with the rows, only with the episodes that they belong to.
+"""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
 from plaudit.frames import Tabular
+from plaudit.ledger.ranks import Reservoir, correlate_ranks
+from plaudit.ledger.returns import Classes, EpisodeReturns
 from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
 
@@ -49,13 +53,6 @@ class Spread:
             "min": self.low if self.count else None,
             "max": self.high if self.count else None,
         }
-
-
-class Classes(NamedTuple):
-    """Decision classes of a batch in a compact form: distinct labels, and for each row the position of its own."""
-
-    labels: Sequence[Any]
-    codes: NDArray[Any]
 
 
 @dataclass(slots=True)
@@ -99,47 +96,6 @@ class Candidates(NamedTuple):
         return Candidates(self.decision, self.label, self.size + other.size, old, new, same)
 
 
-class Reservoir:
-    """A uniform sample of the pairs that were added: all of them up to `size`, then each with the same chance.
-
-    Which ones are kept depends on `seed` and on the order of the pairs, not on how they were cut into batches
-    (Vitter's algorithm R, 1985).
-    """
-
-    def __init__(self, size: int, *, seed: int = 0) -> None:
-        """Keep up to `size` pairs."""
-        self.size = size
-        self.seen = 0
-        self._random = np.random.default_rng(seed)
-        self._pairs = np.empty((2, min(size, 1024)))
-
-    @property
-    def pairs(self) -> NDArray[np.float64]:
-        """The pairs that are kept, as two rows."""
-        return self._pairs[:, : min(self.seen, self.size)]
-
-    def add(self, left: Numbers, right: Numbers) -> None:
-        """Add a batch of pairs."""
-        room = max(min(self.size - self.seen, len(left)), 0)
-        if room:
-            self._grow(self.seen + room)
-            self._pairs[:, self.seen : self.seen + room] = left[:room], right[:room]
-        rest = len(left) - room
-        if rest:
-            count = np.arange(self.seen + room + 1, self.seen + len(left) + 1)
-            slots = (self._random.random(rest) * count).astype(np.int64)
-            kept = np.flatnonzero(slots < self.size)
-            self._pairs[:, slots[kept]] = left[room + kept], right[room + kept]  # of two for a slot the later stays
-        self.seen += len(left)
-
-    def _grow(self, needed: int) -> None:
-        have = self._pairs.shape[1]
-        if needed > have:
-            larger = np.empty((2, min(max(needed, 2 * have), self.size)))
-            larger[:, :have] = self._pairs
-            self._pairs = larger
-
-
 @dataclass(slots=True)
 class Changes(Tabular):
     """How old and new totals of the same rows compare.
@@ -172,6 +128,8 @@ class Changes(Tabular):
     """By decision class; under None where none was given."""
     rounding: Rounding = field(default_factory=Rounding)
     """Which totals changed by rounding alone, where one was computed in a narrower dtype than the other."""
+    episodes: EpisodeReturns = field(default_factory=EpisodeReturns)
+    """The returns of the episodes that rows were said to belong to."""
     _sample: Reservoir = field(init=False, repr=False, compare=False)
     _open: Candidates | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -180,12 +138,20 @@ class Changes(Tabular):
         self._sample = Reservoir(self.ranked_at_most, seed=self.seed)
 
     def add(
-        self, old: ArrayLike, new: ArrayLike, decision_class: Any = None, decision: ArrayLike | None = None
+        self,
+        old: ArrayLike,
+        new: ArrayLike,
+        decision_class: Any = None,
+        decision: ArrayLike | None = None,
+        *,
+        episode: Classes | None = None,
+        step: ArrayLike | None = None,
     ) -> None:
         """Add a batch of totals, old and new of the same rows.
 
         `decision_class` is a label for all of them, or one each. `decision` tells candidates for the same decision by
-        an identity that they share; they follow one another, within a batch and from one to the next.
+        an identity that they share; they follow one another, within a batch and from one to the next. `episode` says
+        which run, actor and episode each row belongs to, and `step` which step of it it is, NaN where nobody knows.
         """
         before, after = np.asarray(old, np.float64).reshape(-1), np.asarray(new, np.float64).reshape(-1)
         classes = encode_classes(decision_class, len(before))
@@ -193,6 +159,8 @@ class Changes(Tabular):
         lengths = {len(before), len(after), len(classes.codes), len(before if identities is None else identities)}
         if len(lengths) > 1:
             raise ShapeMismatch(f"totals, decision classes and decisions differ in length: {sorted(lengths)}.")
+        if episode is not None:
+            self.episodes.add(episode, before, after, None if step is None else np.asarray(step, np.float64))
         had, has = ~np.isnan(before), ~np.isnan(after)
         both = had & has
         if not both.all():
@@ -284,6 +252,7 @@ class Changes(Tabular):
             "flipped": self.flipped,
             "decision_classes": [{"decision_class": k, **_flips_to_dict(flips)} for k, flips in self.by_class.items()],
             "rounding": self.rounding.to_dict(),
+            "episodes": self.episodes.to_dict() if len(self.episodes) else None,
         }
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -297,7 +266,7 @@ class Changes(Tabular):
         rows: list[tuple[str, ...]] = [("", "old", "new", "difference")]
         spreads = [spread.to_dict() for spread in (self.old, self.new, self.difference)]
         rows += [(part, *(_format_number(spread[part]) for spread in spreads)) for part in ("mean", "min", "max")]
-        parts = [_format_head(self), format_table(rows), _format_ranks(self)]
+        parts = [_format_head(self), format_table(rows), _format_ranks(self), *self.episodes.describe()]
         decided = any(flips.decisions for flips in self.by_class.values())
         heads = ["decision class", "records", "now rewarded", "now punished"]
         flipped: list[tuple[str, ...]] = [(*heads, "decisions", "best changed") if decided else tuple(heads)]
@@ -327,7 +296,10 @@ def encode_classes(given: Any, rows: int) -> Classes:
 
 
 def group_candidates(decision: NDArray[Any], classes: Classes, old: Numbers, new: Numbers) -> list[Candidates]:
-    """Return the decisions of a batch in order; the candidates of one follow one another, and None is no decision."""
+    """Return the decisions of a batch in order; the candidates of one follow one another, and None is no decision.
+
+    Those with a single candidate decide nothing and are left out, but for the first and the last, which may go on.
+    """
     if not len(decision):
         return []
     alone = np.array([one is None for one in decision]) if decision.dtype == object else np.zeros(len(decision), bool)
@@ -336,39 +308,14 @@ def group_candidates(decision: NDArray[Any], classes: Classes, old: Numbers, new
     best_old, best_new = np.maximum.reduceat(old, first), np.maximum.reduceat(new, first)
     both = (old == np.repeat(best_old, counts)) & (new == np.repeat(best_new, counts))
     same = np.logical_or.reduceat(both, first)
+    kept = np.flatnonzero(counts > 1)
+    kept = np.unique(np.r_[0, kept, len(first) - 1])
     codes = classes.codes[first]
+    parts = (each[kept] for each in (first, codes, counts, best_old, best_new, same))
     return [
         Candidates(decision[at], classes.labels[code], int(count), float(was), float(now), bool(one))
-        for at, code, count, was, now, one in zip(first, codes, counts, best_old, best_new, same, strict=True)
+        for at, code, count, was, now, one in zip(*parts, strict=True)
     ]
-
-
-def compute_ranks(numbers: Numbers) -> Numbers:
-    """Return the rank of each number from 1 up; equal numbers share the mean of their ranks.
-
-    >>> compute_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    order = np.argsort(numbers, kind="stable")
-    ordered = numbers[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.int64)
-    lengths = np.diff(np.r_[first, len(ordered)])
-    found = np.empty(len(ordered))
-    found[order] = np.repeat(first + (lengths + 1) / 2, lengths)
-    return found
-
-
-def correlate_ranks(left: Numbers, right: Numbers) -> float | None:
-    """Return Spearman's correlation of two columns; None where one of them does not vary.
-
-    >>> correlate_ranks(np.array([1.0, 2.0, 3.0]), np.array([10.0, 40.0, 20.0]))
-    0.5
-    """
-    if len(left) < 2:
-        return None
-    first, second = (column - (len(left) + 1) / 2 for column in (compute_ranks(left), compute_ranks(right)))
-    spread = float(np.dot(first, first)) * float(np.dot(second, second))
-    return float(np.dot(first, second)) / spread**0.5 if spread else None
 
 
 def _count_decision(flips: Flips, group: Candidates) -> None:
@@ -396,9 +343,9 @@ def _format_head(changes: Changes) -> str:
 def _format_ranks(changes: Changes) -> str:
     value = changes.rank_correlation
     if value is None:
-        return "Rank correlation: none, for one of the two does not vary."
+        return "Rank correlation of steps: none, for one of the two does not vary."
     part = "" if changes.ranked == changes.records else f", of a sample of {changes.ranked:,}"
-    return f"Rank correlation (Spearman): {value:.6f}{part}"
+    return f"Rank correlation of steps (Spearman): {value:.6f}{part}"
 
 
 def _format_number(value: float | None) -> str:

@@ -8,8 +8,9 @@ import numpy as np
 from sqlalchemy import select
 
 from plaudit.ledger.changes import Changes
+from plaudit.ledger.returns import number_decisions, read_steps
 from plaudit.ledger.rounding import Rounding
-from plaudit.ledger.storage.codec import FLOAT, RecordLayout, decode_column
+from plaudit.ledger.storage.codec import FLOAT, RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.translation import Translation, find_translation
@@ -25,7 +26,12 @@ def compare_totals(store: Store, job: int, changes: Changes) -> None:
     joined = blocks.join(old, old.c.first == blocks.c.origin).join(scopes, scopes.c.id == blocks.c.scope)
     columns = (blocks.c.origin, blocks.c.records, blocks.c.outputs, blocks.c.picked, blocks.c.episodes, blocks.c.steps)
     statement = select(
-        *columns, old.c.outputs.label("before"), old.c.records.label("held"), scopes.c.decision_class, scopes.c.run
+        *columns,
+        old.c.outputs.label("before"),
+        old.c.records.label("held"),
+        scopes.c.decision_class,
+        scopes.c.run,
+        scopes.c.actor,
     ).select_from(joined)
     after, number, last = -1, 0, None
     while True:
@@ -37,17 +43,15 @@ def compare_totals(store: Store, job: int, changes: Changes) -> None:
             before = np.frombuffer(row.before, FLOAT).reshape(row.held, -1)[:, 0]
             if row.picked is not None:
                 before = before[json.loads(row.picked)]
+            episodes, steps = read_steps(row)
             decisions = None
             if row.steps is not None:
-                decisions = np.empty(row.records, np.int64)
-                pairs = zip(
-                    decode_column(row.episodes, row.records), decode_column(row.steps, row.records), strict=True
-                )
-                for at, (episode, step) in enumerate(pairs):
-                    where = (row.run, row.decision_class, episode, step)
-                    number += where != last
-                    last, decisions[at] = where, number
-            changes.add(before, new, row.decision_class, decisions)
+                decisions = number_decisions(episodes.codes, steps)
+                same = last == (row.run, row.decision_class, episodes.labels[episodes.codes[0]], steps[0])
+                decisions += number if same else number + 1
+                number = int(decisions[-1])
+                last = (row.run, row.decision_class, episodes.labels[episodes.codes[-1]], steps[-1])
+            changes.add(before, new, row.decision_class, decisions, episode=episodes, step=steps)
         if not rows:
             return
         after = rows[-1].origin

@@ -26,6 +26,7 @@ from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
 from plaudit.ledger.rescore import Job, Plan, Rescoring, list_jobs, plan_rescore, rescore
 from plaudit.ledger.runs import Run, group_totals, list_runs
+from plaudit.ledger.scored import ScoredBatch, score_history
 from plaudit.ledger.stats import Stats, compute_stats
 from plaudit.ledger.storage.batch import write_batch
 from plaudit.ledger.storage.buffered import BufferedWriter
@@ -369,6 +370,14 @@ class Ledger:
     def plan_rescore(self, reward: Reward, /, *, as_recorded: bool = False, **query: Any) -> Plan:
         """Return how many records `rescore` would score, how many it has, and which lack an input that it needs."""
         return plan_rescore(self._store, reward, Query.parse(query), as_recorded=as_recorded)
+
+    def score_history(self, *rewards: Reward, **query: Any) -> Iterator[ScoredBatch]:
+        """Yield recorded steps as each of `rewards` would have paid them, in batches of arrays; nothing is written.
+
+        Which records is chosen as for `history`. A record that lacks an input of one of the rewards is left out;
+        `plan_rescore` tells how many those are. Everything is computed in float64.
+        """
+        return score_history(self._store, rewards, Query.parse(query))
 
     def jobs(self) -> list[Job]:
         """Return every re-scoring, oldest first; `history(job=…)` takes the number of one."""

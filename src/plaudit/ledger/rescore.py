@@ -23,11 +23,11 @@ from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
 from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.storage.chain import CHAINED, seal_row
-from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, Rows, decode_column, digest_job
+from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_column, digest_job
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.translation import Translation, find_translation
+from plaudit.ledger.translation import Carried, Translation, carry_states, find_translation, join_carried
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls
 
@@ -191,7 +191,7 @@ def rescore(
         done, merged = 0, False
         replay = LedgerReplay(reward) if replayed else None
         for pages in History(store, query).read_batches(_BATCH):
-            carried = _carry(store, layout, replay, pages)
+            carried = carry_states(store.specs, layout, replay, pages)
             count = store.writer.transact(
                 lambda cursor, pages=pages, carried=carried: _score_pages(  # type: ignore[misc]
                     store, cursor, layout, job, pages, carried, as_recorded
@@ -263,25 +263,6 @@ def _finish_job(store: Store, cursor: Any, number: int, now: int | None) -> tupl
     return row
 
 
-Carried = Mapping[int, Mapping[str, Any]]
-"""Of each page, by its first record, the states that were computed anew for its records."""
-
-
-def _carry(store: Store, layout: RecordLayout, replay: LedgerReplay | None, pages: Sequence[Page]) -> Carried | None:
-    """Return what the reward carries into the records of `pages`; None where what is recorded will do."""
-    if replay is None:
-        return None
-
-    def translate(source: RecordLayout, rows: Rows) -> dict[str, Any] | None:
-        found = find_translation(store.specs, source, layout, replayed=True)
-        if not isinstance(found, Translation):
-            return None
-        return found.take_measured(rows)
-
-    with pages[0].report_damage():
-        return replay.fill(pages, translate)
-
-
 def _score_pages(
     store: Store,
     cursor: Any,
@@ -318,10 +299,8 @@ def _build_blocks(
 ) -> Iterator[Block]:
     """Yield the new block of each page; all of them are scored at once."""
     positions = [page.positions() for page in pages]
-    parts = [] if carried is None else [carried[page.row.first] for page in pages]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
     rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
-    inputs, outputs = found.score(rows, computation, joined)
+    inputs, outputs = found.score(rows, computation, join_carried(carried, pages))
     target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):

@@ -1,19 +1,23 @@
 """From the recorded rows of one reward to rows and scores of another."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from plaudit.ledger.replay import needs_replay
+from plaudit.ledger.record import Page
+from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.storage.batch import collect_inputs
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, restore_columns, score_in
 from plaudit.ledger.storage.specs import SpecCache
 from plaudit.targets.inputs import find_default, list_slots
 from plaudit.targets.numpy import NumpyReward
+
+NO_TERMINAL_TERM = ("a terminal term",)
+"""What a record of the end of an episode lacks for a reward that pays nothing there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,7 @@ def find_translation(
         if replayed:
             return ("a step of its own: what is carried is computed step by step",)
         if not any(term.terminal for term in layout.reward.terms):
-            return ("a terminal term",)
+            return NO_TERMINAL_TERM
         layout = cache.get_layout(layout.reward, "final")
     old, program = source.scored.program.inputs, layout.scored.program
     lacking = []
@@ -107,3 +111,28 @@ def find_translation(
         elif find_default(program, place, False) is None:
             lacking.append(place.name)
     return tuple(lacking) or Translation(source, layout)
+
+
+Carried = Mapping[int, Mapping[str, Any]]
+"""Of each page, by its first record, the states that were computed anew for its records."""
+
+
+def carry_states(
+    cache: SpecCache, layout: RecordLayout, replay: LedgerReplay | None, pages: Sequence[Page]
+) -> Carried | None:
+    """Return what the reward carries into the records of `pages`; None where what is recorded will do."""
+    if replay is None:
+        return None
+
+    def translate(source: RecordLayout, rows: Rows) -> dict[str, Any] | None:
+        found = find_translation(cache, source, layout, replayed=True)
+        return found.take_measured(rows) if isinstance(found, Translation) else None
+
+    with pages[0].report_damage():
+        return replay.fill(pages, translate)
+
+
+def join_carried(carried: Carried | None, pages: Sequence[Page]) -> dict[str, Any]:
+    """Return what is carried into the records of `pages`, all of them in one column an input."""
+    parts = [] if carried is None else [carried[page.row.first] for page in pages]
+    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}

@@ -585,3 +585,23 @@ def test_a_column_that_is_no_matrix_is_refused_before_any_row_is_read(write, tmp
     hole = pa.array([[[1.0, None], [1.0, 1.0]], [[1.0, 1.0], None]])
     rescore_file(reward, write("h.parquet", pa.table({"v": hole})), tmp_path / "h_o.parquet")
     assert read(tmp_path / "h_o.parquet")["total"].to_pylist() == [3.0, None]
+
+
+def test_what_changed_speaks_of_episodes_where_a_column_names_them(tmp_path):
+    @term
+    def speed(x):
+        """Be fast."""
+        return x
+
+    old = Reward("fast", version="1", terms=[speed], fields=[Field("x", low=-9, high=9)])
+    where = {"run": ["a", "a", "b", "b"], "episode": [1, 1, 1, 1], "step": ["x", None, "y", "z"]}
+    pq.write_table(pa.table({**where, "x": [1.0, 2.0, 4.0, 5.0]}), tmp_path / "rows.parquet")
+    slow = old.with_weights(speed=-1.0).with_version("2")
+    done = rescore_file(slow, tmp_path / "rows.parquet", tmp_path / "out.parquet", against=old, keep=["x"])
+    assert done.changes.episodes.keys == [("a", None, 1), ("b", None, 1)]
+    assert done.changes.episodes.new.tolist() == [-3.0, -9.0]
+    assert done.changes.to_dict()["episodes"]["rank_correlation"] == -1.0
+    nested = pa.table({"episode": [[1], [2]], "x": [1.0, 2.0]})
+    pq.write_table(nested, tmp_path / "nested.parquet")
+    done = rescore_file(slow, tmp_path / "nested.parquet", tmp_path / "other.parquet", against=old)
+    assert done.changes.to_dict()["episodes"] is None

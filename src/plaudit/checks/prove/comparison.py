@@ -326,6 +326,15 @@ class Comparison:
         better = self.score_difference(found.term, best.row, largest=best.exact)
         return better if better.size >= found.size else found
 
+    def enlarge_total(self, proof: Proof, examples: int) -> Proof:
+        """Return the proof with the row at which the totals differ most, by a short search and by `examples` rows."""
+        first = next(iter(proof.differences), None)
+        if first is None or first.term != "total" or first.largest or math.isinf(first.size):
+            return proof
+        sampled = self.pair.sample(examples)[1]
+        best = max((each for each in (first, self.enlarge(first), sampled) if each), key=lambda each: each.size)
+        return replace(proof, differences=(best, *proof.differences[1:]))
+
     def find_refused_row(self) -> Difference | Impossible | Unknown:
         """Return a row that one of the two can score and the other cannot."""
         answer: Impossible | Unknown = Impossible()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from plaudit.terminal import escape_controls
 
@@ -27,6 +27,17 @@ class Difference:
     def size(self) -> float:
         """How far the two are apart; infinite where one of them cannot score the inputs."""
         return math.inf if self.left is None or self.right is None else abs(self.left - self.right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as plain data for JSON."""
+        return {
+            "term": self.term,
+            "inputs": {name: _encode_number(value) for name, value in self.inputs.items()},
+            "left": self.left,
+            "right": self.right,
+            "size": _encode_number(self.size),
+            "largest": self.largest,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +67,21 @@ class Proof:
     def equal(self) -> bool:
         """Whether equality was proved."""
         return self.verdict == "equal"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain data for JSON."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "verdict": self.verdict,
+            "exactly": self.exactly,
+            "rounding": _encode_number(self.rounding),
+            "unbounded": self.unbounded,
+            "differences": [each.to_dict() for each in self.differences],
+            "missing": list(self.missing),
+            "tested": self.tested,
+            "remarks": list(self.remarks),
+        }
 
     def __str__(self) -> str:
         """Return the outcome in a few lines."""
@@ -98,3 +124,8 @@ def _format_difference(difference: Difference) -> list[str]:
 
 def _format_input(value: float | bool | str) -> str:
     return f"{value:.12g}" if isinstance(value, float) and not isinstance(value, bool) else str(value)
+
+
+def _encode_number(value: Any) -> Any:
+    """Return a number as JSON has it: infinity as a string."""
+    return str(value) if isinstance(value, float) and math.isinf(value) else value

@@ -18,11 +18,18 @@ from plaudit.reward.term import Term, term
 
 
 def prove(
-    left: Reward, right: Reward | Callable[..., Any], *, facts: bool = False, timeout: float = 3.0, examples: int = 2000
+    left: Reward,
+    right: Reward | Callable[..., Any],
+    *,
+    facts: bool = False,
+    timeout: float = 3.0,
+    examples: int = 2000,
+    enlarge: bool = False,
 ) -> Proof:
     """Return whether two rewards are equal, or where they differ; `right` may be a plain function in the language.
 
-    The ranges are those that `left` declares; with `facts`, only steps of which its facts are true are compared.
+    The ranges are those that `left` declares; with `facts`, only steps of which its facts are true are compared. With
+    `enlarge`, a row is looked for at which the totals differ as much as they can.
 
     >>> from plaudit import Field
     >>> @term
@@ -40,7 +47,9 @@ def prove(
     solver = Solver(timeout)
     if facts and isinstance(found := find_contradiction(pair.sides[0], solver), Contradiction):
         raise DefinitionError(f"reward {left.name!r} has no steps to compare: {found}")
-    return Comparison(pair, solver).prove(examples)
+    comparison = Comparison(pair, solver)
+    proof = comparison.prove(examples)
+    return comparison.enlarge_total(proof, examples) if enlarge else proof
 
 
 def _to_reward(left: Reward, right: Reward | Callable[..., Any]) -> Reward:

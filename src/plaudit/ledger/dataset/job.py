@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from plaudit.atomic import AtomicPath, build_write_error
 from plaudit.errors import DefinitionError, FileError, InputError, WrongType
-from plaudit.ledger.changes import Changes, Classes
+from plaudit.ledger.changes import Changes
 from plaudit.ledger.csv_sink import CsvSink
 from plaudit.ledger.dataset.arrow import Chunk, bools_to_arrow, numbers_to_arrow, to_numpy
+from plaudit.ledger.dataset.context import find_context, read_classes, read_episodes, read_steps
 from plaudit.ledger.dataset.csv_files import CsvSource
 from plaudit.ledger.dataset.files import FileRescoring, require_format
 from plaudit.ledger.dataset.jsonl_files import JsonLinesSink, JsonLinesSource
@@ -160,6 +161,7 @@ class Run:
         """What is read, by dotted names: the columns that are kept, and what the rewards need."""
         job = self.job
         extra = [job.decision_class, job.decision, job.against if isinstance(job.against, str) else None]
+        extra += [] if self.changes is None else find_context(self.source.schema)
         inputs = [one for scoring in (self.scoring, self.old) if scoring for one in scoring.found]
         names = [one.dotted for one in inputs if one.path[0] not in self.kept]
         return list(dict.fromkeys([*self.kept, *names, *(name for name in extra if name is not None)]))
@@ -223,18 +225,17 @@ class Run:
         both = [scored]
         if self.old is not None:
             both.append(old := self.old(chunk.batch, chunk.wrong))
-            before = _mask_totals(old.scores.total, old.ok, rows)
+            before = mask_totals(old.scores.total, old.ok, rows)
         else:
             before = _read_totals(chunk.batch.column(str(against)), str(against))
-        classes = (
-            None if self.job.decision_class is None else _read_classes(chunk.batch.column(self.job.decision_class))
-        )
+        classes = None if self.job.decision_class is None else read_classes(chunk.batch.column(self.job.decision_class))
         decision = None
         if self.job.decision is not None:
             decision = chunk.batch.column(self.job.decision).dictionary_encode()
             decision = np.array(decision.to_pylist(), dtype=object)
-        after = _mask_totals(scored.scores.total, scored.ok, rows)
-        changes.add(before, after, classes, decision)
+        after = mask_totals(scored.scores.total, scored.ok, rows)
+        episode, step = read_episodes(chunk.batch), read_steps(chunk.batch)
+        changes.add(before, after, classes, decision, episode=episode, step=step)
         if self.narrow is not None:
             self.narrow.compare(changes.rounding, before, after, both, file=self.source.name, first=self.rows)
 
@@ -292,7 +293,8 @@ def build_outcome(
     )
 
 
-def _mask_totals(total: Any, ok: Any, rows: int) -> Any:
+def mask_totals(total: Any, ok: Any, rows: int) -> Any:
+    """Return the total of each row; NaN where it cannot be scored."""
     whole = np.broadcast_to(total, rows)
     return whole if ok.all() else np.where(ok, whole, np.nan)
 
@@ -304,14 +306,6 @@ def _read_totals(column: pa.Array, name: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise WrongType(f"the column {name!r} of {column.type} does not hold totals to compare with.") from None
     return to_numpy(totals.fill_null(float("nan")))
-
-
-def _read_classes(column: pa.Array) -> Classes:
-    """Return a column of decision classes as labels and positions."""
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    labels: Sequence[Any] = [*encoded.dictionary.to_pylist(), None]
-    codes = to_numpy(encoded.indices.cast(pa.int64()).fill_null(len(labels) - 1))
-    return Classes(labels, codes)
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:

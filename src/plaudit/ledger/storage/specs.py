@@ -176,7 +176,7 @@ def build_conflict(ledger: str, new: Reward, old: Reward | None) -> VersionConfl
 
 def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
     """Yield what differs between two formulas: parameters, terms, inputs."""
-    values = [_collect_numbers(reward) for reward in (old, new)]
+    values = [collect_numbers(reward) for reward in (old, new)]
     for name in dict.fromkeys((*values[0], *values[1])):
         was, now = (each.get(name) for each in values)
         if was != now:
@@ -190,8 +190,8 @@ def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
             yield f"{what}: added"
         elif old._formula.only([name]).nodes != new._formula.only([name]).nodes:
             yield f"{what}: its formula differs"
-        elif _find_place(before[name]) != _find_place(after[name]):
-            yield f"{what}: {_find_place(before[name])} → {_find_place(after[name])}"
+        elif find_place(before[name]) != find_place(after[name]):
+            yield f"{what}: {find_place(before[name])} → {find_place(after[name])}"
     if before.keys() == after.keys() and [*before] != [*after]:
         yield "the order of the terms differs"
     if old.composition.scale_param != new.composition.scale_param:
@@ -204,7 +204,7 @@ def describe_differences(old: Reward, new: Reward) -> Iterator[str]:
         yield f"inputs: {', '.join(old.inputs)} → {', '.join(new.inputs)}"
 
 
-def _find_place(function: Function) -> str:
+def find_place(function: Function) -> str:
     """Return where in the composition of a total a term stands."""
     if not isinstance(function, Term) or (function.gated and not function.after_clamp):
         return "gated"
@@ -215,7 +215,7 @@ def _format_kind(field: Field) -> str:
     return f"{field.kind} of {', '.join(field.labels)}" if field.labels else f"a {field.kind}"
 
 
-def _collect_numbers(reward: Reward) -> dict[str, float | Schedule]:
+def collect_numbers(reward: Reward) -> dict[str, float | Schedule]:
     """Return every parameter by dotted name, schedules whole."""
     parts = tuple(f"{name}." for name in reward.schedules)
     plain = {name: value for name, value in reward.params.items() if not name.startswith(parts)}

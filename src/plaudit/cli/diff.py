@@ -1,0 +1,96 @@
+"""`plaudit diff`: what is different between two versions of a reward, and what that does to recorded steps."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.cli.options import check_any_record, convert_moment, parse_query, seconds_option
+from plaudit.cli.prove import EXIT
+from plaudit.errors import DefinitionError
+from plaudit.systems.arguments import check_exists, find_reward, open_ledger
+from plaudit.terminal import Screen, handle_signals, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.analysis import Diff
+    from plaudit.ledger.ledger import Ledger
+    from plaudit.reward.reward import Reward
+
+
+@click.command(epilog="Example: plaudit diff roadsense@R7 roadsense@R8 --ledger rewards.db --run night-3")
+@click.argument("before")
+@click.argument("after")
+@click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
+@click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
+@click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
+@click.option("--reward", metavar="NAME", help="Of the ledger: records of this reward.")
+@click.option("--version", metavar="LABEL", help="Of the ledger: records of this version.")
+@click.option("--run", metavar="TEXT", help="Of the ledger: records of this run (or mission).")
+@click.option("--episode", metavar="TEXT", help="Of the ledger: records of this episode.")
+@click.option("--phase", metavar="TEXT", help="Of the ledger: records of this phase.")
+@click.option("--actor", metavar="TEXT", help="Of the ledger: records of this actor.")
+@click.option(
+    "--since", metavar="WHEN", callback=convert_moment, help="Of the ledger: at or after 2026-11-01, 7d, 12h."
+)
+@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of the ledger: before such a moment.")
+@seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def diff(
+    before: str,
+    after: str,
+    where: str | None,
+    data: str | None,
+    shared: bool,
+    timeout: float,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Tell what is different between two versions of a reward, and what that does to recorded steps.
+
+    BEFORE and AFTER are rewards, or with --ledger labels that it holds: following@1. Terms that were added, removed,
+    renamed or changed are shown with their formulas side by side, numbers as old → new, then whether the two are
+    provably the same or where they differ most. With --ledger or --data the steps there are scored by both: totals,
+    terms, returns of episodes and their ranks, and the ten steps that changed most. Nothing is written.
+
+    The exit code is 0 if the two are equal, 1 if they differ, 2 if it was asked for wrongly, 3 if that is undecided.
+    """
+    query = parse_query(options)
+    if where is not None and data is not None:
+        raise click.UsageError("--ledger and --data exclude each other; compare on one of them.")
+    if query and where is None:
+        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+    if data is not None and not set(data) & set("*?["):
+        check_exists(data)
+    with handle_signals():
+        if where is None:
+            found = _compare(find_reward(before), find_reward(after), shared, timeout, data=data)
+        else:
+            with open_ledger(where) as ledger:
+                check_any_record(ledger, query)
+                rewards = _find_label(before, ledger), _find_label(after, ledger)
+                found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
+    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(max(Screen().width, 60)))
+    raise click.exceptions.Exit(EXIT[found.verdict])
+
+
+def _compare(before: "Reward", after: "Reward", shared: bool, timeout: float, **more: Any) -> "Diff":
+    from plaudit.analysis import diff as compare
+
+    data = more.get("data")
+    with show_progress("" if data is None else Path(data).name) as progress:
+        return compare(before, after, shared=shared, timeout=timeout, progress=progress, **more)
+
+
+def _find_label(text: str, ledger: "Ledger") -> "Reward":
+    """Return the reward that `text` names, or the one that a ledger holds under this label."""
+    try:
+        return find_reward(text)
+    except DefinitionError:
+        stored = {f"{each.name}@{each.version}": each.reward for each in ledger.rewards()}
+        if text in stored:
+            return stored[text]
+        if "@" not in text or Path(text).exists():
+            raise
+        held = ", ".join(stored) or "none"
+        raise DefinitionError(f"there is no reward {text!r}. Those in {ledger.name}: {held}.") from None
