@@ -1,6 +1,7 @@
 """No `str` or `repr` of ours lets a string from a file or a caller steer a terminal."""
 
 import ast
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ from plaudit.ledger.rounding import Rounding
 from plaudit.ledger.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
 from plaudit.targets.python import ABSENT
+from plaudit.testing import LawResult, TargetReport
+from plaudit.testing.cases import Case
 
 STEER = "\x1b]0;owned\x07\x1b[31m\r\x9b2J\u202e\x7f"
 SOURCE = Path(plaudit.__file__).parent
@@ -136,6 +139,7 @@ def samples(tmp_path):
         "ledger/dataset/files.py:FileRescoring": [
             FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
         ],
+        "ledger/episodes.py:Episodes": [ledger.episodes()],
         "ledger/ledger.py:Ledger": [ledger],
         "ledger/record.py:Why": [ledger.why(number), ledger[number], signal.explain()],
         "ledger/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
@@ -165,6 +169,8 @@ def samples(tmp_path):
         "targets/polars/reward.py:PolarsReward": [repr(reward.compile("polars"))],
         "targets/python.py:Absent": [ABSENT],
         "targets/sql/reward.py:SqlReward": [reward.compile("sql", dialect="sqlite")],
+        "testing/cases.py:Case": [Case(STEER, (Field("light", doc=STEER),), ())],
+        "testing/contract.py:TargetReport": [TargetReport(STEER, (LawResult(STEER, "refused", STEER, Counter()),))],
     }
     ledger.close()
 

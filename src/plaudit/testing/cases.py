@@ -22,6 +22,7 @@ from plaudit.language.field import Field
 from plaudit.language.schedule import Schedule
 from plaudit.reward.reward import Reward
 from plaudit.reward.term import term
+from plaudit.terminal import escape_controls
 
 Dtype = type[np.float64] | type[np.float32]
 
@@ -120,7 +121,7 @@ class Case:
         parts = [*(f"Field({text})" for text in declared), *map(repr, self.terms)]
         parts.append(f"shared={dict(self.params)}, low={self.low}, high={self.high}")
         parts.append(f"scale={self.scale}, gate={self.gate}, override={self.override}")
-        return "\n".join(["Case:", self.source.removeprefix(HEADER).strip(), *parts])
+        return "\n".join(["Case:", escape_controls(self.source.removeprefix(HEADER).strip()), *parts])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))

@@ -9,6 +9,7 @@ import numpy as np
 
 from plaudit.errors import InputError, TargetError, did_you_mean
 from plaudit.targets import find_target
+from plaudit.terminal import escape_controls
 from plaudit.testing.batches import Batch, Difference, Tally
 from plaudit.testing.cases import Dtype
 from plaudit.testing.laws import LAWS, Size, Trial
@@ -50,11 +51,12 @@ class TargetReport:
 
     def __str__(self) -> str:
         """Return a line for each law."""
-        return "\n".join(
+        lines = (
             f"{each.law:20} {each.outcome:9} {each.counts['rewards']:5,} rewards {each.counts['rows']:8,} rows"
             + (f"  {each.reason}" if each.reason else "")
             for each in self.laws
         )
+        return "\n".join(map(escape_controls, lines))
 
 
 def check_target(
