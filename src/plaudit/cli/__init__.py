@@ -20,6 +20,7 @@ SUMMARIES = {
     "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
     "check": "Find what is wrong with each REWARD, and show it.",
     "prove": "Prove that two rewards are equal, or show where they differ.",
+    "compare": "Tell how far apart REWARDS are in what they make an agent want.",
     "parity": "Compare a REWARD with another implementation of it.",
     "export": "Write a REWARD as the text of another language: C or JavaScript.",
     "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",
