@@ -202,7 +202,7 @@ class _Measuring:
             return
         self._add("argmax", found.value, found.low, found.high)
         self.remarks.append(
-            f"Another action is best: of {found.steps:,} steps that leave a choice; {found.tied:.0%} of the choices are "
+            f"Another action is best: of {found.steps:,} steps that leave a choice; {found.tied:.0%} of choices are "
             "ties, in which any of the best actions will do."
         )
 

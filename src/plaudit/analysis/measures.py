@@ -1,7 +1,7 @@
 """What distances and correlations are made of: canonical rewards, and moments that can be resampled by block."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from plaudit.analysis.coverage import Block, Columns, Steps, select_inputs
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
+from plaudit.targets.numpy import NumpyReward
 
 Numbers = NDArray[np.float64]
 
@@ -26,7 +27,9 @@ class Scorer:
 
     def __init__(self, reward: Reward) -> None:
         self.reward = reward
-        self._compiled = reward.compile("numpy", guard=False, on_bad="mask")
+        program = reward.program
+        total = replace(program, terms=(), outputs={"total": program.outputs["total"]}).prune()
+        self._compiled = NumpyReward(total, guard=False, on_bad="mask")
         self._before = tuple(slot.plain for slot in list_slots(reward.program) if slot.record == "prev")
         after = [slot for slot in list_slots(reward.program) if slot.record != "prev" and slot.name != "terminal"]
         self._after = tuple(slot.plain for slot in after)
@@ -48,9 +51,9 @@ class Scorer:
     def canonicalise(self, block: Block, discount: float) -> Numbers:
         """Return the canonical reward of EPIC of each step, in episodes that go on (Gleave et al., 2021).
 
-        It is R + E[g R(s', A, S') - R(s, A, S') - g R(S, A, S')] with the
-        discount g. An action and what follows it are drawn together, so that facts that tie them are kept; the S of the last mean
-        are the same draws, so that shaping cancels exactly.
+        It is R + E[g R(s', A, S') - R(s, A, S') - g R(S, A, S')] with the discount g. An action and what follows it
+        are drawn together, so that facts that tie them are kept; the S of the last mean are the same draws, so that
+        shaping cancels exactly.
         """
         steps, means = block.steps, block.means
         raw = self._score(steps.before, steps.after, False, len(steps))
@@ -134,8 +137,8 @@ class Moments:
             return value, nothing, nothing
         rng = np.random.default_rng([seed, 3])
         count = len(self._counts)
-        weights = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).astype(np.float64)
-        found = self._weigh(weights)
+        draws = (rng.multinomial(count, np.full(count, 1 / count), size=50) for _ in range(RESAMPLES // 50))
+        found = np.concatenate([self._weigh(weights.astype(np.float64)) for weights in draws])
         tail = (1 - CONFIDENCE) / 2
         usable = np.isfinite(found).mean(axis=0) > 0.5
         low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
