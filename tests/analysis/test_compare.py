@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaudit import Field, Reward, fact, term
+from plaudit import Field, Ledger, Reward, fact, term
 from plaudit.analysis import compare
 from plaudit.analysis.tabular import (
     canonicalise_dard,
@@ -17,7 +17,7 @@ from plaudit.analysis.tabular import (
     canonicalise_value,
     measure_normalised,
 )
-from plaudit.errors import DefinitionError, InputError, MissingField
+from plaudit.errors import DefinitionError, InputError, MissingField, NotInLedger
 
 GAMMA = 0.99
 X, Y = (Field(name, values=(0, 1, 2), role="state") for name in "xy")
@@ -478,3 +478,28 @@ def test_memory_does_not_grow_with_the_samples(monkeypatch):
 
     peak(1000)
     assert peak(120_000) < 1.5 * peak(40_000)
+
+
+# -- recorded steps -------------------------------------------------------------------------------------------------------
+
+
+def test_recorded_steps_are_what_the_same_columns_are(tmp_path):
+    rng = np.random.default_rng(2)
+    speed, gear = rng.uniform(0, 9, 120), rng.integers(0, 2, 120)
+    one, other = driving(4.0), driving(6.0)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for at in range(120):
+            signal = one.score(speed=speed[at], gear=GEAR.labels[gear[at]])
+            ledger.record(signal, run="night", episode=str(at // 10), step=at % 10)
+        ledger.record(GRID["sparse"].score(action=0, prev={"x": 0, "y": 0}, curr={"x": 1, "y": 0}), run="night")
+        found = compare(one, other, ledger=ledger, run="night", means=8)
+        with pytest.raises(NotInLedger):
+            compare(one, other, ledger=ledger, run="day")
+        with pytest.raises(MissingField, match="120 lack"):
+            compare(GRID["dirt"], GRID["cliff"], ledger=ledger, version="4")
+    given = {"speed": speed, "gear": gear}
+    wanted = compare(one, other, transitions=given, episodes=np.arange(120) // 10, means=8)
+    for measure in ("epic", "argmax", "pearson", "spearman-returns"):
+        assert found[measure].value == pytest.approx(wanted[measure].value)
+    assert "On 120 steps recorded in" in str(found)
+    assert "1 record left out: without gear, speed." in str(found)

@@ -2,6 +2,11 @@
 
 import json
 
+from plaudit import Ledger
+from plaudit.analysis.comparison import TITLES
+from plaudit.cli.compare import MEASURES
+from plaudit.systems import roadsense
+
 
 def test_two_rewards_are_compared_by_every_measure_and_the_coverage_is_named(plaudit):
     done = plaudit("compare", "roadsense", "roadsense@graded", "--samples", "5000")
@@ -36,3 +41,23 @@ def test_what_cannot_be_compared_exits_with_2(plaudit):
     done = plaudit("compare", "roadsense@R2", "roadsense@R5", "--range", "distance")
     assert done.exit_code == 2
     assert "as in distance=0:60" in done.stderr
+
+
+def test_steps_of_a_ledger_are_compared_on(plaudit, tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for at in range(100):
+            signal = roadsense.reward.score(distance=float(at), deceleration=0.5, action=1)
+            ledger.record(signal, run="night", episode=str(at // 5), step=at % 5)
+    asked = ("compare", "roadsense", "roadsense@graded", "--ledger", str(tmp_path / "rewards.db"))
+    done = plaudit(*asked, "--run", "night", "--means", "8")
+    assert done.exit_code == 0, done.stderr
+    assert "On 100 steps recorded in" in done.stdout
+    assert "correlation of returns" in done.stdout
+    done = plaudit(*asked, "--run", "nigth")
+    assert done.exit_code == 1
+    assert "Did you mean --run night?" in done.stderr
+    assert plaudit("compare", "roadsense", "roadsense@graded", "--run", "night").exit_code == 2
+
+
+def test_every_measure_can_be_a_matrix():
+    assert MEASURES == tuple(TITLES)

@@ -20,8 +20,9 @@ from plaudit.analysis.tabular import (
     canonicalise_value_potential,
     measure_normalised,
 )
-from plaudit.analysis.transitions import Given, read_transitions
+from plaudit.analysis.transitions import Given, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
+from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]
@@ -40,6 +41,7 @@ def compare(
     *more: Reward,
     transitions: Mapping[str, Any] | None = None,
     episodes: Any = None,
+    ledger: Ledger | None = None,
     discount: float | None = None,
     samples: int = 1_000_000,
     means: int = 512,
@@ -47,6 +49,7 @@ def compare(
     fields: Fields = "same",
     seed: int = 0,
     progress: Progress | None = None,
+    **query: Any,
 ) -> Comparison:
     """Return how far apart rewards are in what they make an agent want.
 
@@ -69,6 +72,7 @@ def compare(
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
             Without them steps are drawn from what fields declare.
         episodes: The episode of each transition; returns are compared then, and intervals drawn from episodes.
+        ledger: A ledger whose recorded steps to compare on instead, with their episodes.
         discount: How much a reward one step later is worth; what the rewards declare, or 0.99.
         samples: How many steps are drawn.
         means: How many actions and next states a mean is taken over.
@@ -77,6 +81,7 @@ def compare(
             not all of them read ("shared"), or compare over everything that any of them reads ("all").
         seed: Another number, other draws.
         progress: Called with how many steps are scored, and how many there are.
+        **query: Which records of the ledger, as for `Ledger.history`.
 
     Raises:
         DefinitionError: The rewards cannot be compared: over different fields, discounts or declarations.
@@ -88,7 +93,15 @@ def compare(
     worth = _find_discount(rewards, discount)
     names = tuple(f"{reward.name}@{reward.version}" for reward in rewards)
     rewards, remarks = _match_fields(rewards, names, fields)
-    if transitions is None:
+    if query and ledger is None:
+        raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
+    if ledger is not None:
+        if transitions is not None:
+            raise DefinitionError("give a ledger or transitions to compare on, not both.")
+        history = ledger.history(**query)
+        history.first()  # where there is none, this says so
+        coverage = read_ledger(rewards, history, ledger.name, means=means, seed=seed)
+    elif transitions is None:
         if episodes is not None:
             raise DefinitionError("episodes= says to which episode transitions belong; give transitions= too.")
         coverage = draw_coverage(rewards, samples=samples, means=means, seed=seed, ranges=ranges or {})
@@ -160,8 +173,8 @@ class _Measuring:
         self.measures[name] = Measure(name, value, low, high)
         if (high - low > WIDE).any():
             self.remarks.append(
-                f"{TITLES[name]}: an interval is wider than {WIDE}; few steps carry most of what varies. "
-                "Take more samples, or do not rely on it."
+                f"{TITLES[name]}: an interval is wider than {WIDE}, for too few steps carry what varies. "
+                "Take more of them, or do not rely on it."
             )
 
     def _measure_tables(self) -> None:

@@ -1,16 +1,20 @@
-"""Steps that happened, given as columns."""
+"""Steps that happened: given as columns, or recorded in a ledger."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.analysis.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Steps, list_entries
+from plaudit.analysis.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Entry, Steps, list_entries
 from plaudit.errors import InputError, MissingField, ShapeMismatch
+from plaudit.ledger.history import History
+from plaudit.ledger.record import Page
+from plaudit.ledger.storage.codec import decode_column
 from plaudit.reward.reward import Reward
 from plaudit.targets.numpy import convert_column
 from plaudit.terminal import format_count
@@ -85,3 +89,47 @@ def read_transitions(
     return Coverage(
         text, remarks=remarks, blocks=Given(Steps(given["before"], given["after"], terminal), numbers, means, seed)
     )
+
+
+def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means: int, seed: int) -> Coverage:
+    """Return the recorded steps that hold everything that the rewards read; the rest is counted."""
+    entries = list_entries(rewards)
+    wanted = {f"prev.{each}" for each, entry in entries.items() if entry.before}
+    parts: list[dict[str, NDArray[Any]]] = []
+    episodes: list[tuple[str | None, str | None]] = []
+    lacking: Counter[str] = Counter()
+    for page in history.pages():
+        rows = page.positions()
+        with page.report_damage():
+            given = page.layout.split_columns(page.inputs[rows])
+            labels = list(decode_column(page.row.episodes, page.row.records))
+        missing = sorted(wanted - given.keys())
+        missing += [each for each in entries if f"curr.{each}" not in given and each not in given]
+        if missing:
+            lacking[", ".join(missing)] += len(rows)
+            continue
+        parts.append({each: _translate(column, page, each, entries) for each, column in given.items()})
+        episodes += [(page.row.run, None if labels[at] is None else str(labels[at])) for at in rows.tolist()]
+    if not parts:
+        why = "; ".join(f"{count:,} lack {names}" for names, count in lacking.items()) or "there are none"
+        raise MissingField(f"{name}: no record can be compared on: {why}.")
+    shared = set.intersection(*(set(part) for part in parts))
+    columns = {each: np.concatenate([part[each] for part in parts]) for each in shared}
+    known = all(episode is not None for _, episode in episodes)
+    numbers = {each: at for at, each in enumerate(dict.fromkeys(episodes))}
+    chosen = [numbers[each] for each in episodes] if known else None
+    text = f"{format_count(len(episodes), 'step')} recorded in {name}"
+    found = read_transitions(rewards, columns, chosen, means=means, seed=seed, text=text)
+    left_out = [f"{format_count(count, 'record')} left out: without {names}." for names, count in lacking.items()]
+    return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def _translate(column: NDArray[Any], page: Page, name: str, entries: Mapping[str, Entry]) -> NDArray[Any]:
+    """Return a column with the positions that categories have in the rewards that are compared; -1 for none."""
+    entry = entries.get(name.removeprefix("prev.").removeprefix("curr."))
+    labels = page.layout.scored.program.inputs[name].labels
+    if entry is None or not labels or labels == entry.declared.labels:
+        return column
+    known = {label: at for at, label in enumerate(entry.declared.labels)}
+    translated: NDArray[Any] = np.asarray([known.get(label, -1) for label in labels])[column.astype(np.intp)]
+    return translated
