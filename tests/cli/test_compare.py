@@ -60,4 +60,4 @@ def test_steps_of_a_ledger_are_compared_on(plaudit, tmp_path):
 
 
 def test_every_measure_can_be_a_matrix():
-    assert MEASURES == tuple(TITLES)
+    assert tuple(TITLES) == MEASURES

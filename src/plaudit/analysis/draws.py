@@ -55,7 +55,9 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
     named = drawn.settle()
     remarks = [f"{each}." for each in texts]
     if named:
-        remarks.append(f"Too few draws keep the facts: half of them take {', '.join(named)} from the numbers there.")
+        remarks.append(
+            f"Few draws keep the facts: half of them take {', '.join(named)} from the numbers that facts name."
+        )
     if drawn.facts_left_out:
         remarks.append(f"Facts that read what no term reads were not kept: {', '.join(drawn.facts_left_out)}.")
     return Coverage(text, rejected=drawn.rejected, remarks=tuple(remarks), blocks=drawn)

@@ -83,8 +83,9 @@ def compare(
 ) -> None:
     """Tell how far apart REWARDS are in what they make an agent want.
 
-    Steps are drawn from what the fields declare, or are those of a ledger. EPIC is 0 where two rewards differ by potential shaping and a positive
-    factor alone, and 1 where one is the other's opposite. Three or more are shown as a matrix of one measure.
+    Steps are drawn from what the fields declare, or are those of a ledger. EPIC is 0 where two rewards differ by
+    potential shaping and a positive factor alone, and 1 where one is the other's opposite. Three or more are shown as a
+    matrix of one measure.
     """
     if len(rewards) < 2:
         raise click.UsageError("name two rewards at least.")
