@@ -480,6 +480,24 @@ def test_memory_does_not_grow_with_the_samples(monkeypatch):
     assert peak(120_000) < 1.5 * peak(40_000)
 
 
+def test_transitions_out_of_range_are_left_out_and_that_is_said():
+    rng = np.random.default_rng(3)
+    speed, gear = rng.uniform(0, 9, 400), rng.integers(0, 2, 400)
+    wanted = compare(driving(4.0), driving(6.0), transitions={"speed": speed[4:], "gear": gear[4:]}, means=8)
+    speed[:4] = 1e9
+    found = compare(driving(4.0), driving(6.0), transitions={"speed": speed, "gear": gear}, means=8)
+    assert found["epic"].value == pytest.approx(wanted["epic"].value)
+    assert "1.0% of the steps cannot be scored by all rewards" in str(found)
+
+
+def test_without_what_was_before_epic_is_the_distance_of_steps():
+    rng = np.random.default_rng(4)
+    found = compare(
+        driving(4.0), driving(6.0), transitions={"speed": rng.uniform(0, 9, 400), "gear": rng.integers(0, 2, 400)}
+    )
+    assert found["epic"].value == pytest.approx(np.sqrt((1 - found["pearson"].value) / 2))
+
+
 # -- recorded steps -------------------------------------------------------------------------------------------------------
 
 

@@ -48,9 +48,9 @@ def measure_disagreement(rewards: Sequence[Reward], coverage: Coverage, seed: in
         return f"the field {action} does not list what can be chosen"
     if len(choices) > MOST_ACTIONS:
         return f"there are {len(choices)} actions; {MOST_ACTIONS} are tried at most"
-    scorers = [Scorer(reward) for reward in rewards]
     tied_to = _find_tied(rewards, action)
     keeps = coverage.blocks if isinstance(coverage.blocks, Drawn) else None
+    scorers = [Scorer(reward, guard=keeps is None) for reward in rewards]
     rng = np.random.default_rng([seed, 4])
     counts, differs, ties, seen = [], [], 0, 0
     for block in coverage:

@@ -133,7 +133,7 @@ class _Measuring:
 
     def run(self, samples: int, progress: Progress | None) -> None:
         """Measure everything that the coverage allows."""
-        scorers = [Scorer(reward) for reward in self.rewards]
+        scorers = [Scorer(reward, guard=self._given is not None) for reward in self.rewards]
         raw, canonical = Moments(), Moments(within=self._given is None)
         kept_values: list[Numbers] = []
         done = unscored = ranked = 0

@@ -25,11 +25,12 @@ CONSTANT = 1e-9
 class Scorer:
     """Scores steps by one reward; NaN where a step cannot be scored."""
 
-    def __init__(self, reward: Reward) -> None:
+    def __init__(self, reward: Reward, *, guard: bool) -> None:
+        """Compile the total of `reward`; with `guard`, steps outside declared ranges cannot be scored."""
         self.reward = reward
         program = reward.program
         total = replace(program, terms=(), outputs={"total": program.outputs["total"]}).prune()
-        self._compiled = NumpyReward(total, guard=False, on_bad="mask")
+        self._compiled = NumpyReward(total, guard=guard, on_bad="mask")
         self._before = tuple(slot.plain for slot in list_slots(reward.program) if slot.record == "prev")
         after = [slot for slot in list_slots(reward.program) if slot.record != "prev" and slot.name != "terminal"]
         self._after = tuple(slot.plain for slot in after)

@@ -72,7 +72,7 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
         kinds = {name: steps.after[name].dtype for name in names}
         first = {name: states[at][before].astype(kinds[name]) for at, name in enumerate(names)}
         last = {name: states[at][after].astype(kinds[name]) for at, name in enumerate(names)}
-        score = reward.compile("numpy", guard=False, on_bad="mask")
+        score = reward.compile("numpy", on_bad="mask")
         total = score(select_inputs(reward, first, {**last, action: actions[act]})).total
         found.append(np.broadcast_to(np.asarray(total, np.float64), counts.size).reshape(counts.shape))
     return Tables(counts / seen, counts, tuple(found))
@@ -81,7 +81,8 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
 def canonicalise_epic(reward: Numbers, discount: float) -> Numbers:
     """Return the canonical reward of EPIC over all states and actions alike."""
     mean = reward.mean(axis=(1, 2))
-    return reward + discount * mean[None, None, :] - mean[:, None, None] - discount * mean.mean()
+    found: Numbers = reward + discount * mean[None, None, :] - mean[:, None, None] - discount * mean.mean()
+    return found
 
 
 def canonicalise_dard(reward: Numbers, dynamics: Numbers, discount: float) -> Numbers:
@@ -90,7 +91,8 @@ def canonicalise_dard(reward: Numbers, dynamics: Numbers, discount: float) -> Nu
     # what two starts earn between where one action takes each of them
     between = np.einsum("sau,uav,tav->st", dynamics, reward, dynamics, optimize=True) / reward.shape[1]
     mean = paid.mean(axis=1)
-    return reward + discount * mean[None, None, :] - mean[:, None, None] - discount * between[:, None, :]
+    found: Numbers = reward + discount * mean[None, None, :] - mean[:, None, None] - discount * between[:, None, :]
+    return found
 
 
 def evaluate_uniform(reward: Numbers, dynamics: Numbers, discount: float) -> Numbers:
@@ -104,7 +106,8 @@ def canonicalise_value(reward: Numbers, dynamics: Numbers, discount: float) -> N
     """Return E[R + discount · V(S') - V(s)] of each state and action: STARC's VAL (Skalse et al., 2024)."""
     worth = evaluate_uniform(reward, dynamics, discount)
     shaped = reward + discount * worth[None, None, :] - worth[:, None, None]
-    return np.einsum("sat,sat->sa", dynamics, shaped)
+    found: Numbers = np.einsum("sat,sat->sa", dynamics, shaped)
+    return found
 
 
 def canonicalise_value_potential(reward: Numbers, dynamics: Numbers, discount: float) -> Numbers:

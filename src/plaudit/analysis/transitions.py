@@ -48,10 +48,11 @@ class Given:
         return [np.concatenate(whole[at :: 4 * BLOCKS]) for at in range(4 * BLOCKS)]
 
     def __iter__(self) -> Iterator[Block]:
-        rng = np.random.default_rng([self.seed, 2])
+        # One sample for all blocks: canonical rewards are then apart by the same constant in each of them.
+        chosen = np.random.default_rng([self.seed, 2]).permutation(len(self.steps))[: self.means]
+        means = self.steps.take(chosen)
         for rows in self.groups:
-            chosen = rng.integers(len(self.steps), size=self.means)
-            yield Block(self.steps.take(rows), self.steps.take(chosen))
+            yield Block(self.steps.take(rows), means)
 
 
 def read_transitions(
@@ -84,7 +85,8 @@ def read_transitions(
             raise ShapeMismatch(f"episodes= has {len(numbers):,} entries, and there are {size:,} transitions.")
     remarks: tuple[str, ...] = ()
     if numbers is not None and numbers.max() + 1 < FEWEST_EPISODES:
-        remarks = (f"Only {numbers.max() + 1} episodes: intervals are drawn from them, and are rough.",)
+        count = format_count(int(numbers.max()) + 1, "episode")
+        remarks = (f"There {'is' if numbers.max() == 0 else 'are'} only {count}: intervals are rough, or none.",)
     text = text or format_count(size, "transition") + " that were given"
     return Coverage(
         text, remarks=remarks, blocks=Given(Steps(given["before"], given["after"], terminal), numbers, means, seed)
