@@ -498,6 +498,27 @@ def test_without_what_was_before_epic_is_the_distance_of_steps():
     assert found["epic"].value == pytest.approx(np.sqrt((1 - found["pearson"].value) / 2))
 
 
+def test_measures_of_dynamics_have_intervals_that_hold_the_true_ones():
+    rng = np.random.default_rng(5)
+    every = walk_grid()
+    rows = rng.integers(45, size=2000)
+    found = compare(
+        GRID["sparse"], GRID["dirt"], transitions={name: each[rows] for name, each in every.items()}, means=8
+    )
+    exact = compare(GRID["sparse"], GRID["dirt"], transitions=every, means=8)
+    for name in ("starc", "starc-potential", "starc-minimal", "dard"):
+        assert found[name].low <= exact[name].value + 1e-9
+        assert found[name].high >= exact[name].value - 1e-9
+    assert found["dard"].low < found["dard"].high
+    assert np.isnan(exact["dard"].low)  # of two times each transition, draws leave some out
+    assert "STARC and DARD have no interval" in str(exact)
+
+
+def test_without_a_discount_states_have_no_value():
+    found = compare(GRID["sparse"], GRID["dirt"], transitions=walk_grid(), means=8, discount=1)
+    assert "discount below 1" in found.left_out["starc"]
+
+
 # -- recorded steps -------------------------------------------------------------------------------------------------------
 
 

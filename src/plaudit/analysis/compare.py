@@ -11,15 +11,7 @@ from plaudit.analysis.comparison import TITLES, Comparison, Measure
 from plaudit.analysis.coverage import BLOCKS, Coverage
 from plaudit.analysis.draws import Ranges, draw_coverage
 from plaudit.analysis.measures import Moments, Scorer, drop_unscored, rank, split, to_distance
-from plaudit.analysis.tabular import (
-    CONSTANT_TABLE,
-    build_tables,
-    canonicalise_dard,
-    canonicalise_minimal,
-    canonicalise_value,
-    canonicalise_value_potential,
-    measure_normalised,
-)
+from plaudit.analysis.tabular import MEASURES, build_tables, measure_tables, resample_tables
 from plaudit.analysis.transitions import Given, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
@@ -178,35 +170,22 @@ class _Measuring:
             )
 
     def _measure_tables(self) -> None:
-        measures = {
-            "starc": canonicalise_value,
-            "starc-potential": canonicalise_value_potential,
-            "starc-minimal": canonicalise_minimal,
-        }
-        action = find_action(self.rewards)
         try:
             if self._given is None:
                 raise InputError("no transitions tell where actions lead")
-            tables = build_tables(self.rewards, self._given, action)
-            if not all(np.isfinite(each).all() for each in tables.rewards):
-                raise InputError("some steps between states that were seen cannot be scored")
+            if self.discount == 1:
+                raise InputError("a state has no value without a discount below 1")
+            tables = build_tables(self.rewards, self._given, find_action(self.rewards))
         except InputError as error:
-            self.left_out |= dict.fromkeys(("dard", *measures), str(error))
+            self.left_out |= dict.fromkeys(("dard", *MEASURES), str(error))
             return
-        sizes = [float(np.abs(each).max()) for each in tables.rewards]
-        for name, canonicalise in measures.items():
-            forms = [canonicalise(each, tables.dynamics, self.discount) for each in tables.rewards]
-            forms = [
-                np.zeros_like(form) if np.abs(form).max() <= CONSTANT_TABLE * size else form
-                for form, size in zip(forms, sizes, strict=True)
-            ]
-            value = np.array([[measure_normalised(one, other) / 2 for other in forms] for one in forms])
-            self._add(name, value, *(np.full_like(value, np.nan),) * 2)
-        weights = tables.counts.reshape(-1).astype(np.int64)
-        forms = [canonicalise_dard(each, tables.dynamics, self.discount).reshape(-1) for each in tables.rewards]
-        moments = Moments()
-        moments.add(np.stack([np.repeat(form, weights) for form in forms]), np.array(sizes))
-        self._add_distance("dard", moments)
+        found = measure_tables(tables, tables.count(), self.discount)
+        ends = resample_tables(tables, self._given.groups, self.discount, self.seed)
+        if ends is None:
+            self.remarks.append("STARC and DARD have no interval: too few transitions were seen, or too many states.")
+        for name, value in found.items():
+            low, high = (np.full_like(value, np.nan),) * 2 if ends is None else ends[name]
+            self._add(name, value, np.minimum(low, value), np.maximum(high, value))
 
     def _measure_actions(self) -> None:
         found = measure_disagreement(self.rewards, self.coverage, self.seed)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.coverage import list_entries, select_inputs
+from plaudit.analysis.measures import CONFIDENCE
 from plaudit.analysis.transitions import Given
 from plaudit.errors import InputError
 from plaudit.reward.reward import Reward
@@ -15,6 +16,9 @@ Numbers = NDArray[np.float64]
 
 CONSTANT_TABLE = 1e-9
 """A canonical reward that is smaller than this, measured by the reward, is 0 but for rounding."""
+TABLE_RESAMPLES = 200
+MOST_RESAMPLED = 20_000
+"""Intervals are drawn for tables of so many numbers in all."""
 MOST_CELLS = 20_000_000
 """So many numbers a table may hold: states² × actions."""
 
@@ -23,12 +27,16 @@ MOST_CELLS = 20_000_000
 class Tables:
     """What transitions tell of a world with few states, and what each reward pays in it."""
 
-    dynamics: Numbers
-    """How likely each action leads from each state to each other: [state, action, next state]."""
-    counts: Numbers
-    """How often each transition was given."""
+    places: tuple[NDArray[np.intp], ...]
+    """The state, the action and the next state of each transition, as numbers."""
     rewards: tuple[Numbers, ...]
-    """What each transition pays, possible or not; NaN where it cannot be scored."""
+    """What each transition pays, possible or not: [state, action, next state]; NaN where it cannot be scored."""
+
+    def count(self, weights: Numbers | None = None) -> Numbers:
+        """Return how often each transition was given."""
+        counts = np.zeros(self.rewards[0].shape)
+        np.add.at(counts, self.places, 1.0 if weights is None else weights)
+        return counts
 
 
 def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) -> Tables:
@@ -59,14 +67,14 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
             f"there are {count:,} states and {len(actions):,} actions, and {size:,} transitions: too few for a table "
             "of where each action leads"
         )
-    counts = np.zeros((count, len(actions), count))
     numbers = numbers.reshape(-1)
-    np.add.at(counts, (numbers[:size], taken.reshape(-1), numbers[size:]), 1.0)
-    seen = counts.sum(axis=2, keepdims=True)
-    if not seen.all():
-        missing = int((seen == 0).sum())
-        raise InputError(f"of {seen.size:,} pairs of a state and an action {missing:,} were never seen")
-    before, act, after = (each.reshape(-1) for each in np.indices(counts.shape))
+    places = (numbers[:size], taken.reshape(-1), numbers[size:])
+    shape = (count, len(actions), count)
+    seen = len(np.unique(places[0] * len(actions) + places[1]))
+    if seen < count * len(actions):
+        pairs = count * len(actions)
+        raise InputError(f"of {pairs:,} pairs of a state and an action {pairs - seen:,} were never seen")
+    before, act, after = (each.reshape(-1) for each in np.indices(shape))
     found = []
     for reward in rewards:
         kinds = {name: steps.after[name].dtype for name in names}
@@ -74,8 +82,10 @@ def build_tables(rewards: Sequence[Reward], given: Given, action: str | None) ->
         last = {name: states[at][after].astype(kinds[name]) for at, name in enumerate(names)}
         score = reward.compile("numpy", on_bad="mask")
         total = score(select_inputs(reward, first, {**last, action: actions[act]})).total
-        found.append(np.broadcast_to(np.asarray(total, np.float64), counts.size).reshape(counts.shape))
-    return Tables(counts / seen, counts, tuple(found))
+        found.append(np.broadcast_to(np.asarray(total, np.float64), len(act)).reshape(shape))
+    if not np.isfinite(found).all():
+        raise InputError("some steps between states that were seen cannot be scored")
+    return Tables(places, tuple(found))
 
 
 def canonicalise_epic(reward: Numbers, discount: float) -> Numbers:
@@ -143,3 +153,54 @@ def measure_normalised(one: Numbers, other: Numbers, order: float = 2) -> float:
     if min(sizes) == 0.0:
         return float("nan")
     return float(np.linalg.norm(first / sizes[0] - second / sizes[1], order))
+
+
+MEASURES = {
+    "starc": canonicalise_value,
+    "starc-potential": canonicalise_value_potential,
+    "starc-minimal": canonicalise_minimal,
+}
+
+
+def measure_tables(tables: Tables, counts: Numbers, discount: float) -> dict[str, Numbers]:
+    """Return STARC's distances and DARD of every pair of rewards, under the dynamics that `counts` tell."""
+    dynamics = counts / counts.sum(axis=2, keepdims=True)
+    limits = [CONSTANT_TABLE * float(np.abs(each).max()) for each in tables.rewards]
+    found = {}
+    for name, canonicalise in MEASURES.items():
+        forms = [canonicalise(each, dynamics, discount) for each in tables.rewards]
+        forms = [form * (np.abs(form).max() > limit) for form, limit in zip(forms, limits, strict=True)]
+        found[name] = np.array([[measure_normalised(one, other) / 2 for other in forms] for one in forms])
+    weights = counts.reshape(-1) / counts.sum()
+    flat = np.stack([canonicalise_dard(each, dynamics, discount).reshape(-1) for each in tables.rewards])
+    flat = flat - (flat @ weights)[:, None]
+    spread = (flat * weights) @ flat.T
+    own = np.where(np.diag(spread) <= np.array(limits) ** 2, np.nan, np.diag(spread))
+    found["dard"] = np.sqrt((1 - np.clip(spread / np.sqrt(np.outer(own, own)), -1.0, 1.0)) / 2)
+    return found
+
+
+def resample_tables(
+    tables: Tables, groups: Sequence[NDArray[np.int64]], discount: float, seed: int
+) -> dict[str, tuple[Numbers, Numbers]] | None:
+    """Return between what the distances lie where groups of transitions are drawn anew.
+
+    None where that would take long, or where draws often leave a pair of a state and an action unseen.
+    """
+    if len(groups) < 2 or tables.rewards[0].size * len(tables.rewards) > MOST_RESAMPLED:
+        return None
+    rng = np.random.default_rng([seed, 5])
+    owner = np.empty(len(tables.places[0]), np.intp)
+    for at, rows in enumerate(groups):
+        owner[rows] = at
+    drawn = []
+    for _ in range(TABLE_RESAMPLES):
+        times = rng.multinomial(len(groups), np.full(len(groups), 1 / len(groups))).astype(np.float64)
+        counts = tables.count(times[owner])
+        if counts.sum(axis=2).all():
+            drawn.append(measure_tables(tables, counts, discount))
+    if len(drawn) < 0.9 * TABLE_RESAMPLES:
+        return None
+    tail = (1 - CONFIDENCE) / 2
+    ends = {name: np.quantile([each[name] for each in drawn], (tail, 1 - tail), axis=0) for name in drawn[0]}
+    return {name: (low, high) for name, (low, high) in ends.items()}
