@@ -519,6 +519,48 @@ def test_without_a_discount_states_have_no_value():
     assert "discount below 1" in found.left_out["starc"]
 
 
+LEVEL = Field("level", values=(0, 1, 2, 3, 4, 5), step=1)
+
+
+@term
+def rises(prev, curr, gear):
+    return (curr.level - prev.level) * (2 if gear == "high" else 1)
+
+
+@fact
+def only_high_gear_climbs(prev, curr, gear):
+    return gear == "high" or curr.level <= prev.level
+
+
+@fact
+def unread(speed, gear):
+    return speed < 5 or gear == "low"
+
+
+def test_every_step_and_every_draw_keeps_facts_and_steps_of_listed_numbers():
+    made = Reward(
+        "rising",
+        version="1",
+        terms=[rises],
+        fields=[LEVEL, GEAR, SPEED],
+        action="gear",
+        facts=[only_high_gear_climbs, unread],
+    )
+    other = made.with_weights(rises=-1.0).with_version("2")
+    exact, drawn = compare(made, other, means=64), compare(made, other, samples=1000, means=2)
+    assert exact.coverage.exact
+    assert not drawn.coverage.exact
+    for found in (exact, drawn):
+        for block in found.coverage:
+            change = block.steps.after["level"] - block.steps.before["level"]
+            assert np.abs(change).max() == 1
+            assert not (change[block.steps.after["gear"] == 0] > 0).any()
+        assert 0 < found.coverage.rejected < 1
+        assert "not kept: unread" in str(found)
+    # climbing leaves no choice, so only standing (tied) and falling are left: 6 and 5 states, in two gears each
+    assert exact["argmax"].value == pytest.approx(5 / 11)
+
+
 # -- recorded steps -------------------------------------------------------------------------------------------------------
 
 

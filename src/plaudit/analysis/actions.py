@@ -1,6 +1,6 @@
 """How often another action would be best: each step scored under every action that could have been taken."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.coverage import Coverage, Steps, list_entries
-from plaudit.analysis.draws import Drawn
 from plaudit.analysis.measures import CONFIDENCE, RESAMPLES, Scorer
 from plaudit.reward.declared import find_fact_inputs
 from plaudit.reward.reward import Reward
@@ -49,7 +48,7 @@ def measure_disagreement(rewards: Sequence[Reward], coverage: Coverage, seed: in
     if len(choices) > MOST_ACTIONS:
         return f"there are {len(choices)} actions; {MOST_ACTIONS} are tried at most"
     tied_to = _find_tied(rewards, action)
-    keeps = coverage.blocks if isinstance(coverage.blocks, Drawn) else None
+    keeps = coverage.keeps_facts
     scorers = [Scorer(reward, guard=keeps is None) for reward in rewards]
     rng = np.random.default_rng([seed, 4])
     counts, differs, ties, seen = [], [], 0, 0
@@ -106,7 +105,7 @@ def _score_action(
     action: str,
     choice: Any,
     tied_to: Sequence[str],
-    keeps: Drawn | None,
+    keeps: Callable[[Steps], NDArray[np.bool_]] | None,
     rng: np.random.Generator,
 ) -> Numbers:
     """Return what each reward pays if `choice` had been taken; NaN where it could not have been."""
@@ -120,7 +119,7 @@ def _score_action(
     moved = Steps(steps.before, after, steps.terminal)
     scores = np.stack([scorer.score(moved) for scorer in scorers])
     if keeps is not None:
-        scores = np.where(keeps.keeps_facts(moved), scores, np.nan)
+        scores = np.where(keeps(moved), scores, np.nan)
     elif tied_to and not taken.any():
         scores = np.full_like(scores, np.nan)
     return scores

@@ -100,7 +100,7 @@ def compare(
     else:
         coverage = read_transitions(rewards, transitions, episodes, means=means, seed=seed)
     found = _Measuring(rewards, names, coverage, worth, seed)
-    found.run(samples, progress)
+    found.run(progress, len(coverage.blocks.steps) if isinstance(coverage.blocks, Given) else samples)
     return Comparison(
         rewards=names,
         discount=worth,
@@ -123,7 +123,7 @@ class _Measuring:
         self.remarks: list[str] = []
         self._given = coverage.blocks if isinstance(coverage.blocks, Given) else None
 
-    def run(self, samples: int, progress: Progress | None) -> None:
+    def run(self, progress: Progress | None, total: int) -> None:
         """Measure everything that the coverage allows."""
         scorers = [Scorer(reward, guard=self._given is not None) for reward in self.rewards]
         raw, canonical = Moments(), Moments(within=self._given is None)
@@ -140,7 +140,7 @@ class _Measuring:
                 kept_values.append(values[:, : MOST_RANKED - ranked])
                 ranked += kept_values[-1].shape[1]
             if progress is not None:
-                progress(done, samples)
+                progress(done, total)
         if unscored == done:
             raise InputError("no step can be scored by all rewards.")
         if unscored:
@@ -151,7 +151,7 @@ class _Measuring:
         self._add("pearson", *self._correlate(raw))
         self._add("spearman", *self._correlate(_rank_blocks(kept_values)))
         self._measure_returns(scorers)
-        self._remark_constants(raw, canonical)
+        self._remark_constants()
         self._remark_terminal()
 
     def _correlate(self, moments: Moments) -> tuple[Numbers, Numbers, Numbers]:
@@ -218,7 +218,7 @@ class _Measuring:
                 moments.add(part)
             self._add(name, *self._correlate(moments))
 
-    def _remark_constants(self, raw: Moments, canonical: Moments) -> None:
+    def _remark_constants(self) -> None:
         """Say why numbers are undefined."""
         constant = np.isnan(np.diag(self.measures["pearson"].value))
         shaping = np.isnan(np.diag(self.measures["epic"].value)) & ~constant

@@ -129,7 +129,7 @@ class Comparison:
         exactly = "" if self.coverage.exact else f"; intervals hold {CONFIDENCE:.0%}"
         yield f"On {self.coverage.text}{exactly}."
         if self.coverage.rejected:
-            yield f"{self.coverage.rejected:.1%} of the draws broke a fact and were left out."
+            yield f"{self.coverage.rejected:.1%} of the draws broke a fact or cannot be scored; left out."
         yield from self.coverage.remarks
         yield from self.remarks
         for why in dict.fromkeys(self.left_out.values()):

@@ -1,6 +1,6 @@
 """The steps that rewards are compared on, as columns: what each field was before a step, and what it is after it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,6 +55,8 @@ class Coverage:
     """The share of draws that break a fact; they were left out."""
     remarks: tuple[str, ...] = ()
     blocks: Iterable[Block] = field(default=(), repr=False)
+    keeps_facts: Callable[[Steps], NDArray[np.bool_]] | None = field(default=None, repr=False)
+    """Tells which steps could happen, where they were not given by somebody who knows."""
 
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)

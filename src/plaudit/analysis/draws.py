@@ -41,6 +41,8 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
         raise DefinitionError(f"ranges= names {', '.join(map(repr, sorted(unknown)))}, which no reward reads.")
     spans, texts = _find_spans(rewards, entries, ranges)
     drawn = Drawn(rewards, entries, spans, samples, means, seed)
+    names = ", ".join(drawn.facts_left_out)
+    lost = (f"Facts that read what no term reads were not kept: {names}.",) if names else ()
     if (steps := drawn.enumerate()) is not None:
         kept = drawn.keeps_facts(steps)
         if not kept.any():
@@ -50,7 +52,14 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
         rest = float(1 - kept.mean())
         if len(every) <= means:
             text = f"every step of the values that fields list ({len(whole):,} of them)"
-            return Coverage(text, exact=True, rejected=rest, blocks=(Block(whole, every),))
+            return Coverage(
+                text,
+                exact=True,
+                rejected=rest,
+                remarks=lost,
+                blocks=(Block(whole, every),),
+                keeps_facts=drawn.keeps_facts,
+            )
     text = f"{format_count(samples, 'step')} drawn from declared ranges, each field by itself"
     named = drawn.settle()
     remarks = [f"{each}." for each in texts]
@@ -58,9 +67,8 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
         remarks.append(
             f"Few draws keep the facts: half of them take {', '.join(named)} from the numbers that facts name."
         )
-    if drawn.facts_left_out:
-        remarks.append(f"Facts that read what no term reads were not kept: {', '.join(drawn.facts_left_out)}.")
-    return Coverage(text, rejected=drawn.rejected, remarks=tuple(remarks), blocks=drawn)
+    remarks += lost
+    return Coverage(text, rejected=drawn.rejected, remarks=tuple(remarks), blocks=drawn, keeps_facts=drawn.keeps_facts)
 
 
 def _find_spans(
@@ -126,6 +134,8 @@ class Drawn:
             if kept.outputs and not any(name not in known for name in kept.inputs):
                 self._guards.append((reward, NumpyReward(add_fact_guards(reward.program, kept), on_bad="mask")))
         self.facts_left_out = tuple(left_out)
+        listed = [each for each in entries.values() if each.before and each.choices is not None]
+        self._must_check = bool(self._guards) or any(each.declared.step is not None for each in listed)
 
     def enumerate(self) -> Steps | None:
         """Return every step there is, where all fields list what they can be and they are no more than `samples`."""
@@ -160,15 +170,16 @@ class Drawn:
 
     def settle(self) -> tuple[str, ...]:
         """Find out how many draws keep the facts; return fields that must take the numbers that facts name."""
-        if not self._guards:
+        if not self._must_check:
             return ()
         trial = min(max(self.samples, 10_000), 100_000)
         if self._try(trial) >= FEWEST_KEPT:
             return ()
         for reward in self.rewards:
             for name, cuts in find_breakpoints(reward.facts_program).items():
-                if reward.facts_program.inputs[name].kind == "number" and self.entries[_strip(name)].choices is None:
-                    self.named[_strip(name)] = np.array(cuts)
+                entry = self.entries.get(_strip(name))
+                if cuts and entry is not None and entry.choices is None:
+                    self.named[entry.name] = np.union1d(self.named.get(entry.name, np.empty(0)), np.array(cuts))
         if self._try(trial) < LEAST_KEPT:
             raise DefinitionError(
                 f"only {1 - self.rejected:.2%} of the steps drawn from declared ranges keep the facts; compare on "
@@ -191,7 +202,7 @@ class Drawn:
             yield Block(drawn.take(slice(size)), drawn.take(slice(size, None)))
 
     def _draw_kept(self, rng: np.random.Generator, size: int) -> Steps:
-        if not self._guards:
+        if not self._must_check:
             return self._draw(rng, size)
         parts, left = [], size
         while left > 0:
