@@ -12,6 +12,9 @@ import pytest
 import plaudit
 from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
 from plaudit.analysis import DefinitionChanges, Diff, Effect
+from plaudit.analysis.comparison import Comparison, Measure
+from plaudit.analysis.comparison import Estimate as Distance
+from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
 from plaudit.checks.bounds import Bound
@@ -85,7 +88,19 @@ def samples(tmp_path):
     step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
+    shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
+        "analysis/comparison.py:Comparison": [
+            Comparison(
+                rewards=(STEER, STEER),
+                discount=0.9,
+                coverage=Coverage(STEER, remarks=(STEER,)),
+                measures={"epic": shown},
+                left_out={"dard": STEER},
+                remarks=(STEER,),
+            )
+        ],
+        "analysis/comparison.py:Estimate": [Distance(0.0, 0.0, 1.0)],
         "analysis/definitions.py:ValueChange": [value],
         "analysis/diff.py:Diff": [
             Diff(

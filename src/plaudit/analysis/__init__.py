@@ -1,7 +1,9 @@
-"""Analysis: what two versions of a reward are, and what they do to the steps that were recorded."""
+"""Analysis: what is different between two versions of a reward, what that did, and how far apart rewards are."""
 
+from plaudit.analysis.compare import compare
+from plaudit.analysis.comparison import Comparison, Estimate, Measure
 from plaudit.analysis.definitions import DefinitionChanges
 from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
 
-__all__ = ["DefinitionChanges", "Diff", "Effect", "diff"]
+__all__ = ["Comparison", "DefinitionChanges", "Diff", "Effect", "Estimate", "Measure", "compare", "diff"]

@@ -21,6 +21,7 @@ SUMMARIES = {
     "check": "Find what is wrong with each REWARD, and show it.",
     "prove": "Prove that two rewards are equal, or show where they differ.",
     "diff": "Tell what is different between two versions of a reward, and what that does to recorded steps.",
+    "compare": "Tell how far apart REWARDS are in what they make an agent want.",
     "parity": "Compare a REWARD with another implementation of it.",
     "export": "Write a REWARD as the text of another language: C or JavaScript.",
     "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",

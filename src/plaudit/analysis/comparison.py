@@ -1,0 +1,147 @@
+"""What `compare` returns: measures of every pair of rewards, as numbers, tables and JSON."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.analysis.coverage import Coverage
+from plaudit.analysis.measures import CONFIDENCE
+from plaudit.errors import DefinitionError
+from plaudit.terminal import escape_controls, format_table
+
+Numbers = NDArray[np.float64]
+
+TITLES = {
+    "epic": "EPIC distance",
+    "dard": "DARD distance",
+    "starc": "STARC distance, by value",
+    "starc-potential": "STARC distance, by potential",
+    "starc-minimal": "STARC distance, minimal",
+    "argmax": "another action is best",
+    "pearson": "correlation of steps",
+    "spearman": "rank correlation of steps",
+    "pearson-returns": "correlation of returns",
+    "spearman-returns": "rank correlation of returns",
+}
+"""Every measure, and what it is called in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number and the interval that it lies in; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "undefined"
+        if math.isnan(self.low) or self.low == self.high:
+            return f"{self.value:.4f}"
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure of every pair of rewards."""
+
+    name: str
+    value: Numbers
+    low: Numbers
+    high: Numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How far apart rewards are by several measures; `print` it."""
+
+    rewards: tuple[str, ...]
+    """`maze@1`, as they were given."""
+    discount: float
+    coverage: Coverage
+    measures: Mapping[str, Measure]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Measures that cannot be had here, and why."""
+    remarks: tuple[str, ...] = ()
+
+    def __getitem__(self, measure: str) -> Estimate:
+        """Return a measure of the first two rewards."""
+        return self.get(measure, 0, 1)
+
+    def get(self, measure: str, one: int, other: int) -> Estimate:
+        """Return a measure of two of the rewards, by their positions."""
+        found = self._find(measure)
+        return Estimate(*(float(each[one, other]) for each in (found.value, found.low, found.high)))
+
+    def matrix(self, measure: str = "epic") -> Numbers:
+        """Return a measure of every pair of rewards; NaN where it is undefined."""
+        return self._find(measure).value.copy()
+
+    def _find(self, measure: str) -> Measure:
+        if measure not in self.measures:
+            why = self.left_out.get(measure)
+            known = f"Those there are: {', '.join(self.measures)}."
+            raise DefinitionError(f"{measure!r} was not measured: {why or known}")
+        return self.measures[measure]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for JSON; None where there is no number."""
+        return {
+            "rewards": list(self.rewards),
+            "discount": self.discount,
+            "coverage": self.coverage.text,
+            "exact": self.coverage.exact,
+            "rejected": self.coverage.rejected,
+            "confidence": CONFIDENCE,
+            "measures": {
+                name: {part: _to_plain(getattr(each, part)) for part in ("value", "low", "high")}
+                for name, each in self.measures.items()
+            },
+            "left_out": dict(self.left_out),
+            "remarks": [*self.coverage.remarks, *self.remarks],
+        }
+
+    def format(self, measure: str = "epic") -> str:
+        """Return a text for people: every measure of two rewards, or one measure of more as a matrix."""
+        return escape_controls("\n".join(self._list_lines(measure)))
+
+    def __str__(self) -> str:
+        return self.format()
+
+    def _list_lines(self, measure: str) -> Iterator[str]:
+        if len(self.rewards) == 2:
+            yield f"{self.rewards[0]} and {self.rewards[1]}, discount {self.discount:g}"
+            yield ""
+            yield format_table([("measure", "value"), *((TITLES[name], str(self[name])) for name in self.measures)])
+        else:
+            yield f"{TITLES[measure]} of {len(self.rewards)} rewards, discount {self.discount:g}"
+            yield ""
+            values = self._find(measure).value
+            cells = [[f"{value:.3f}" if value == value else "-" for value in row] for row in values]
+            names = _shorten(self.rewards)
+            yield format_table([("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))])
+        yield ""
+        exactly = "" if self.coverage.exact else f"; intervals hold {CONFIDENCE:.0%}"
+        yield f"On {self.coverage.text}{exactly}."
+        if self.coverage.rejected:
+            yield f"{self.coverage.rejected:.1%} of the draws broke a fact or cannot be scored; left out."
+        yield from self.coverage.remarks
+        yield from self.remarks
+        for why in dict.fromkeys(self.left_out.values()):
+            yield f"Not measured, as {why}: {', '.join(n for n, each in self.left_out.items() if each == why)}."
+
+
+def _shorten(names: Sequence[str]) -> list[str]:
+    """Return labels alone where all are versions of one reward."""
+    if len({name.rpartition("@")[0] for name in names}) == 1:
+        return [name.rpartition("@")[2] for name in names]
+    return list(names)
+
+
+def _to_plain(table: Numbers) -> list[list[float | None]]:
+    return [[None if value != value else float(value) for value in row] for row in table]

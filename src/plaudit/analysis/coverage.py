@@ -1,0 +1,137 @@
+"""The steps that rewards are compared on, as columns: what each field was before a step, and what it is after it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.errors import DefinitionError
+from plaudit.language.field import Field
+from plaudit.reward.reward import Reward
+from plaudit.targets.inputs import list_slots
+
+Columns = Mapping[str, NDArray[Any]]
+
+BLOCKS = 32
+"""Into so many blocks steps are cut at least; intervals are drawn from them."""
+LARGEST_BLOCK = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Some steps: what each entry of a field was before and is after them; categories by position."""
+
+    before: Columns
+    after: Columns
+    terminal: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.after.values())))
+
+    def take(self, rows: Any) -> "Steps":
+        """Return some of them."""
+        before, after = ({name: column[rows] for name, column in each.items()} for each in (self.before, self.after))
+        return Steps(before, after, None if self.terminal is None else self.terminal[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Steps, and a sample of them for means over actions and next states."""
+
+    steps: Steps
+    means: Steps
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A distribution of steps under a name that says what it is."""
+
+    text: str
+    exact: bool = False
+    """Whether these are all the steps there are, so that nothing is left to chance."""
+    rejected: float = 0.0
+    """The share of draws that break a fact; they were left out."""
+    remarks: tuple[str, ...] = ()
+    blocks: Iterable[Block] = field(default=(), repr=False)
+    keeps_facts: Callable[[Steps], NDArray[np.bool_]] | None = field(default=None, repr=False)
+    """Tells which steps could happen, where they were not given by somebody who knows."""
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a field that some reward reads: a column of steps."""
+
+    name: str
+    """`speed`, `torque[3]`."""
+    declared: Field
+    before: bool
+    """Whether some reward reads what it was before the step."""
+
+    @property
+    def choices(self) -> NDArray[Any] | None:
+        """Everything that it can be, where that is listed."""
+        if self.declared.kind == "flag":
+            return np.array([False, True])
+        if self.declared.kind == "category":
+            return np.arange(len(self.declared.labels))
+        return np.array(self.declared.numbers) if self.declared.numbers else None
+
+
+def select_inputs(reward: Reward, before: Columns, after: Columns, terminal: Any = False) -> dict[str, Any]:
+    """Return the columns that a reward reads, by the names of its inputs."""
+    found: dict[str, Any] = {}
+    for slot in list_slots(reward.program):
+        if slot.name == "terminal":
+            found[slot.name] = terminal
+        else:
+            found[slot.name] = (before if slot.record == "prev" else after)[slot.plain]
+    return found
+
+
+def list_entries(rewards: Sequence[Reward]) -> dict[str, Entry]:
+    """Return every entry that some reward reads; where they declare it differently, what all of them allow."""
+    found: dict[str, Entry] = {}
+    for reward in rewards:
+        for slot in list_slots(reward.program):
+            if slot.name == "terminal":
+                continue
+            earlier = found.get(slot.plain)
+            declared = slot.field if earlier is None else _intersect(earlier.declared, slot.field)
+            read = slot.record == "prev" or (earlier is not None and earlier.before)
+            found[slot.plain] = Entry(slot.plain, declared, read)
+    return found
+
+
+def _intersect(one: Field, other: Field) -> Field:
+    """Return a field that holds what both hold."""
+    if one.kind != other.kind or one.labels != other.labels or one.shape != other.shape:
+        raise DefinitionError(f"{one.name!r} is declared as different things; such rewards cannot be compared.")
+    if one.kind != "number" or one == other:
+        return one
+    if one.numbers or other.numbers:
+        listed, limits = (one, other) if one.numbers else (other, one)
+        kept = tuple(number for number in listed.numbers if limits.holds(number))
+        if not kept:
+            raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
+        return replace(listed, values=kept, better=None, aim=None, rest=None, missing=None, monotone=None, step=None)
+    low, high = (
+        choose((each for each in ends if each is not None), default=None)
+        for choose, ends in ((max, (one.low, other.low)), (min, (one.high, other.high)))
+    )
+    if low is not None and high is not None and low > high:
+        raise DefinitionError(f"{one.name!r}: no number is allowed by the declarations of all rewards.")
+    return replace(one, low=low, high=high, better=None, aim=None, rest=None, missing=None)
+
+
+def join_steps(parts: Sequence[Steps]) -> Steps:
+    """Return steps one after the other."""
+    before, after = (
+        {name: np.concatenate([getattr(part, record)[name] for part in parts]) for name in getattr(parts[0], record)}
+        for record in ("before", "after")
+    )
+    return Steps(before, after)

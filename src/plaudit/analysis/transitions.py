@@ -1,0 +1,137 @@
+"""Steps that happened: given as columns, or recorded in a ledger."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.analysis.coverage import BLOCKS, LARGEST_BLOCK, Block, Coverage, Entry, Steps, list_entries
+from plaudit.errors import InputError, MissingField, ShapeMismatch
+from plaudit.ledger.history import History
+from plaudit.ledger.record import Page
+from plaudit.ledger.storage.codec import decode_column
+from plaudit.reward.reward import Reward
+from plaudit.targets.numpy import convert_column
+from plaudit.terminal import format_count
+
+FEWEST_STEPS = 2 * BLOCKS
+FEWEST_EPISODES = 10
+"""Intervals that are drawn from fewer are rough."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Steps that happened, cut into groups that are independent of one another: episodes, or stretches of rows."""
+
+    steps: Steps
+    episodes: NDArray[np.int64] | None
+    """The number of the episode of each step."""
+    means: int
+    seed: int
+
+    @cached_property
+    def groups(self) -> list[NDArray[np.int64]]:
+        """The rows of each group."""
+        if self.episodes is None:
+            count = max(BLOCKS, math.ceil(len(self.steps) / LARGEST_BLOCK))
+            return np.array_split(np.arange(len(self.steps)), min(count, len(self.steps)))
+        order = np.argsort(self.episodes, kind="stable")
+        starts = np.flatnonzero(np.diff(self.episodes[order])) + 1
+        whole = np.split(order, starts)
+        if len(whole) <= 4 * BLOCKS:
+            return whole
+        return [np.concatenate(whole[at :: 4 * BLOCKS]) for at in range(4 * BLOCKS)]
+
+    def __iter__(self) -> Iterator[Block]:
+        # One sample for all blocks: canonical rewards are then apart by the same constant in each of them.
+        chosen = np.random.default_rng([self.seed, 2]).permutation(len(self.steps))[: self.means]
+        means = self.steps.take(chosen)
+        for rows in self.groups:
+            yield Block(self.steps.take(rows), means)
+
+
+def read_transitions(
+    rewards: Sequence[Reward], columns: Mapping[str, Any], episodes: Any, *, means: int, seed: int, text: str = ""
+) -> Coverage:
+    """Return steps that were given as columns: `prev.x` and `curr.x` or `x` of each field, and the action."""
+    given: dict[str, dict[str, NDArray[Any]]] = {"before": {}, "after": {}}
+    size = None
+    terminal = None
+    for name, entry in list_entries(rewards).items():
+        for record, spellings in (("after", (f"curr.{name}", name)), ("before", (f"prev.{name}",))):
+            spelling = next((each for each in spellings if each in columns), None)
+            if spelling is None:
+                if record == "after" or entry.before:
+                    raise MissingField(f"transitions= lacks {spellings[0]!r}, what {name} is {record} each step.")
+                continue
+            column, _ = convert_column(rewards[0].name, spelling, entry.declared, columns[spelling])
+            if column.ndim != 1 or size not in (None, len(column)):
+                raise ShapeMismatch(f"transitions={{{spelling!r}: ...}}: all columns must have one length.")
+            size = len(column)
+            given[record][name] = column
+    if size is None or size < FEWEST_STEPS:
+        raise InputError(f"{size or 0} transitions are too few to compare rewards on; {FEWEST_STEPS} are needed.")
+    if "terminal" in columns:
+        terminal = np.asarray(columns["terminal"]).astype(bool)
+    numbers = None
+    if episodes is not None:
+        _, numbers = np.unique(np.asarray(episodes), return_inverse=True)
+        if len(numbers) != size:
+            raise ShapeMismatch(f"episodes= has {len(numbers):,} entries, and there are {size:,} transitions.")
+    remarks: tuple[str, ...] = ()
+    if numbers is not None and numbers.max() + 1 < FEWEST_EPISODES:
+        count = format_count(int(numbers.max()) + 1, "episode")
+        remarks = (f"There {'is' if numbers.max() == 0 else 'are'} only {count}: intervals are rough, or none.",)
+    text = text or format_count(size, "transition") + " that were given"
+    return Coverage(
+        text, remarks=remarks, blocks=Given(Steps(given["before"], given["after"], terminal), numbers, means, seed)
+    )
+
+
+def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means: int, seed: int) -> Coverage:
+    """Return the recorded steps that hold everything that the rewards read; the rest is counted."""
+    entries = list_entries(rewards)
+    wanted = {f"prev.{each}" for each, entry in entries.items() if entry.before}
+    parts: list[dict[str, NDArray[Any]]] = []
+    episodes: list[tuple[str | None, str | None]] = []
+    lacking: Counter[str] = Counter()
+    for page in history.pages():
+        rows = page.positions()
+        with page.report_damage():
+            given = page.layout.split_columns(page.inputs[rows])
+            labels = list(decode_column(page.row.episodes, page.row.records))
+        missing = sorted(wanted - given.keys())
+        missing += [each for each in entries if f"curr.{each}" not in given and each not in given]
+        if missing:
+            lacking[", ".join(missing)] += len(rows)
+            continue
+        parts.append({each: _translate(column, page, each, entries) for each, column in given.items()})
+        episodes += [(page.row.run, None if labels[at] is None else str(labels[at])) for at in rows.tolist()]
+    if not parts:
+        why = "; ".join(f"{count:,} lack {names}" for names, count in lacking.items()) or "there are none"
+        raise MissingField(f"{name}: no record can be compared on: {why}.")
+    shared = set.intersection(*(set(part) for part in parts))
+    columns = {each: np.concatenate([part[each] for part in parts]) for each in shared}
+    known = all(episode is not None for _, episode in episodes)
+    numbers = {each: at for at, each in enumerate(dict.fromkeys(episodes))}
+    chosen = [numbers[each] for each in episodes] if known else None
+    text = f"{format_count(len(episodes), 'step')} recorded in {name}"
+    found = read_transitions(rewards, columns, chosen, means=means, seed=seed, text=text)
+    left_out = [f"{format_count(count, 'record')} left out: without {names}." for names, count in lacking.items()]
+    return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def _translate(column: NDArray[Any], page: Page, name: str, entries: Mapping[str, Entry]) -> NDArray[Any]:
+    """Return a column with the positions that categories have in the rewards that are compared; -1 for none."""
+    entry = entries.get(name.removeprefix("prev.").removeprefix("curr."))
+    labels = page.layout.scored.program.inputs[name].labels
+    if entry is None or not labels or labels == entry.declared.labels:
+        return column
+    known = {label: at for at, label in enumerate(entry.declared.labels)}
+    translated: NDArray[Any] = np.asarray([known.get(label, -1) for label in labels])[column.astype(np.intp)]
+    return translated

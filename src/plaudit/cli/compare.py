@@ -1,0 +1,130 @@
+"""`plaudit compare`: how far apart rewards are in what they make an agent want."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.cli.options import check_any_record, convert_moment, parse_query
+from plaudit.systems.arguments import find_reward, open_ledger
+from plaudit.terminal import handle_signals, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.analysis import Comparison
+
+MEASURES = (
+    "epic",
+    "dard",
+    "starc",
+    "starc-potential",
+    "starc-minimal",
+    "argmax",
+    "pearson",
+    "spearman",
+    "pearson-returns",
+    "spearman-returns",
+)
+
+
+@click.command(epilog="Example: plaudit compare roadsense@R7 roadsense@R8")
+@click.argument("rewards", nargs=-1, required=True)
+@click.option(
+    "--samples",
+    metavar="COUNT",
+    type=click.IntRange(min=1000),
+    default=1_000_000,
+    show_default=True,
+    help="How many steps are drawn.",
+)
+@click.option(
+    "--means",
+    metavar="COUNT",
+    type=click.IntRange(min=2),
+    default=512,
+    show_default=True,
+    help="How many actions and next states a mean is taken over.",
+)
+@click.option("--ledger", "where", metavar="LEDGER", help="Compare on the steps recorded there instead.")
+@click.option("--reward", metavar="NAME", help="Of the ledger: records of this reward.")
+@click.option("--version", metavar="LABEL", help="Of the ledger: records of this version.")
+@click.option("--run", metavar="TEXT", help="Of the ledger: records of this run (or mission).")
+@click.option("--phase", metavar="TEXT", help="Of the ledger: records of this phase.")
+@click.option("--actor", metavar="TEXT", help="Of the ledger: records of this actor.")
+@click.option(
+    "--since", metavar="WHEN", callback=convert_moment, help="Of the ledger: at or after 2026-11-01, 7d, 12h."
+)
+@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of the ledger: before such a moment.")
+@click.option("--discount", metavar="NUMBER", type=float, help="What they declare, or 0.99, unless given.")
+@click.option("--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Between what a field is drawn.")
+@click.option(
+    "--fields",
+    type=click.Choice(("same", "shared", "all")),
+    default="same",
+    show_default=True,
+    help="Where they read different ones: refuse, compare without terms that read more, or over all of them.",
+)
+@click.option(
+    "--measure", type=click.Choice(MEASURES), default="epic", show_default=True, help="The matrix of three or more."
+)
+@click.option("--seed", metavar="NUMBER", type=int, default=0, show_default=True, help="Other numbers, other steps.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def compare(
+    rewards: tuple[str, ...],
+    samples: int,
+    means: int,
+    where: str | None,
+    discount: float | None,
+    ranges: tuple[str, ...],
+    fields: str,
+    measure: str,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Tell how far apart REWARDS are in what they make an agent want.
+
+    Steps are drawn from what the fields declare, or are those of a ledger. EPIC is 0 where two rewards differ by
+    potential shaping and a positive factor alone, and 1 where one is the other's opposite. Three or more are shown as a
+    matrix of one measure.
+    """
+    if len(rewards) < 2:
+        raise click.UsageError("name two rewards at least.")
+    query = parse_query(options)
+    if query and where is None:
+        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+    chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
+    if where is None:
+        found = _compare(rewards, ranges=dict(map(_parse_range, ranges)), **chosen)
+    else:
+        with open_ledger(where) as ledger:
+            check_any_record(ledger, query)
+            found = _compare(rewards, ledger=ledger, **chosen, **query)
+    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(measure))
+
+
+def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
+    from plaudit.analysis import compare as measure
+
+    found = [find_reward(each) for each in rewards]
+    with handle_signals() as check, show_progress("steps") as show:
+
+        def progress(done: int, total: int) -> None:
+            check()
+            if show is not None:
+                show(done, total)
+
+        return measure(*found, progress=progress, **options)
+
+
+def _parse_range(text: str) -> tuple[str, tuple[float, float]]:
+    """Return the field and the ends of a range.
+
+    >>> _parse_range("distance=0:60")
+    ('distance', (0.0, 60.0))
+    """
+    name, _, ends = text.partition("=")
+    try:
+        low, high = map(float, ends.split(":"))
+    except ValueError:
+        raise click.UsageError(f"--range {text}: write a field and its ends, as in distance=0:60.") from None
+    return name.strip(), (low, high)
