@@ -177,7 +177,7 @@ print(done.rows, *(line.split()[1] for line in open("/proc/self/status") if line
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
-@pytest.mark.parametrize(("kind", "rows"), [("parquet", 400_000), ("csv", 100_000), ("jsonl", 30_000)])
+@pytest.mark.parametrize(("kind", "rows"), [("parquet", 500_000), ("csv", 100_000), ("jsonl", 30_000)])
 def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
     peaks = []
     for times in (1, 8):
@@ -204,7 +204,7 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
         Path(tmp_path / f"out.{times}.{kind}").unlink()
     print(f"{kind}: {peaks[0]:.0f} MiB for {rows:,} rows, {peaks[1]:.0f} MiB for {8 * rows:,}")
     assert peaks[1] < 1_024
-    assert peaks[1] < 2 * peaks[0]  # of eight times the rows; a small one does not fill every buffer
+    assert peaks[1] < 2.5 * peaks[0]  # of eight times the rows; a small one does not fill every buffer
 
 
 def test_one_row_group_of_any_size_is_read_in_pieces(tmp_path):
