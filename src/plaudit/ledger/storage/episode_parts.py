@@ -7,7 +7,7 @@ All of it follows from the block. Sums are rounded once, whatever the machine, s
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 ENDS = ("terminated", "truncated")
 """How an episode can end. The context of a step says so, and where one says both, the first holds."""
+_MARKS = {end: f'"{end}":true' for end in ENDS}
+"""How a context says so; within a string its quotation marks would be escaped."""
 MOST_PARTS = 512
 """Episodes of a block that rows are kept of; a block has at most 4,096 records, so that there are few of each then."""
 ORIGINAL_REWARD = "original_reward"
@@ -181,16 +183,31 @@ def _find_ends(
     contexts: str | None, count: int, order: NDArray[np.intp], spans: Sequence[tuple[int, int]]
 ) -> list[str | None]:
     """Return how each episode ended."""
-    if contexts is None or not any(
-        f'"{end}":true' in contexts for end in ENDS
-    ):  # searching is sooner done than reading
-        return [None] * len(spans)
+    found: list[str | None] = [None] * len(spans)
+    if contexts is None or not any(mark in contexts for mark in _MARKS.values()):  # sooner searched than read
+        return found
+    spanned = np.full(count, -1)
+    for number, (start, end) in enumerate(spans):
+        spanned[order[start:end]] = number
+    for at, how in _list_ends(contexts, count):
+        number = int(spanned[at])
+        if number >= 0 and (found[number] is None or how == ENDS[0]):
+            found[number] = how
+    return found
+
+
+def _list_ends(contexts: str, count: int) -> Iterator[tuple[int, str]]:
+    """Yield the records that end an episode, and how."""
+    texts = contexts[2:-2].split("},{")
+    if len(texts) == contexts.count("{") == count > 1:  # nothing in them is nested, and so nothing need be read
+        for at, text in enumerate(texts):
+            if "true" in text and (how := next((end for end, mark in _MARKS.items() if mark in text), None)):
+                yield at, how
+        return
     listed: list[Any] = json.loads(contexts)
-    if len(listed) == 1:
-        listed = listed * count
-    ends = [find_end(listed[at]) for at in order.tolist()]
-    groups = [set(ends[a:b]) for a, b in spans]
-    return [next((end for end in ENDS if end in group), None) for group in groups]
+    for at, context in enumerate(listed * count if len(listed) == 1 else listed):
+        if how := find_end(context):
+            yield at, how
 
 
 def find_end(context: Any) -> str | None:
