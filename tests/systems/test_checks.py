@@ -14,7 +14,7 @@ from plaudit.checks.rules.units import list_mismatches
 from plaudit.checks.solver.solver import Solver
 from plaudit.checks.solver.z3 import is_available
 from plaudit.systems import BUILT_IN, load, system
-from plaudit.systems.roadsense import wishes
+from plaudit.systems.roadsense import preferences
 from support.asking import really, told
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="z3 is not installed")
@@ -158,7 +158,7 @@ def inversions(version):
     return {reason for reason in reasons if any(f"({reason})" in finding.message for finding in found)}
 
 
-CLOSING, PARKED, REACTION = (because for *_, because in (*wishes.WISHES, wishes.REACTION))
+CLOSING, PARKED, REACTION = (because for *_, because in (*preferences.PREFERENCES, preferences.REACTION))
 
 
 def test_one_preference_is_contradicted_by_exactly_r1_to_r5():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import check_any_record, convert_moment, parse_query
+from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query
 from plaudit.systems.arguments import find_reward, open_ledger
 from plaudit.terminal import handle_signals, show_progress
 
@@ -45,15 +45,7 @@ MEASURES = (
     help="How many actions and next states a mean is taken over.",
 )
 @click.option("--ledger", "where", metavar="LEDGER", help="Compare on the steps recorded there instead.")
-@click.option("--reward", metavar="NAME", help="Of the ledger: records of this reward.")
-@click.option("--version", metavar="LABEL", help="Of the ledger: records of this version.")
-@click.option("--run", metavar="TEXT", help="Of the ledger: records of this run (or mission).")
-@click.option("--phase", metavar="TEXT", help="Of the ledger: records of this phase.")
-@click.option("--actor", metavar="TEXT", help="Of the ledger: records of this actor.")
-@click.option(
-    "--since", metavar="WHEN", callback=convert_moment, help="Of the ledger: at or after 2026-11-01, 7d, 12h."
-)
-@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of the ledger: before such a moment.")
+@ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
 @click.option("--discount", metavar="NUMBER", type=float, help="What they declare, or 0.99, unless given.")
 @click.option("--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Between what a field is drawn.")
 @click.option(
@@ -89,9 +81,7 @@ def compare(
     """
     if len(rewards) < 2:
         raise click.UsageError("name two rewards at least.")
-    query = parse_query(options)
-    if query and where is None:
-        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+    query = parse_ledger_query(options, where)
     chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
     if where is None:
         found = _compare(rewards, ranges=dict(map(_parse_range, ranges)), **chosen)

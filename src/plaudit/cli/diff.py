@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plaudit.cli.options import check_any_record, convert_moment, parse_query, seconds_option
+from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query, seconds_option
 from plaudit.cli.prove import EXIT
 from plaudit.errors import DefinitionError
 from plaudit.systems.arguments import check_exists, find_reward, open_ledger
@@ -24,16 +24,7 @@ if TYPE_CHECKING:
 @click.option("--ledger", "where", metavar="LEDGER", help="Tell what changes for the records of this ledger.")
 @click.option("--data", metavar="FILE", help="Tell what changes for the rows of this file or folder.")
 @click.option("--shared", is_flag=True, help="Leave out terms that read what the other reward does not.")
-@click.option("--reward", metavar="NAME", help="Of the ledger: records of this reward.")
-@click.option("--version", metavar="LABEL", help="Of the ledger: records of this version.")
-@click.option("--run", metavar="TEXT", help="Of the ledger: records of this run (or mission).")
-@click.option("--episode", metavar="TEXT", help="Of the ledger: records of this episode.")
-@click.option("--phase", metavar="TEXT", help="Of the ledger: records of this phase.")
-@click.option("--actor", metavar="TEXT", help="Of the ledger: records of this actor.")
-@click.option(
-    "--since", metavar="WHEN", callback=convert_moment, help="Of the ledger: at or after 2026-11-01, 7d, 12h."
-)
-@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of the ledger: before such a moment.")
+@ledger_options("reward", "version", "run", "episode", "phase", "actor", "since", "until")
 @seconds_option("--timeout", 3.0, "The most time for one question to the solver.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
 def diff(
@@ -55,11 +46,9 @@ def diff(
 
     The exit code is 0 if the two are equal, 1 if they differ, 2 if it was asked for wrongly, 3 if that is undecided.
     """
-    query = parse_query(options)
+    query = parse_ledger_query(options, where)
     if where is not None and data is not None:
         raise click.UsageError("--ledger and --data exclude each other; compare on one of them.")
-    if query and where is None:
-        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
     with handle_signals():

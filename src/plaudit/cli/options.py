@@ -119,35 +119,48 @@ def parse_moment(text: str, now: datetime) -> datetime:
 
 # -- records ---------------------------------------------------------------------------------------------------------
 
-_QUERY = {
-    "reward": click.option("--reward", metavar="NAME", help="Of this reward, such as roadsense."),
-    "version": click.option("--version", metavar="LABEL", help="Of this version of a reward."),
-    "run": click.option("--run", metavar="TEXT", help="Of this run (or mission)."),
-    "episode": click.option("--episode", metavar="TEXT", help="Of this episode."),
-    "step": click.option("--step", metavar="NUMBER", type=int, help="Of this step."),
-    "phase": click.option("--phase", metavar="TEXT", help="Of this phase."),
-    "decision_class": click.option("--decision-class", metavar="TEXT", help="Of this class of decision."),
-    "actor": click.option("--actor", metavar="TEXT", help="Of this actor."),
-    "key": click.option("--key", metavar="TEXT", help="The one with this key."),
-    "since": click.option(
-        "--since", metavar="WHEN", callback=convert_moment, help="At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h."
-    ),
-    "until": click.option("--until", metavar="WHEN", callback=convert_moment, help="Before such a moment."),
-    "after": click.option("--after", metavar="NUMBER", type=int, help="With higher numbers than this record's."),
-    "job": click.option(
-        "--job", metavar="NUMBER", type=int, help="Of this re-scoring; without it, only what was recorded."
-    ),
+_QUERY: dict[str, dict[str, Any]] = {
+    "reward": {"metavar": "NAME", "help": "Of this reward, such as roadsense."},
+    "version": {"metavar": "LABEL", "help": "Of this version of a reward."},
+    "run": {"metavar": "TEXT", "help": "Of this run (or mission)."},
+    "episode": {"metavar": "TEXT", "help": "Of this episode."},
+    "step": {"metavar": "NUMBER", "type": int, "help": "Of this step."},
+    "phase": {"metavar": "TEXT", "help": "Of this phase."},
+    "decision_class": {"metavar": "TEXT", "help": "Of this class of decision."},
+    "actor": {"metavar": "TEXT", "help": "Of this actor."},
+    "key": {"metavar": "TEXT", "help": "The one with this key."},
+    "since": {
+        "metavar": "WHEN",
+        "callback": convert_moment,
+        "help": "At or after: 2026-11-01, 2026-11-01T12:00Z, 7d, 12h.",
+    },
+    "until": {"metavar": "WHEN", "callback": convert_moment, "help": "Before such a moment."},
+    "after": {"metavar": "NUMBER", "type": int, "help": "With higher numbers than this record's."},
+    "job": {"metavar": "NUMBER", "type": int, "help": "Of this re-scoring; without it, only what was recorded."},
 }
 
 
 def query_options(command: Command) -> Command:
     """Add every option that says which records are meant."""
-    return add_options(command, *_QUERY.values())
+    return query_options_without()(command)
 
 
 def query_options_without(*names: str) -> Callable[[Command], Command]:
     """Return what adds the options that say which records are meant, but for some."""
-    return lambda command: add_options(command, *(option for name, option in _QUERY.items() if name not in names))
+    return _add_query_options([name for name in _QUERY if name not in names], lambda text: text)
+
+
+def ledger_options(*names: str) -> Callable[[Command], Command]:
+    """Return what adds options that say which records of a ledger are meant, to a command that can do without one."""
+    return _add_query_options(names, lambda text: f"Of a ledger: records {text[0].lower()}{text[1:]}")
+
+
+def _add_query_options(names: Sequence[str], describe: Callable[[str], str]) -> Callable[[Command], Command]:
+    options = [
+        click.option(f"--{name.replace('_', '-')}", **{**_QUERY[name], "help": describe(_QUERY[name]["help"])})
+        for name in names
+    ]
+    return lambda command: add_options(command, *options)
 
 
 def explain_nothing(history: "History", *, more: str = "") -> NotInLedger:
@@ -173,6 +186,14 @@ def parse_query(options: dict[str, Any]) -> dict[str, Any]:
     except InputError as error:
         raise click.UsageError(str(error)) from None
     return given
+
+
+def parse_ledger_query(options: dict[str, Any], ledger: str | None) -> dict[str, Any]:
+    """Return the options of `ledger_options` that were given; wrong usage where they are, and no ledger is."""
+    query = parse_query(options)
+    if query and ledger is None:
+        raise click.UsageError(f"--{next(iter(query))} chooses records of a ledger; name it with --ledger.")
+    return query
 
 
 def drop_unset(options: dict[str, Any]) -> dict[str, Any]:

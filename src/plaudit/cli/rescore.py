@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from plaudit.cli.options import check_any_record, convert_moment, parse_query, tune, tuning_options
+from plaudit.cli.options import check_any_record, ledger_options, parse_query, tune, tuning_options
 from plaudit.errors import DefinitionError
 from plaudit.reward.reward import Reward
 from plaudit.reward.row_files import find_format
@@ -45,12 +45,7 @@ _SQLITE = b"SQLite format 3\0"
 @click.option("--decision", metavar="COLUMN", help="The column that candidates for one decision share.")
 @tuning_options("Another value for a knob; can be repeated.")
 @click.option("--label", metavar="LABEL", help="What the version of a reward is called whose knobs were changed.")
-@click.option("--reward", metavar="NAME", help="Of a ledger: records of this reward.")
-@click.option("--version", metavar="LABEL", help="Of a ledger: records of this version.")
-@click.option("--run", metavar="TEXT", help="Of a ledger: records of this run (or mission).")
-@click.option("--phase", metavar="TEXT", help="Of a ledger: records of this phase.")
-@click.option("--since", metavar="WHEN", callback=convert_moment, help="Of a ledger: at or after 2026-11-01, 7d, 12h.")
-@click.option("--until", metavar="WHEN", callback=convert_moment, help="Of a ledger: before such a moment.")
+@ledger_options("reward", "version", "run", "phase", "since", "until")
 @click.option("--as-recorded", is_flag=True, help="Of a ledger: by what scored each record, in the same dtype.")
 @click.option("--force", is_flag=True, help="Write over an output that exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")

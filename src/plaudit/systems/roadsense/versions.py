@@ -25,7 +25,7 @@ from plaudit.systems.roadsense.fields import (
     brakes,
     fresh_warning_is_full,
 )
-from plaudit.systems.roadsense.wishes import state_wishes
+from plaudit.systems.roadsense.preferences import list_preferences
 
 Knobs = dict[str, float | bool]
 
@@ -240,7 +240,7 @@ def version(label: str) -> Reward:
         shared=recipe.shared,
         facts=recipe.facts,
         horizon=HORIZON,
-        prefer=state_wishes([each.name for each in recipe.fields]),
+        prefer=list_preferences([each.name for each in recipe.fields]),
         doc=recipe.change,
     )
     return made.with_params(recipe.knobs)

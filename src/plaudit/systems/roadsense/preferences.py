@@ -11,7 +11,7 @@ _CLOSE = {"distance": 8.0, "closing_rate": 5.0, "ego_speed": 15.0}
 _ROOM = {"distance": 30.0, "closing_rate": 5.0, "ego_speed": 15.0, "braking_received": 1, "peer_braking": True}
 _PARKED = {"distance": 100.0, "closing_rate": 0.0, "ego_speed": 0.0}
 
-WISHES: tuple[tuple[Step, Step, str], ...] = (
+PREFERENCES: tuple[tuple[Step, Step, str], ...] = (
     (
         {**_CLOSE, "deceleration": BRAKE[3], "action": 3},
         {**_CLOSE, "deceleration": BRAKE[0], "action": 0},
@@ -33,10 +33,10 @@ REACTION = (
 """What versions are to prefer that pay for the reaction to a warning."""
 
 
-def state_wishes(fields: Collection[str]) -> Iterator[Preference]:
+def list_preferences(fields: Collection[str]) -> Iterator[Preference]:
     """Yield what a version with these fields is to prefer."""
     warned = "braking_received" in fields or "peer_braking" in fields
-    for better, worse, because in (*WISHES, *((REACTION,) if warned else ())):
+    for better, worse, because in (*PREFERENCES, *((REACTION,) if warned else ())):
         yield prefer(_keep(better, fields), over=_keep(worse, fields), because=because)
 
 
