@@ -1,0 +1,227 @@
+"""The server of the dashboard: the page, its documents, what changes, and a whole run scored with other knobs."""
+
+import asyncio
+import gzip
+import sys
+import threading
+import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+from urllib.parse import quote, unquote_to_bytes
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from plaudit.errors import (
+    DefinitionError,
+    FileError,
+    InputError,
+    LedgerBroken,
+    LedgerBusy,
+    NotInLedger,
+    PlauditError,
+)
+from plaudit.page.access import Access, Guard
+from plaudit.page.cache import DocumentCache
+from plaudit.page.events import Changes
+from plaudit.page.rescore import Runs, Unwanted, parse_settings, rescore_run
+
+MOST_RESCORINGS = 8
+"""How many may wait for their turn: one is computed at a time."""
+_ASKED_WRONGLY = (DefinitionError, InputError, NotInLedger)
+_UNREADABLE: tuple[tuple[type[PlauditError], int, str, str], ...] = (
+    (LedgerBusy, 503, "busy", "The ledger is held by another program, or its server does not answer; try again."),
+    (LedgerBroken, 500, "unreadable", "The ledger is damaged, or was moved, removed or replaced."),
+    (FileError, 500, "unreadable", "The ledger's file cannot be read any more."),
+    (PlauditError, 500, "unreadable", "This cannot be shown."),
+)
+"""What is said of an error whose own message may name folders of this machine; the terminal shows that one."""
+
+
+class Library(Runs, Protocol):
+    """What builds documents."""
+
+    def get(self, address: str) -> dict[str, Any]:
+        """Return the document of an address; UnknownDocument where there is none."""
+
+    def changed(self) -> Sequence[str]:
+        """Return the addresses whose documents have changed since the last call."""
+
+
+class Dashboard:
+    """What answers each kind of request; `app` is the application, behind its guard."""
+
+    def __init__(self, library: Library, access: Access, shell: tuple[str, str]) -> None:
+        """Answer out of `library` those who have `access`; `shell` is the page and its Content-Security-Policy."""
+        self._library = library
+        self._shell, self._policy = shell[0].encode(), f"{shell[1]}; frame-ancestors 'none'"
+        self._cache = DocumentCache(library.get)
+        self._changes = Changes(library.changed, self._cache.forget, report)
+        self._scorer = ThreadPoolExecutor(1, thread_name_prefix="plaudit-rescore")
+        self._rescorings = 0
+        routes = [
+            Route("/", self._send_shell),
+            Route("/favicon.ico", self._send_no_icon),
+            Route("/documents/{address:path}", self._send_document),
+            Route("/events", self._send_events),
+            Route("/rescore/{address:path}", self._send_rescoring),
+        ]
+        handlers = {HTTPException: _answer_no_route, PlauditError: _answer_error, Exception: _answer_fault}
+        app = Starlette(routes=routes, lifespan=self._watch, exception_handlers=handlers)
+        app.router.redirect_slashes = False
+        self.app: ASGIApp = Guard(app, access)
+
+    @asynccontextmanager
+    async def _watch(self, app: Starlette) -> AsyncIterator[None]:
+        """Watch for changes for as long as the server runs."""
+        watching = asyncio.create_task(self._changes.watch())
+        try:
+            yield
+        finally:
+            self.close()
+            await watching
+
+    def close(self) -> None:
+        """End every stream and begin nothing new."""
+        self._changes.close()
+        self._cache.close()
+        self._scorer.shutdown(wait=False, cancel_futures=True)
+
+    async def _send_shell(self, request: Request) -> Response:
+        headers = {"content-security-policy": self._policy, "cache-control": "no-cache"}
+        return HTMLResponse(self._shell, headers=headers)
+
+    async def _send_no_icon(self, request: Request) -> Response:
+        return Response(status_code=204)
+
+    async def _send_document(self, request: Request) -> Response:
+        packed = await self._cache.get(_read_address(request, "/documents/"))
+        headers = {"etag": packed.etag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
+        if _has_already(request.headers.get("if-none-match", ""), packed.etag):
+            return Response(status_code=304, headers=headers)
+        body = packed.body
+        if _takes_gzip(request.headers.get("accept-encoding", "")):
+            headers["content-encoding"] = "gzip"
+        else:
+            body = await asyncio.to_thread(gzip.decompress, body)
+        return Response(body, headers=headers, media_type="application/json")
+
+    async def _send_events(self, request: Request) -> Response:
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream")
+        if self._changes.is_full:
+            return _answer(503, "busy", "Too many pages listen already; close one of them.")
+        return StreamingResponse(self._changes.listen(), media_type="text/event-stream")
+
+    async def _send_rescoring(self, request: Request) -> Response:
+        source, slash, run = _read_address(request, "/rescore/").partition("/")
+        if not slash or "/" in run:
+            return _answer(404, "unknown-document", "Write /rescore/SOURCE/RUN?set={…}.")
+        settings = parse_settings(request.query_params.get("set", "{}"))
+        if request.method == "HEAD":
+            return Response(media_type="application/json")
+        if self._rescorings >= MOST_RESCORINGS:
+            return _answer(503, "busy", "Other runs are being scored already; try again.")
+        self._rescorings += 1
+        try:
+            found = await self._rescore(request, _decode(source), _decode(run), settings)
+        except Unwanted:
+            raise ClientDisconnect from None
+        finally:
+            self._rescorings -= 1
+        return JSONResponse(found)
+
+    async def _rescore(self, request: Request, source: str, run: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return what a run would have earned; it is given up when whoever asked has left."""
+        unwanted = threading.Event()
+        work = asyncio.get_running_loop().run_in_executor(
+            self._scorer,
+            lambda: rescore_run(self._library, source, run, settings, is_wanted=lambda: not unwanted.is_set()),
+        )
+        leaving = asyncio.create_task(_call_when_left(request, unwanted.set))
+        try:
+            return await work
+        finally:
+            unwanted.set()
+            leaving.cancel()
+
+
+async def _call_when_left(request: Request, call: Callable[[], None]) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    call()
+
+
+# -- addresses and headers --------------------------------------------------------------------------------------------
+
+
+def _read_address(request: Request, prefix: str) -> str:
+    """Return the address of a document, its parts percent-encoded in one way; names may hold slashes."""
+    raw = request.scope["raw_path"].decode("ascii", "replace")
+    return "/".join(quote(_decode(part), safe="") for part in raw.removeprefix(prefix).split("/"))
+
+
+def _decode(part: str) -> str:
+    try:
+        return unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        raise InputError("the address is not UTF-8.") from None
+
+
+def _has_already(given: str, etag: str) -> bool:
+    return etag in [each.strip().removeprefix("W/") for each in given.split(",")] or given.strip() == "*"
+
+
+def _takes_gzip(given: str) -> bool:
+    """Return whether a client takes gzip.
+
+    >>> _takes_gzip("br, gzip;q=0.8"), _takes_gzip("gzip;q=0, br"), _takes_gzip("")
+    (True, False, False)
+    """
+    for each in given.lower().split(","):
+        name, _, quality = each.partition(";")
+        if name.strip() == "gzip":
+            return quality.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _answer(status: int, kind: str, message: str) -> JSONResponse:
+    return JSONResponse({"error": message, "kind": kind}, status)
+
+
+async def _answer_no_route(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return _answer(404, "unknown-document", "There is nothing at this address; the page itself is at /.")
+    return _answer(error.status_code, "refused", error.detail)
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    """Say what is wrong with what was asked for; of what is wrong here, only what kind of thing it is."""
+    assert isinstance(error, PlauditError)
+    if isinstance(error, _ASKED_WRONGLY):
+        missing = isinstance(error, NotInLedger)
+        return _answer(404 if missing else 400, "unknown-document" if missing else "refused", str(error))
+    status, kind = next(row[1:3] for row in _UNREADABLE if isinstance(error, row[0]))
+    return _answer(status, kind, report(error))
+
+
+async def _answer_fault(request: Request, error: Exception) -> Response:
+    print("".join(traceback.format_exception(error)), "This is a fault of plaudit.", sep="", file=sys.stderr)
+    message = "The dashboard failed: a fault of plaudit. The terminal that it runs in shows more; please report it."
+    return _answer(500, "fault", message)
+
+
+def report(error: PlauditError) -> str:
+    """Show an error in the terminal, and return what may be said of it to whoever asked."""
+    print(f"Error: {error}", file=sys.stderr)
+    return f"{next(row[3] for row in _UNREADABLE if isinstance(error, row[0]))} The dashboard's terminal says more."
