@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from plaudit.errors import NotInLedger
@@ -15,6 +16,9 @@ from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, is_file_name, is_system, open_ledger
+
+FRESH = 0.25
+"""For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
 
 
 class RewardIds:
@@ -87,6 +91,7 @@ class LedgerSource:
         self._run = run
         self._lock = threading.RLock()
         self._read_until = -1
+        self._fresh_until = 0.0
         self._runs: dict[str | None, Listing] = {}
         self._records: dict[str | None, Totals] = {}
         self._labels: dict[tuple[str, str], str] = {}
@@ -113,7 +118,10 @@ class LedgerSource:
     def _refresh(self) -> None:
         """Read what is kept of episodes again, if there are new records."""
         with self._lock:
+            if monotonic() < self._fresh_until:
+                return
             newest = self.find_newest()
+            self._fresh_until = monotonic() + FRESH
             if newest == self._read_until:
                 return
             query = {} if self._run is None else {"run": self._run}

@@ -171,11 +171,6 @@ class Curves:
         starts = np.concatenate([[0], np.flatnonzero(np.diff(cases)) + 1])
         ends = np.concatenate([starts[1:] - 1, [len(x) - 1]])
         return [
-            {"from": float(x[start]), "to": float(x[end]), "label": _name_case(paths, int(cases[start]))}
+            {"from": float(x[start]), "to": float(x[end]), "label": paths.name_case(int(cases[start]))}
             for start, end in list(zip(starts, ends, strict=True))[:MOST_ZONES]
         ]
-
-
-def _name_case(paths: TermPaths, case: int) -> str:
-    conditions = paths.list_conditions(case)
-    return conditions[case]["text"] if case < len(paths.conditions) else "otherwise"

@@ -39,6 +39,10 @@ class TermPaths:
         texts = [lines[self.first - 1 + 2 * at].strip().removeprefix("if ").removesuffix(":") for at in asked]
         return [{"text": text, "true": at == case} for at, text in zip(asked, texts, strict=True)]
 
+    def name_case(self, case: int) -> str:
+        """Return the condition of a case, as it is written."""
+        return str(self.list_conditions(case)[case]["text"]) if case < len(self.conditions) else "otherwise"
+
 
 class RewardPaths:
     """The paths through the terms of a reward."""

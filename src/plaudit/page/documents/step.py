@@ -1,8 +1,8 @@
 """One step: why it was paid what it was paid."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from plaudit.errors import NotInLedger
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.page.addresses import UnknownDocument
 from plaudit.page.documents.columns import Steps, read_episode
@@ -15,12 +15,12 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     """Return a step of an episode."""
     listing, at = source.find_episode(run, name)
     episode = listing.episodes[at]
-    part, row, names, position = _find_step(source, run, name, step)
+    parts = list(read_episode(source.ledger, episode))
+    part, row, names, position = _find_step(parts, step)
+    if part is None:
+        raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
     record = int(part.records[row])
-    try:
-        why = source.ledger.why(record)
-    except NotInLedger as error:
-        raise UnknownDocument(str(error)) from None
+    why = source.ledger.why(record)
     signal, reward = why.record.signal, part.layout.scored
     paths = get_paths(part.layout)
     cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1)
@@ -54,21 +54,18 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     }
 
 
-def _find_step(source: LedgerSource, run: str, name: str, step: str) -> tuple[Steps, int, list[str], int]:
+def _find_step(parts: Sequence[Steps], step: str) -> tuple[Steps | None, int, list[str], int]:
     """Return the block of a step, its row there, the names of all steps of the episode, and its place among them."""
-    listing, at = source.find_episode(run, name)
-    parts = list(read_episode(source.ledger, listing.episodes[at]))
     numbers = [number for part in parts for number in part.numbers]
     records = [record for part in parts for record in part.records.tolist()]
     names = name_steps(numbers, records)
-    if step not in names:
-        raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
-    place = left = names.index(step)
+    by_record = {f"record-{record}": at for at, record in enumerate(records)}
+    place = left = names.index(step) if step in names else by_record.get(step, len(names))
     for part in parts:
         if left < len(part.records):
             return part, left, names, place
         left -= len(part.records)
-    raise AssertionError(step)
+    return None, 0, names, place
 
 
 def _describe_term(term: Any, docs: dict[str, str]) -> Document:
