@@ -1,0 +1,1 @@
+"""The page: rewards, runs, episodes and single steps to look at, as one file or live."""

@@ -1,0 +1,1 @@
+plaudit.charts = { clear() {} };
