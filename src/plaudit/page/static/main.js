@@ -15,10 +15,11 @@ document.body.append(
   main,
 );
 
-function tell(connected) {
-  status.className = connected ? "status live" : "status lost";
-  status.textContent = connected ? "Live" : "Connection lost; trying again";
+function tell(state, message = "") {
+  status.className = `status ${state}`;
+  status.textContent = { live: "Live", lost: "No connection; trying again", gone: message }[state];
 }
 
-plaudit.store.listen(plaudit.router.refresh, tell);
+plaudit.store.takeToken();
 plaudit.router.start();
+plaudit.store.listen(plaudit.router.refresh, tell);
