@@ -10,6 +10,7 @@ from plaudit.analysis.comparison import TITLES
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect, StepChange
 from plaudit.errors import PlauditError
+from plaudit.ledger.ranks import Reservoir
 from plaudit.ledger.scored import ScoredBatch
 from plaudit.page.addresses import format_address
 from plaudit.page.documents.steps import choose_evenly
@@ -31,16 +32,18 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
     """Return what is different between two rewards, and what that does to the steps of a run."""
     run, listing = source.find_run(name)
     definition = compare_definitions(*rewards)
-    effect, sample = Effect(definition.renamed, source.name), _Sample(MOST_POINTS)
+    effect, sample = Effect(definition.renamed, source.name), Reservoir(MOST_POINTS, seed=SEED)
     shown = 0
     for batch in _score(source, run, listing, rewards):
         effect.add(batch)
-        sample.add(batch.scores[0].total, batch.scores[1].total)
+        old, new = (scores.total for scores in batch.scores)
+        both = ~(np.isnan(old) | np.isnan(new))
+        sample.add(old[both], new[both])
         shown += len(batch.numbers)
     remarks = list(effect.remarks) if shown else _explain_nothing(source, run, rewards)
     returns, changes = effect.changes.episodes, effect.changes
     names = {(each.actor, each.episode): listing.ids[at] for at, each in enumerate(listing.episodes)}
-    x, y = sample.columns
+    x, y = sample.pairs
     return {
         "a": ids[0],
         "b": ids[1],
@@ -57,9 +60,9 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
             "spearman": to_plain(returns.rank_correlation),
         },
         "flips": {
-            "share": changes.flipped / changes.rows if changes.rows else 0.0,
+            "share": changes.flipped / changes.records if changes.records else 0.0,
             "count": changes.flipped,
-            "of": changes.rows,
+            "of": changes.records,
         },
         "ranks": [
             {"episode": names.get(each.episode[1:]), "before": each.rank_before, "after": each.rank_after}
@@ -89,25 +92,6 @@ def _explain_nothing(source: LedgerSource, run: str | None, rewards: Sequence[Re
     plans = [source.ledger.plan_rescore(reward, **chosen) for reward in rewards]
     lacking = dict.fromkeys(str(each) for plan in plans for each in plan.lacking)
     return [f"No step of this run can be scored by both: {each}." for each in lacking]
-
-
-class _Sample:
-    """A sample of pairs that arrive in batches, every pair as likely as any other."""
-
-    def __init__(self, most: int) -> None:
-        self._rng = np.random.default_rng(SEED)
-        self._most = most
-        self._kept = np.zeros((3, 0))  # a random key of each pair, and the pair: those with the smallest keys stay
-
-    def add(self, x: Any, y: Any) -> None:
-        known = ~(np.isnan(x) | np.isnan(y))
-        pairs = np.stack([self._rng.random(int(known.sum())), x[known], y[known]])
-        whole = np.concatenate([self._kept, pairs], axis=1)
-        self._kept = whole[:, np.argsort(whole[0], kind="stable")[: self._most]]
-
-    @property
-    def columns(self) -> Any:
-        return self._kept[1:]
 
 
 def _correlate(x: Any, y: Any) -> float | None:
