@@ -1,6 +1,6 @@
 """What if a knob were another: which episodes a browser scores again, and the whole run scored by the server."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,15 @@ MOST_RANKED = 200
 """Episodes of a ranking that are sent: those that move farthest."""
 
 
-def build_whatif(source: LedgerSource, name: str, *, live: bool) -> Document:
-    """Return the episodes of a run that are scored again in the browser."""
+def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Collection[int] | None = None) -> Document:
+    """Return the episodes of a run that are scored again in the browser; of a report, those that are `embedded`."""
     run, listing = source.find_run(name)
     if not len(listing):
         raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
     reward = source.find_reward_id(listing.episodes[-1])
     paid = [at for at, each in enumerate(listing.episodes) if source.find_reward_id(each) == reward]
-    chosen = _choose_within(listing, set(paid), MOST_STEPS)
+    allowed = set(paid) if embedded is None else set(paid).intersection(embedded)
+    chosen = _choose_within(listing, allowed, MOST_STEPS)
     return {
         "run": run,
         "source": source.id,
