@@ -223,6 +223,16 @@ def render_functions(program: Program, names: Names) -> dict[str, str]:
     return blocks
 
 
+def list_cases(program: Program, term: str) -> list[int]:
+    """Return the nodes of the conditions that the function of a term asks one after another, as it is rendered."""
+    root = program.outputs[f"{term}.score"]
+    known = _find_state_nodes(program)
+    order = find_reachable(program.nodes, [root], known)
+    uses = Counter(operand for at in order for operand in n.operands(program.nodes[at]))
+    chosen = (program.nodes[at] for at in _find_cases(program, root, uses, known))
+    return [choice.condition for choice in chosen if isinstance(choice, n.Select)]
+
+
 def render_formula(program: Program, names: Names) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
     carried = _find_state_nodes(program)

@@ -1,1 +1,1 @@
-"""The page: rewards, runs, episodes and single steps to look at, as one file or live."""
+"""The page: rewards, runs, episodes and steps to look at, as a report in one file or from a local server."""

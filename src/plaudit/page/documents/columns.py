@@ -1,0 +1,110 @@
+"""The recorded steps of an episode as columns, read block by block: nothing is made of a single step."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.ledger.episodes import Episode
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Page
+from plaudit.ledger.storage.codec import RecordLayout, decode_column
+from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_end
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of one block, all of the same reward: inputs and outputs side by side, as they are stored."""
+
+    layout: RecordLayout
+    records: NDArray[np.int64]
+    numbers: list[int | None]
+    """Which step of its episode each is."""
+    contexts: list[Any]
+    inputs: Numbers
+    outputs: Numbers
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The terms, then what separates their sum from the total."""
+        return self.layout.scored.program.terms
+
+    @property
+    def total(self) -> Numbers:
+        """The reward of each step."""
+        return self.outputs[:, 0]
+
+    @property
+    def scores(self) -> dict[str, Numbers]:
+        """The score of each term."""
+        return {term: self.outputs[:, 1 + 2 * at] for at, term in enumerate(self.terms)}
+
+    @property
+    def values(self) -> dict[str, Numbers]:
+        """What each term adds to the total."""
+        return {term: self.outputs[:, 2 + 2 * at] for at, term in enumerate(self.terms)}
+
+    @property
+    def native(self) -> list[float | None]:
+        """What the environment itself paid, where its wrapper recorded that."""
+        said = [each.get(ORIGINAL_REWARD) if isinstance(each, dict) else None for each in self.contexts]
+        return [float(each) if type(each) in (int, float) or each in ("nan", "inf", "-inf") else None for each in said]
+
+    @property
+    def end(self) -> str | None:
+        """How the episode ended with one of them."""
+        return next((end for end in map(find_end, self.contexts) if end is not None), None)
+
+
+def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> Iterator[Steps]:
+    """Yield the steps of an episode block by block, in the order in which they were recorded, at most so many."""
+    left = most
+    query = {"run": episode.run, "actor": episode.actor}
+    wanted = {name: value for name, value in query.items() if value is not None}
+    history = ledger.history(
+        reward=episode.reward,
+        version=episode.version,
+        episode=episode.episode,
+        after=episode.first_record - 1,
+        **wanted,
+    )
+    for page in history.pages():
+        if page.row.first > episode.last_record or left == 0:
+            return
+        if (page.row.run, page.row.actor) != (episode.run, episode.actor):
+            continue  # an episode of the same name, without a run or an actor
+        with page.report_damage():
+            found = _read_page(page, left)
+        left = None if left is None else left - len(found.records)
+        yield found
+
+
+def _read_page(page: Page, most: int | None) -> Steps:
+    row, count = page.row, page.row.records
+    chosen = page.positions()[:most]
+    steps, contexts = (_pick(column, count, chosen) for column in (row.steps, row.contexts))
+    return Steps(
+        page.layout,
+        row.first + chosen.astype(np.int64),
+        steps,
+        contexts,
+        page.inputs[chosen],
+        page.outputs[chosen],
+    )
+
+
+def _pick(column: str | None, count: int, chosen: NDArray[np.intp]) -> list[Any]:
+    if column is None:
+        return [None] * len(chosen)
+    listed = json.loads(column) if count == 1 else list(decode_column(column, count))
+    return [listed[at] for at in chosen.tolist()]
+
+
+def join(parts: Sequence[list[Any]]) -> list[Any]:
+    """Return lists as one."""
+    return [each for part in parts for each in part]

@@ -1,0 +1,118 @@
+"""An episode, step by step: what every term paid, from which inputs, and which lines of its source it took."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.page.documents.columns import Steps, join, read_episode
+from plaudit.page.documents.paths import RewardPaths
+from plaudit.page.documents.values import Document, to_column, to_plain
+from plaudit.page.sources import LedgerSource, Listing
+
+MOST_STEPS = 50_000
+"""Steps of an episode that are shown: what a browser draws and re-scores smoothly."""
+
+
+def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST_STEPS) -> Document:
+    """Return an episode of a run."""
+    listing, at = source.find_episode(run, name)
+    episode = listing.episodes[at]
+    parts = list(read_episode(source.ledger, episode, most))
+    terms = list(dict.fromkeys(term for part in parts for term in part.terms))
+    adjustments = {name for part in parts for name in part.layout.scored.program.adjustments}
+    fields = {name: field for part in parts for name, field in part.layout.scored.program.inputs.items()}
+    numbers = join([part.numbers for part in parts])
+    records = join([part.records.tolist() for part in parts])
+    values, scores = (_join_columns(parts, kind, terms) for kind in ("values", "scores"))
+    native = join([part.native for part in parts])
+    length = episode.length + sum(len(part.records) for part in parts if part.layout.part == "final")
+    return {
+        "run": episode.run,
+        "source": source.id,
+        "episode": name,
+        "actor": episode.actor,
+        "reward": source.find_reward_id(episode),
+        "records": [episode.first_record, episode.last_record],
+        **_find_neighbours(listing, at),
+        "steps": numbers,
+        "step_ids": name_steps(numbers, records),
+        "record_ids": records,
+        "total": join([to_column(part.total) for part in parts]),
+        "values": {term: column for term, column in values.items() if term not in adjustments},
+        "scores": {term: column for term, column in scores.items() if term not in adjustments},
+        "adjustments": {term: column for term, column in values.items() if term in adjustments},
+        "inputs": {name: _join_input(parts, name) for name in fields},
+        "labels": {name: list(field.labels) for name, field in fields.items() if field.labels},
+        "flags": [name for name, field in fields.items() if field.kind == "flag"],
+        "units": {name: field.unit for name, field in fields.items() if field.unit},
+        "native": to_plain(native) if any(each is not None for each in native) else None,
+        "end": episode.ended,
+        **_build_paths(parts),
+        "shown": len(records),
+        "of": max(length, len(records)),
+        "frames": None,
+    }
+
+
+def name_steps(numbers: list[int | None], records: list[int]) -> list[str]:
+    """Return what addresses call each step: its number, or that of its record where it is not the only one of it.
+
+    >>> name_steps([1, 2, 2, None], [11, 12, 13, 14])
+    ['1', '2', 'record-13', 'record-14']
+    """
+    names: dict[str, None] = {}
+    for number, record in zip(numbers, records, strict=True):
+        name = str(number)
+        names[f"record-{record}" if number is None or name in names else name] = None
+    return list(names)
+
+
+def _find_neighbours(listing: Listing, at: int) -> Document:
+    ids, last = listing.ids, len(listing) - 1
+    return {"previous": ids[at - 1] if at else None, "next": ids[at + 1] if at < last else None}
+
+
+def _join_columns(parts: list[Steps], kind: str, terms: list[str]) -> dict[str, list[Any]]:
+    """Return a column for each term; None at steps that were scored without it, as the end of an episode is."""
+    found: dict[str, list[Any]] = {term: [] for term in terms}
+    for part in parts:
+        columns = getattr(part, kind)
+        for term, column in found.items():
+            column += to_column(columns[term]) if term in columns else [None] * len(part.records)
+    return found
+
+
+def _join_input(parts: list[Steps], name: str) -> list[Any]:
+    """Return an input of every step: numbers, bools, and positions of categories."""
+    found: list[Any] = []
+    for part in parts:
+        columns = part.layout.split_columns(part.inputs)
+        found += to_column(columns[name]) if name in columns else [None] * len(part.records)
+    return found
+
+
+@lru_cache(256)
+def get_paths(layout: RecordLayout) -> RewardPaths:
+    """Return the paths through the reward of a layout."""
+    return RewardPaths(layout.scored)
+
+
+def _build_paths(parts: list[Steps]) -> Document:
+    """Return the different ways that steps took through the sources of all terms, and which way each took."""
+    known: dict[Any, int] = {}
+    paths: list[Document] = []
+    path: list[int] = []
+    for part in parts:
+        count = len(part.records)
+        reward = get_paths(part.layout)
+        cases = reward.find_cases(part.layout.split_columns(part.inputs), count)
+        rows = np.stack(list(cases.values()), axis=1) if cases else np.zeros((count, 0), np.intp)
+        for row in map(tuple, rows.tolist()):
+            way = part.layout, row
+            if way not in known:
+                known[way] = len(paths)
+                paths.append({term: reward.terms[term].list_lines(case) for term, case in zip(cases, row, strict=True)})
+            path.append(known[way])
+    return {"paths": paths, "path": path}

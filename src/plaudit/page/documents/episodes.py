@@ -1,0 +1,83 @@
+"""The episodes of a run as columns: what each earned, by term, how long it was and how it ended."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from plaudit.ledger.episodes import Episode
+from plaudit.page.documents.values import Document, format_time, to_plain
+from plaudit.page.sources import LedgerSource, Listing
+
+MOST_ROWS = 2000
+"""Rows of a table that a browser sorts and draws without a pause; of more episodes, some are chosen."""
+
+
+def build_episodes(source: LedgerSource, name: str) -> Document:
+    """Return the table of a run."""
+    run, listing = source.find_run(name)
+    chosen = choose_episodes(listing, MOST_ROWS)
+    picked = [listing.episodes[at] for at in chosen]
+    how = "the worst, the best, the first and the last, and others spread evenly over the run"
+    return {
+        "run": run,
+        "source": source.id,
+        "shown": len(chosen),
+        "of": len(listing),
+        "chosen": how if len(chosen) < len(listing) else None,
+        "columns": {
+            "episode": [listing.ids[at] for at in chosen],
+            "index": chosen,
+            "return": [to_plain(each.total) for each in picked],
+            "length": [each.length for each in picked],
+            "end": [each.ended for each in picked],
+            "native": None,
+            "time": [format_time(each.began) for each in picked],
+            "terms": list_term_columns(picked),
+        },
+        "embedded": None,
+    }
+
+
+def list_term_columns(episodes: Sequence[Episode]) -> Document:
+    """Return the sum of each term in each episode; None where its reward has no such term."""
+    names = dict.fromkeys(name for each in episodes for name in each.terms)
+    return {name: [to_plain(each.terms.get(name)) for each in episodes] for name in names}
+
+
+def choose_episodes(listing: Listing, most: int) -> list[int]:
+    """Return the positions of at most so many episodes: the worst, the best, the first, the last, others between.
+
+    They come in the order of the run. Whoever asks for fewer gets some of those that more would have given.
+    """
+    count = len(listing)
+    if count <= most:
+        return list(range(count))
+    return sorted(rank_episodes(listing)[:most])
+
+
+def rank_episodes(listing: Listing) -> list[int]:
+    """Return the positions of all episodes, those first that are worth showing where there is room for few.
+
+    The worst, the best, the first and the last come first; then, in turn, the next worst, the next best, and one in the
+    widest gap of the run that is left.
+    """
+    count = len(listing)
+    order = np.argsort([each.total for each in listing.episodes], kind="stable").tolist()
+    spread = _list_spread(count)
+    ends = [order[0], order[-1], 0, count - 1] if count else []
+    turns = (each for turn in zip(order, reversed(order), spread, strict=True) for each in turn)
+    return list(dict.fromkeys((*ends, *turns)))
+
+
+def _list_spread(count: int) -> list[int]:
+    """Return all positions, each as far from those before it as it can be: halves, quarters, eighths.
+
+    >>> _list_spread(5)
+    [0, 4, 2, 1, 3]
+    """
+    found: dict[int, None] = {}
+    step = 1 << max(count - 1, 0).bit_length()
+    while step:
+        found |= dict.fromkeys(range(0, count, step))
+        step //= 2
+    return list(found)

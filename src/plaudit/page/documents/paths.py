@@ -1,0 +1,96 @@
+"""Which lines of a term's source a step took: a term is a chain of cases, and each step returns from one of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.language import nodes as n
+from plaudit.language.render import list_cases, render_functions
+from plaudit.reward.reward import Reward
+from plaudit.targets.numpy import NumpyReward
+
+
+@dataclass(frozen=True, slots=True)
+class TermPaths:
+    """The source of one term, as plaudit writes it, and its cases."""
+
+    text: str
+    conditions: tuple[int, ...]
+    """The node of each condition, in the order in which they are asked."""
+
+    @property
+    def first(self) -> int:
+        """The line of the first condition, or of the last return; the first line is 1."""
+        return len(self.text.splitlines()) - 2 * len(self.conditions)
+
+    def list_lines(self, case: int) -> list[int]:
+        """Return the lines that are executed where the case with this number is the first whose condition holds."""
+        asked = [self.first + 2 * at for at in range(min(case + 1, len(self.conditions)))]
+        return [*range(2, self.first), *asked, self.first + 2 * case + (case < len(self.conditions))]
+
+    def list_conditions(self, case: int) -> list[dict[str, Any]]:
+        """Return the conditions that were asked, as they are written, and whether they held."""
+        lines = self.text.splitlines()
+        asked = range(min(case + 1, len(self.conditions)))
+        texts = [lines[self.first - 1 + 2 * at].strip().removeprefix("if ").removesuffix(":") for at in asked]
+        return [{"text": text, "true": at == case} for at, text in zip(asked, texts, strict=True)]
+
+    def name_case(self, case: int) -> str:
+        """Return the condition of a case, as it is written."""
+        return str(self.list_conditions(case)[case]["text"]) if case < len(self.conditions) else "otherwise"
+
+
+class RewardPaths:
+    """The paths through the terms of a reward."""
+
+    def __init__(self, reward: Reward) -> None:
+        """Render the terms."""
+        program = reward.program
+        texts = render_functions(program, reward._find_local_names())
+        self._program = program
+        self.terms: Mapping[str, TermPaths] = {
+            term: TermPaths(texts[term], tuple(list_cases(program, term))) for term in program.terms if term in texts
+        }
+
+    @cached_property
+    def _conditions(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(at for paths in self.terms.values() for at in paths.conditions))
+
+    @cached_property
+    def _compiled(self) -> NumpyReward:
+        """A reward whose terms are the conditions, which makes no difference between rows that count and others."""
+        program, count = self._program, len(self._program.nodes)
+        numbers = {f"c{at}": count + place for place, at in enumerate(self._conditions)}
+        outputs = {f"{name}.{part}": at for name, at in numbers.items() for part in ("value", "score", "clamped")}
+        opened = replace(
+            program,
+            terms=tuple(numbers),
+            nodes=(*program.nodes, *(n.Number(at) for at in self._conditions)),
+            outputs={"total": count, **outputs},
+            value_guards=(),
+            ranges=(),
+            adjustments=(),
+            states={},
+        )
+        return NumpyReward(opened.bind(), guard=False)
+
+    def find_cases(self, columns: Mapping[str, NDArray[Any]], count: int) -> dict[str, NDArray[np.intp]]:
+        """Return for each term which of its cases each row takes: the number of conditions where it is the last."""
+        held: dict[int, NDArray[np.bool_]] = {}
+        if self._conditions:
+            with np.errstate(all="ignore"):
+                found = self._compiled({name: columns[name] for name in self._compiled.program.inputs}).values
+            held = {at: np.broadcast_to(np.asarray(found[f"c{at}"], bool), count) for at in self._conditions}
+        return {term: _find_first([held[at] for at in paths.conditions], count) for term, paths in self.terms.items()}
+
+
+def _find_first(held: Sequence[NDArray[np.bool_]], count: int) -> NDArray[np.intp]:
+    """Return for each row the first of some conditions that holds, or how many there are."""
+    first = np.full(count, len(held), np.intp)
+    for at in range(len(held) - 1, -1, -1):
+        first[held[at]] = at
+    return first

@@ -1,0 +1,178 @@
+"""A reward: its terms in words, as formulas and as curves, what it wants, and what is wrong with it."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from plaudit.checks.bounds import Bound, bounds
+from plaudit.checks.check import check
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.json import format_step
+from plaudit.checks.formats.text import format_incentive_lines, join_pieces
+from plaudit.checks.report import Report
+from plaudit.checks.rules import RULES
+from plaudit.errors import TargetError
+from plaudit.language.field import Field
+from plaudit.page.documents.curves import Curves
+from plaudit.page.documents.paths import RewardPaths
+from plaudit.page.documents.values import Document, to_plain
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term
+
+SECONDS = 1.0
+"""The most for one question to the solver: somebody is waiting for the page."""
+_WIDTH = 400
+"""Characters of a line on what pays most: the page breaks it."""
+
+
+def build_reward(reward_id: str, reward: Reward) -> Document:
+    """Return everything that a reward is."""
+    report = check(reward, timeout=SECONDS, limit=20 * SECONDS)
+    found = bounds(reward, timeout=SECONDS)
+    paths = RewardPaths(reward)
+    formulas = _split_formulas(reward)
+    curves = Curves(reward, paths)
+    module, missing = _compile_module(reward)
+    docs = {each.name: each.doc for each in reward.functions}
+    adjustments = reward.program.adjustments
+    return {
+        "id": reward_id,
+        "name": reward.name,
+        "version": reward.version,
+        "fingerprint": reward.fingerprint,
+        "doc": reward.doc,
+        "total": {"formula": formulas["total"], "mathml": "", "bounds": _format_bound(found.total)},
+        "terms": [
+            {
+                **_describe_term(term, paths),
+                "formula": formulas.get(term.name, ""),
+                "bounds": _format_bound(found.values[term.name]),
+                "curve": curves.draw(term),
+                "witnesses": curves.place_witnesses(term, report.findings),
+            }
+            for term in reward.terms
+        ],
+        "adjustments": [
+            {"name": name, "formula": formulas.get(name, ""), "mathml": "", "doc": docs.get(name, "")}
+            for name in adjustments
+        ],
+        "fields": [_describe_field(field) for field in reward.fields.values()],
+        "incentives": _describe_incentives(report),
+        "findings": [_describe_finding(finding) for finding in report.findings],
+        "knobs": [_describe_knob(reward, name, value) for name, value in reward.params.items()],
+        "module": module,
+        "module_missing": missing,
+        "spec": json.loads(reward.to_json()),
+    }
+
+
+def _split_formulas(reward: Reward) -> dict[str, str]:
+    """Return the formula of each function and of the total, as LaTeX."""
+    blocks = reward.formula().strip().split("\n\n")
+    names = [*reward.states, *(each.name for each in reward.functions)]
+    return dict(zip((*names[: len(blocks) - 1], "total"), blocks, strict=False)) | {"total": blocks[-1]}
+
+
+def _format_bound(bound: Bound) -> list[Any]:
+    return [to_plain(bound.low), to_plain(bound.high)]
+
+
+def _describe_term(term: Term, paths: RewardPaths) -> Document:
+    clamp = None if term.low is None and term.high is None else [_to_number(term.low), _to_number(term.high)]
+    return {
+        "name": term.name,
+        "doc": term.doc,
+        "mathml": "",
+        "weight": _to_number(term.weight),
+        "clamp": clamp,
+        "inputs": list(term.reads),
+        "terminal": term.terminal,
+        "unit": "",
+        "source": {"text": paths.terms[term.name].text, "first_line": 1, "file": None},
+    }
+
+
+def _to_number(value: Any) -> Any:
+    """Return a number as it is, and a schedule in words."""
+    return to_plain(value)
+
+
+def _describe_field(field: Field) -> Document:
+    limits = None if field.low is None and field.high is None else [to_plain(field.low), to_plain(field.high)]
+    return {
+        "name": field.name,
+        "kind": field.kind,
+        "range": limits,
+        "infinite": field.infinite,
+        "shape": list(field.shape),
+        "unit": field.unit,
+        "labels": list(field.labels or map(to_plain, field.numbers)),
+        "better": field.better,
+        "aim": to_plain(field.aim),
+        "role": field.role,
+        "doc": field.doc,
+    }
+
+
+def _describe_incentives(report: Report) -> Document:
+    lines = [join_pieces(line).strip() for line in format_incentive_lines(report.incentives, _WIDTH)]
+    rows = [
+        {
+            "kind": each.kind,
+            "pay": to_plain(each.pay),
+            "where": each.where,
+            "worth": each.worth,
+            "witness": [format_step(step) for step in each.witness],
+        }
+        for each in report.incentives
+    ]
+    return {"text": lines[1:], "list": rows}
+
+
+def _describe_finding(finding: Finding) -> Document:
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "where": finding.term,
+        "message": finding.message,
+        "advice": finding.advice,
+        "why": RULES[finding.code].why,
+        "docs": f"docs/checks/{finding.code}.md",
+        "witness": [format_step(step) for step in finding.witness] or None,
+    }
+
+
+def _describe_knob(reward: Reward, name: str, value: float | bool) -> Document:
+    owner, _, own = name.rpartition(".")
+    kind = "weight" if own == "weight" else "clamp" if own in ("low", "high") else "knob"
+    terms: Mapping[str, Term] = {term.name: term for term in reward.terms}
+    low, high = (False, True) if isinstance(value, bool) else _choose_range(float(value))
+    return {
+        "name": name,
+        "value": to_plain(value),
+        "kind": kind,
+        "term": owner if owner in terms else None,
+        "low": low,
+        "high": high,
+        "doc": terms[owner].doc if owner in terms else "",
+    }
+
+
+def _choose_range(value: float) -> tuple[float, float]:
+    """Return between which numbers a slider goes: from 0 to twice the number, and round.
+
+    >>> _choose_range(5.0), _choose_range(-3.0), _choose_range(0.0)
+    ((0.0, 10.0), (-6.0, 0.0), (-1.0, 1.0))
+    """
+    if value == 0 or not math.isfinite(value):
+        return -1.0, 1.0
+    return (0.0, 2 * value) if value > 0 else (2 * value, 0.0)
+
+
+def _compile_module(reward: Reward) -> tuple[str | None, str | None]:
+    """Return the reward as a module of JavaScript, or why there is none."""
+    try:
+        return reward.compile("javascript", on_bad="mask").module, None
+    except TargetError as error:
+        return None, str(error)

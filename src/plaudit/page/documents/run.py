@@ -1,0 +1,41 @@
+"""A run over training: the return and every term, episode by episode, and what its steps were like."""
+
+import numpy as np
+
+from plaudit.page.documents.values import Document, to_column_with_gaps
+from plaudit.page.reduce import Reduction
+from plaudit.page.sources import LedgerSource
+
+
+def build_run(source: LedgerSource, name: str) -> Document:
+    """Return the curves of a run."""
+    run, listing = source.find_run(name)
+    episodes = listing.episodes
+    reduction = Reduction(len(listing))
+    paid = {
+        term: np.array([each.terms.get(term, np.nan) for each in episodes], np.float64) for term in episodes.term_names
+    }
+    return {
+        "run": run,
+        "source": source.id,
+        "rewards": list(dict.fromkeys(map(source.find_reward_id, episodes))),
+        "episodes": len(listing),
+        "steps": listing.steps if len(listing) else source.records[run].records,
+        "reduced": reduction.describe(),
+        "x": reduction.starts.tolist(),
+        "ids": reduction.pick(listing.ids),
+        "return": reduction.reduce([each.total for each in episodes]),
+        "length": reduction.reduce([each.length for each in episodes]),
+        "native": None,
+        "terms": {term: reduction.reduce(column) for term, column in paid.items()},
+        "share": _build_shares(reduction, paid),
+        "findings": [],
+    }
+
+
+def _build_shares(reduction: Reduction, paid: dict[str, np.ndarray]) -> Document:
+    """Return the share of each term: of all that terms gave and took in a group of episodes, by absolute value."""
+    sizes = {term: reduction.sum_sizes(column) for term, column in paid.items()}
+    whole = np.sum(list(sizes.values()), axis=0) if sizes else np.zeros(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {term: to_column_with_gaps(size / whole, whole > 0) for term, size in sizes.items()}

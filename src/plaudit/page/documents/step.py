@@ -1,0 +1,95 @@
+"""One step: why it was paid what it was paid."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from plaudit.ledger.storage.recompute import get_recomputer
+from plaudit.page.addresses import UnknownDocument
+from plaudit.page.documents.columns import Steps, read_episode
+from plaudit.page.documents.episode import get_paths, name_steps
+from plaudit.page.documents.values import Document, format_time, to_plain
+from plaudit.page.sources import LedgerSource
+
+
+def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document:
+    """Return a step of an episode."""
+    listing, at = source.find_episode(run, name)
+    episode = listing.episodes[at]
+    parts = list(read_episode(source.ledger, episode))
+    part, row, names, position = _find_step(parts, step)
+    if part is None:
+        raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
+    record = int(part.records[row])
+    why = source.ledger.why(record)
+    signal, reward = why.record.signal, part.layout.scored
+    paths = get_paths(part.layout)
+    cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1)
+    docs = {each.name: each.doc for each in reward.functions}
+    adjustments = reward.program.adjustments
+    rows = [_describe_term(each, docs) for each in signal.terms]
+    for each in rows:
+        if each["name"] in cases:
+            case = int(cases[each["name"]][0])
+            each["lines"] = paths.terms[each["name"]].list_lines(case)
+            each["conditions"] = paths.terms[each["name"]].list_conditions(case)
+    return {
+        "run": episode.run,
+        "source": source.id,
+        "episode": name,
+        "step": why.record.step,
+        "record": record,
+        "verified": _verify(part, row, why.record.target),
+        "time": format_time(why.record.at),
+        "reward": source.find_reward_id(episode),
+        "fingerprint": signal.fingerprint,
+        "why": str(why),
+        "total": to_plain(signal.total),
+        "terms": [each for each in rows if each["name"] not in adjustments],
+        "adjustments": [each for each in rows if each["name"] in adjustments],
+        "override": signal.override,
+        "inputs": [_describe_input(part, each, value) for each, value in signal.inputs.items()],
+        "context": to_plain(_describe_context(why.record)),
+        "previous": names[position - 1] if position else None,
+        "next": names[position + 1] if position + 1 < len(names) else None,
+    }
+
+
+def _find_step(parts: Sequence[Steps], step: str) -> tuple[Steps | None, int, list[str], int]:
+    """Return the block of a step, its row there, the names of all steps of the episode, and its place among them."""
+    numbers = [number for part in parts for number in part.numbers]
+    records = [record for part in parts for record in part.records.tolist()]
+    names = name_steps(numbers, records)
+    by_record = {f"record-{record}": at for at, record in enumerate(records)}
+    place = left = names.index(step) if step in names else by_record.get(step, len(names))
+    for part in parts:
+        if left < len(part.records):
+            return part, left, names, place
+        left -= len(part.records)
+    return None, 0, names, place
+
+
+def _describe_term(term: Any, docs: dict[str, str]) -> Document:
+    numbers = {name: to_plain(value) for name, value in term._asdict().items()}
+    return {**numbers, "doc": docs.get(term.name, ""), "lines": [], "conditions": [], "nearest": []}
+
+
+def _describe_input(part: Steps, name: str, value: float | bool | str) -> Document:
+    field = part.layout.scored.program.inputs[name]
+    limits = None if field.low is None and field.high is None else [to_plain(field.low), to_plain(field.high)]
+    return {"name": name, "value": to_plain(value), "unit": field.unit, "range": limits, "doc": field.doc}
+
+
+def _describe_context(record: Any) -> Document:
+    names = ("phase", "decision_class", "actor", "key", "context")
+    return {name: getattr(record, name) for name in names if getattr(record, name) is not None}
+
+
+def _verify(part: Steps, row: int, target: str) -> bool | None:
+    """Return whether the stored reward computes these numbers from these inputs; None where it cannot be run here."""
+    try:
+        different = get_recomputer(part.layout).find_different(
+            part.inputs[[row]], part.outputs[[row]], target=target, here=False
+        )
+    except ImportError:
+        return None
+    return not different[0]

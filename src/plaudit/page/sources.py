@@ -1,0 +1,205 @@
+"""What the command line gave: ledgers, opened so that they cannot be written, and rewards."""
+
+import re
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from plaudit.errors import NotInLedger
+from plaudit.ledger.episodes import Episode, Episodes
+from plaudit.ledger.returns import name_episode
+from plaudit.ledger.totals import Totals
+from plaudit.page.addresses import UnknownDocument
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import find_reward, is_file_name, is_system, open_ledger
+
+FRESH = 0.25
+"""For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
+
+
+class RewardIds:
+    """Rewards by what addresses call them: the fingerprint, with a number where several share one."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._ids: dict[tuple[str, str, str, str], str] = {}
+        self._rewards: dict[str, Reward] = {}
+
+    def add(self, reward: Reward) -> str:
+        """Return the id of a reward; of two that are equal, the one that knows its source is kept."""
+        identity = (reward.name, reward.version, reward.fingerprint, reward.domain_fingerprint)
+        if identity not in self._ids:
+            same = sum(known[2] == reward.fingerprint for known in self._ids)
+            self._ids[identity] = reward.fingerprint if not same else f"{reward.fingerprint}-{same + 1}"
+        known = self._rewards.get(self._ids[identity])
+        if known is None or known.terms[0].source is None:
+            self._rewards[self._ids[identity]] = reward
+        return self._ids[identity]
+
+    def __getitem__(self, reward: str) -> Reward:
+        """Return the reward with an id; UnknownDocument if there is none."""
+        if reward not in self._rewards:
+            raise UnknownDocument(f"there is no reward {reward[:60]!r} on this page.")
+        return self._rewards[reward]
+
+    def __iter__(self) -> Any:
+        return iter(self._rewards)
+
+
+class Listing:
+    """The episodes of a run in the order in which they began, each with an id of its own."""
+
+    def __init__(self, listed: Sequence[Episode]) -> None:
+        """Name them; an id stays what it is when more episodes are recorded."""
+        self.episodes = Episodes(listed)
+        self.positions: dict[str, int] = {}
+        for at, each in enumerate(listed):
+            name = name_episode((None, each.actor, each.episode))
+            label = f"{name} {each.reward}@{each.version}"
+            free = (known for known in (name, label, f"{label} #{each.first_record}") if known not in self.positions)
+            self.positions[next(free)] = at
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Their ids."""
+        return list(self.positions)
+
+    @cached_property
+    def steps(self) -> int:
+        """How many steps they have together."""
+        return sum(each.length for each in self.episodes)
+
+    def __len__(self) -> int:
+        return len(self.episodes)
+
+
+class LedgerSource:
+    """A ledger, and what was last read of it."""
+
+    kind = "ledger"
+
+    def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None) -> None:
+        """Open it to read."""
+        self.id = f"l{number}"
+        self.ledger = open_ledger(where)
+        self.name = Path(where).name if is_file_name(where) else self.ledger.name
+        self._rewards = rewards
+        self._run = run
+        self._lock = threading.RLock()
+        self._read_until = -1
+        self._fresh_until = 0.0
+        self._runs: dict[str | None, Listing] = {}
+        self._records: dict[str | None, Totals] = {}
+        self._labels: dict[tuple[str, str], str] = {}
+        self._reported = self.find_newest()
+
+    def find_newest(self) -> int:
+        """Return the number of the newest record; 0 where there is none."""
+        with suppress(NotInLedger):
+            return self.ledger.history().last(1).first().id
+        return 0
+
+    @property
+    def runs(self) -> dict[str | None, Listing]:
+        """The episodes of every run, in the order in which runs began."""
+        self._refresh()
+        return self._runs
+
+    @property
+    def records(self) -> dict[str | None, Totals]:
+        """How many records every run has, those without an episode among them, and what their totals are like."""
+        self._refresh()
+        return self._records
+
+    def _refresh(self) -> None:
+        """Read what is kept of episodes again, if there are new records."""
+        with self._lock:
+            if monotonic() < self._fresh_until:
+                return
+            newest = self.find_newest()
+            self._fresh_until = monotonic() + FRESH
+            if newest == self._read_until:
+                return
+            query = {} if self._run is None else {"run": self._run}
+            counted = {key[0]: totals for key, totals in self.ledger.totals("run", **query).items()}
+            listed: dict[str | None, list[Episode]] = {}
+            for each in self.ledger.episodes(**query):
+                listed.setdefault(each.run, []).append(each)
+            names = dict.fromkeys((*listed, *counted))
+            self._runs = {run: Listing(listed.get(run, [])) for run in names}
+            self._records = {run: counted.get(run, Totals()) for run in names}
+            self._read_until = newest
+
+    def list_rewards(self) -> dict[tuple[str, str], str]:
+        """Return the ids of its rewards by name and version."""
+        with self._lock:
+            for stored in self.ledger.rewards():
+                self._labels[stored.name, stored.version] = self._rewards.add(stored.reward)
+            return self._labels
+
+    def find_reward_id(self, episode: Episode) -> str:
+        """Return the id of the reward that paid an episode."""
+        label = episode.reward, episode.version
+        return self._labels[label] if label in self._labels else self.list_rewards()[label]
+
+    def find_run(self, name: str) -> tuple[str | None, Listing]:
+        """Return the run that an address names, and its episodes."""
+        run, runs = name or None, self.runs
+        if run not in runs:
+            raise UnknownDocument(f"{self.name} has no run {name[:60]!r}.")
+        return run, runs[run]
+
+    def find_episode(self, run: str, name: str) -> tuple[Listing, int]:
+        """Return the episodes of a run, and which of them an address names."""
+        _, listing = self.find_run(run)
+        if name not in listing.positions:
+            raise UnknownDocument(f"the run {run[:60]!r} of {self.name} has no episode {name[:60]!r}.")
+        return listing, listing.positions[name]
+
+    def list_changed(self) -> set[str | None]:
+        """Return the runs that have got records since this was last asked."""
+        after, newest = self._reported, self.find_newest()
+        if newest == after:
+            return set()
+        self._reported = newest
+        query = {} if self._run is None else {"run": self._run}
+        return {page.row.run for page in self.ledger.history(after=after, **query).pages()}
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self.ledger.close()
+
+
+class RewardSource:
+    """A reward that was named, whether or not anything of it is recorded."""
+
+    kind = "reward"
+
+    def __init__(self, number: int, text: str, rewards: RewardIds) -> None:
+        """Find it."""
+        self.id = f"r{number}"
+        self.name = text
+        self.reward_id = rewards.add(find_reward(text))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+Source = LedgerSource | RewardSource
+
+
+def names_reward(text: str) -> bool:
+    """Return whether an argument that may be a ledger or a reward is a reward.
+
+    >>> names_reward("roadsense@R8"), names_reward("my_rewards.py:reward"), names_reward("rewards.db")
+    (True, True, False)
+    """
+    if "://" in text or Path(text).is_dir():
+        return False
+    if is_system(text.partition("@")[0]) or text.endswith((".py", ".json")):
+        return True
+    return not Path(text).is_file() and re.fullmatch(r".*:[A-Za-z_][\w.]*|\w+(@.*)?", text, re.DOTALL) is not None

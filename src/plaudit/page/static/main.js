@@ -1,0 +1,25 @@
+// The frame of the page: what stands above every view, and the start.
+
+const { h } = plaudit.dom;
+
+const main = h("main", { id: "main", tabindex: "-1" });
+const status = h("span.status", { role: "status" });
+
+document.body.append(
+  h("a.skip", { href: "#main", onclick: (event) => { event.preventDefault(); main.focus(); } }, "To the content"),
+  h(
+    "header.top", {},
+    h("a.brand", { href: "#/index" }, h("span.mark", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), "plaudit"),
+    status,
+  ),
+  main,
+);
+
+function tell(state, message = "") {
+  status.className = `status ${state}`;
+  status.textContent = { live: "Live", lost: "No connection; trying again", gone: message }[state];
+}
+
+plaudit.store.takeToken();
+plaudit.router.start();
+plaudit.store.listen(plaudit.router.refresh, tell);

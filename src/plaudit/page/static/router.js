@@ -1,0 +1,164 @@
+// The part of the address after # says what is shown and how, so that it can be sent to a colleague.
+
+const { h, replace, emptyState } = plaudit.dom;
+const { link, shorten } = plaudit.format;
+
+/** Where in a run one can look; compare and reward depend on what the run used. */
+const TABS = { run: "Run", episodes: "Episodes", whatif: "What if", compare: "Compare" };
+
+let leave = [];
+let keys = null;
+let shown = { hash: "", used: new Set() };
+let turn = 0;
+
+/** Take `#/run/l0/first?smooth=9` apart. */
+function parse(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const [kind = "", ...parts] = path.split("/").map(decode);
+  return { kind: kind || "index", parts, options: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** What a view is given: where it is, how to get documents, and how to say that it is to be shown differently. */
+function makePage(place, used) {
+  const page = {
+    ...place,
+    /** Return a document, and show the view again when it changes. */
+    get(address) {
+      used.add(address);
+      return plaudit.store.get(address);
+    },
+    /** Change the address without leaving the view; null takes an option away. */
+    keep(changes) {
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null || value === "") delete page.options[name];
+        else page.options[name] = String(value);
+      }
+      const query = new URLSearchParams(page.options).toString();
+      const path = location.hash.split("?")[0] || "#/index";
+      history.replaceState(null, "", query ? `${path}?${query}` : path);
+      shown.hash = location.hash;
+    },
+    /** Change options and draw the view again. */
+    redraw(changes = {}) {
+      page.keep(changes);
+      return show({ again: true });
+    },
+    onLeave: (action) => leave.push(action),
+    onKey: (action) => { keys = action; },
+  };
+  return page;
+}
+
+/** Show what the address says. `again`: the same place, so the scroll position and the focus stay. */
+async function show({ again = false } = {}) {
+  const mine = ++turn;
+  const main = document.getElementById("main");
+  const place = parse(location.hash);
+  const used = new Set(["index"]);
+  const waiting = setTimeout(() => main.setAttribute("aria-busy", "true"), 250);
+  const fresh = [];
+  const previous = leave;
+  leave = fresh;
+  keys = null;
+  let content, index = null;
+  try {
+    index = await plaudit.store.get("index");
+    const view = Object.hasOwn(plaudit.views, place.kind) ? plaudit.views[place.kind] : null;
+    content = view ? await view.show(makePage({ ...place, index }, used)) : describeUnknown(place.kind);
+  } catch (error) {
+    if (!(error instanceof plaudit.store.Missing)) console.error(error);
+    content = describeFailure(error);
+  }
+  clearTimeout(waiting);
+  if (mine !== turn) return fresh.forEach((action) => action());
+  previous.forEach((action) => action());
+  const focused = again ? document.activeElement?.id : "";
+  const scroll = again ? [scrollX, scrollY] : [0, 0];
+  plaudit.charts.clear(main);
+  main.removeAttribute("aria-busy");
+  replace(main, index && makeTrail(place, index), content);
+  shown = { hash: location.hash, used };
+  const heading = main.querySelector("h1");
+  document.title = heading ? `${heading.textContent} · plaudit` : "plaudit";
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  else if (!again && mine > 1) main.focus({ preventScroll: true });
+  window.scrollTo(...scroll);
+}
+
+function describeUnknown(kind) {
+  return [h("h1", {}, "Nothing here"), emptyState(`There is no view called “${shorten(kind)}”.`, h("a", { href: "#/index" }, "Back to the start"))];
+}
+
+function describeFailure(error) {
+  if (error.refused) return askForToken();
+  const advice = plaudit.store.live
+    ? "It may have been removed, or the address may be wrong."
+    : "A report holds as much as its size allows: a larger --max-size holds more, and plaudit dashboard shows everything.";
+  return [h("h1", {}, "Not to be shown"), emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the start"))];
+}
+
+function askForToken() {
+  const field = h("input", { type: "password", id: "token", autocomplete: "off" });
+  const open = (event) => {
+    event.preventDefault();
+    plaudit.store.keepToken(field.value.trim());
+    show();
+  };
+  return [
+    h("h1", {}, "A token is needed"),
+    h("p.lead", {}, "This server answers to those who know its token. It is in the address that the command printed."),
+    h("form.bar", { onsubmit: open }, h("label.field", { for: "token" }, "Token", field), h("button.action.main", { type: "submit" }, "Open")),
+  ];
+}
+
+/** Links upwards, and across the views of a run. */
+function makeTrail({ kind, parts, options }, index) {
+  if (kind === "index") return null;
+  const [source, run, episode, step] = parts;
+  const named = index.sources.find((each) => each.id === source);
+  const steps = [h("a", { href: "#/index" }, "Overview")];
+  if (["run", "episodes", "episode", "step", "whatif", "compare"].includes(kind) && run !== undefined) {
+    steps.push(h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${shorten(run, 30)}` : shorten(run, 30)));
+  }
+  if (episode !== undefined && ["episode", "step"].includes(kind)) {
+    steps.push(h("a", { href: link("episodes", source, run) }, "Episodes"));
+    if (step !== undefined) steps.push(h("a", { href: link("episode", source, run, episode) + `?step=${encodeURIComponent(step)}` }, `Episode ${shorten(episode, 30)}`));
+  }
+  const trail = h("nav.trail", { "aria-label": "Where this is" }, h("ol", {}, steps.map((each) => h("li", {}, each))));
+  return run === undefined || kind === "reward" ? trail : [trail, makeTabs(kind, source, run, named)];
+}
+
+function makeTabs(kind, source, run, named) {
+  const rewards = named?.runs?.find((each) => each.run === run)?.rewards ?? [];
+  const tabs = Object.entries(TABS).map(([name, label]) => [link(name, source, run), label, name === kind]);
+  tabs.push(...rewards.slice(-1).map((id) => [link("reward", id), "Reward", false]));
+  return h(
+    "nav.tabs", { "aria-label": "Views of this run" },
+    tabs.map(([href, label, current]) => h("a", { href, "aria-current": current ? "page" : null }, label)),
+  );
+}
+
+/** Draw again if what is shown was made from one of these documents; from any of them, where it is null. */
+function refresh(addresses) {
+  if (addresses === null || addresses.some((each) => shown.used.has(each))) show({ again: true });
+}
+
+function start() {
+  window.addEventListener("hashchange", () => location.hash !== shown.hash && show());
+  window.addEventListener("keydown", (event) => {
+    const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
+    if (keys && !typing && !event.altKey && !event.ctrlKey && !event.metaKey) keys(event);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show({ again: true }));
+  return show();
+}
+
+plaudit.router = { start, refresh };
