@@ -49,7 +49,7 @@ class Shelf:
         news, self.news = self.news, []
         return news
 
-    def find_run(self, source, run):
+    def rescore(self, source, run, settings, go_on):
         raise NotInLedger(f"there is no run {run!r}.")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import sys
 import threading
 import traceback
@@ -13,7 +14,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -28,13 +29,13 @@ from plaudit.errors import (
     PlauditError,
 )
 from plaudit.page.access import Access, Guard
+from plaudit.page.addresses import UnknownDocument
 from plaudit.page.cache import DocumentCache
 from plaudit.page.events import Changes
-from plaudit.page.rescore import Runs, Unwanted, parse_settings, rescore_run
 
 MOST_RESCORINGS = 8
 """How many may wait for their turn: one is computed at a time."""
-_ASKED_WRONGLY = (DefinitionError, InputError, NotInLedger)
+_LONGEST_SETTINGS = 64 * 1024
 _UNREADABLE: tuple[tuple[type[PlauditError], int, str, str], ...] = (
     (LedgerBusy, 503, "busy", "The ledger is held by another program, or its server does not answer; try again."),
     (LedgerBroken, 500, "unreadable", "The ledger is damaged, or was moved, removed or replaced."),
@@ -44,7 +45,7 @@ _UNREADABLE: tuple[tuple[type[PlauditError], int, str, str], ...] = (
 """What is said of an error whose own message may name folders of this machine; the terminal shows that one."""
 
 
-class Library(Runs, Protocol):
+class Library(Protocol):
     """What builds documents."""
 
     def get(self, address: str) -> dict[str, Any]:
@@ -52,6 +53,13 @@ class Library(Runs, Protocol):
 
     def changed(self) -> Sequence[str]:
         """Return the addresses whose documents have changed since the last call."""
+
+    def rescore(self, source: str, run: str, settings: dict[str, Any], go_on: Callable[[], None]) -> dict[str, Any]:
+        """Return what a whole run would have earned with other knobs; `go_on` is called meanwhile and may raise."""
+
+
+class Unwanted(Exception):
+    """Nobody waits for an outcome any more."""
 
 
 class Dashboard:
@@ -123,27 +131,29 @@ class Dashboard:
         source, slash, run = _read_address(request, "/rescore/").partition("/")
         if not slash or "/" in run:
             return _answer(404, "unknown-document", "Write /rescore/SOURCE/RUN?set={…}.")
-        settings = parse_settings(request.query_params.get("set", "{}"))
+        settings = _parse_settings(request.query_params.get("set", "{}"))
         if request.method == "HEAD":
             return Response(media_type="application/json")
         if self._rescorings >= MOST_RESCORINGS:
             return _answer(503, "busy", "Other runs are being scored already; try again.")
         self._rescorings += 1
         try:
-            found = await self._rescore(request, _decode(source), _decode(run), settings)
+            return JSONResponse(await self._rescore(request, _decode(source), _decode(run), settings))
         except Unwanted:
-            raise ClientDisconnect from None
+            return Response(status_code=204)  # for nobody
         finally:
             self._rescorings -= 1
-        return JSONResponse(found)
 
     async def _rescore(self, request: Request, source: str, run: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Return what a run would have earned; it is given up when whoever asked has left."""
         unwanted = threading.Event()
-        work = asyncio.get_running_loop().run_in_executor(
-            self._scorer,
-            lambda: rescore_run(self._library, source, run, settings, is_wanted=lambda: not unwanted.is_set()),
-        )
+
+        def go_on() -> None:
+            if unwanted.is_set():
+                raise Unwanted
+
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(self._scorer, lambda: self._library.rescore(source, run, settings, go_on))
         leaving = asyncio.create_task(_call_when_left(request, unwanted.set))
         try:
             return await work
@@ -172,6 +182,25 @@ def _decode(part: str) -> str:
         return unquote_to_bytes(part).decode()
     except UnicodeDecodeError:
         raise InputError("the address is not UTF-8.") from None
+
+
+def _parse_settings(text: str) -> dict[str, Any]:
+    """Return the values of knobs, weights and clamps from JSON; InputError where it holds anything else.
+
+    >>> _parse_settings('{"comfort.weight": 2}')
+    {'comfort.weight': 2}
+    """
+    try:
+        found = None if len(text) > _LONGEST_SETTINGS else json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError('the settings must be a JSON object of finite numbers, as in {"comfort.weight": 2}.')
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
 
 
 def _has_already(given: str, etag: str) -> bool:
@@ -208,9 +237,10 @@ async def _answer_no_route(request: Request, error: Exception) -> Response:
 async def _answer_error(request: Request, error: Exception) -> Response:
     """Say what is wrong with what was asked for; of what is wrong here, only what kind of thing it is."""
     assert isinstance(error, PlauditError)
-    if isinstance(error, _ASKED_WRONGLY):
-        missing = isinstance(error, NotInLedger)
-        return _answer(404 if missing else 400, "unknown-document" if missing else "refused", str(error))
+    if isinstance(error, UnknownDocument | NotInLedger):
+        return _answer(404, "unknown-document", str(error))
+    if isinstance(error, DefinitionError | InputError):
+        return _answer(400, "refused", str(error))
     status, kind = next(row[1:3] for row in _UNREADABLE if isinstance(error, row[0]))
     return _answer(status, kind, report(error))
 
