@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -52,6 +53,12 @@ class Client:
         with self.open(path, method, body, **headers) as answer:
             found = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, found, answer.read())
+
+    def leave(self, path: str, begun: threading.Event) -> None:
+        """Ask for something, and go once it has `begun`."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert begun.wait(20)
 
     def listen(self) -> Iterator[tuple[str, Any]]:
         """Yield events as they come, until the server ends."""
