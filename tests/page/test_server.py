@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from plaudit.errors import FileError, LedgerBusy, NotInLedger
+from plaudit.page import server
 from support.dashboards import SHELL, serve
 
 HOSTILE = [
@@ -315,3 +316,30 @@ def test_many_who_ask_at_once_wait_for_one(shelf, client):
         client.get("/documents/index")
     assert [answer.status for answer in answers] == [200] * 8
     assert slow.built == ["index"]
+
+
+def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
+    monkeypatch.setattr(server, "_FIRST_VIEW", 0.0)
+    runs = [{"run": "day", "rewards": ["abc"]}, {"run": "night/2", "rewards": ["abc"]}]
+    known = [{"id": "abc"}, {"id": "def"}]
+    sources = [
+        {"id": "l0", "kind": "ledger", "runs": runs, "rewards": known},
+        {"id": "r0", "kind": "reward", "rewards": known},
+    ]
+    shelf, done = Shelf(), threading.Event()
+    shelf.documents = {"index": {"sources": sources}}
+    expected = [
+        *("run/l0/day", "run/l0/night%2F2", "episodes/l0/day", "episodes/l0/night%2F2", "reward/abc", "reward/def"),
+        *("steps/l0/day", "steps/l0/night%2F2", "whatif/l0/day", "whatif/l0/night%2F2"),
+    ]
+    shelf.documents |= {address: {"address": address} for address in expected[1:]}  # what cannot be built is left out
+    monkeypatch.setattr(
+        shelf, "get", lambda address: (done.set() if address == expected[-1] else None, Shelf.get(shelf, address))[1]
+    )
+    with serve(shelf) as client:
+        client.get("/documents/index")
+        assert done.wait(20)
+        assert shelf.built == ["index", *expected]
+        assert all(client.get(f"/documents/{address}").status == 200 for address in expected[1:])
+        client.get("/documents/index")
+    assert shelf.built == ["index", *expected], "nobody had to wait"

@@ -1,6 +1,7 @@
 """The server of the dashboard: the page, its documents, what changes, and a whole run scored with other knobs."""
 
 import asyncio
+import contextlib
 import gzip
 import json
 import sys
@@ -8,7 +9,6 @@ import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
@@ -29,13 +29,17 @@ from plaudit.errors import (
     PlauditError,
 )
 from plaudit.page.access import Access, Guard
-from plaudit.page.addresses import UnknownDocument
+from plaudit.page.addresses import UnknownDocument, format_address
 from plaudit.page.cache import DocumentCache
 from plaudit.page.events import Changes
 
 MOST_RESCORINGS = 8
 """How many may wait for their turn: one is computed at a time."""
 _LONGEST_SETTINGS = 64 * 1024
+_FIRST_VIEW = 0.5
+"""Seconds in which nothing else is built."""
+_NEWEST = 3
+"""Runs of each ledger that are prepared."""
 _UNREADABLE: tuple[tuple[type[PlauditError], int, str, str], ...] = (
     (LedgerBusy, 503, "busy", "The ledger is held by another program, or its server does not answer; try again."),
     (LedgerBroken, 500, "unreadable", "The ledger is damaged, or was moved, removed or replaced."),
@@ -70,6 +74,7 @@ class Dashboard:
         self._library = library
         self._shell, self._policy = shell[0].encode(), f"{shell[1]}; frame-ancestors 'none'"
         self._cache = DocumentCache(library.get)
+        self._preparing: asyncio.Task[None] | None = None
         self._changes = Changes(library.changed, self._cache.forget, report)
         self._scorer = ThreadPoolExecutor(1, thread_name_prefix="plaudit-rescore")
         self._rescorings = 0
@@ -85,7 +90,7 @@ class Dashboard:
         app.router.redirect_slashes = False
         self.app: ASGIApp = Guard(app, access)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def _watch(self, app: Starlette) -> AsyncIterator[None]:
         """Watch for changes for as long as the server runs."""
         watching = asyncio.create_task(self._changes.watch())
@@ -93,6 +98,8 @@ class Dashboard:
             yield
         finally:
             self.close()
+            if self._preparing is not None:
+                self._preparing.cancel()
             await watching
 
     def close(self) -> None:
@@ -109,7 +116,10 @@ class Dashboard:
         return Response(status_code=204)
 
     async def _send_document(self, request: Request) -> Response:
-        packed = await self._cache.get(_read_address(request, "/documents/"))
+        address = _read_address(request, "/documents/")
+        packed = await self._cache.get(address)
+        if address == "index" and self._preparing is None:
+            self._preparing = asyncio.create_task(self._prepare(json.loads(gzip.decompress(packed.body))))
         headers = {"etag": packed.etag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
         if _has_already(request.headers.get("if-none-match", ""), packed.etag):
             return Response(status_code=304, headers=headers)
@@ -119,6 +129,13 @@ class Dashboard:
         else:
             body = await asyncio.to_thread(gzip.decompress, body)
         return Response(body, headers=headers, media_type="application/json")
+
+    async def _prepare(self, index: dict[str, Any]) -> None:
+        """Build what will be asked for next, one after the other, once the first view is drawn."""
+        await asyncio.sleep(_FIRST_VIEW)
+        for address in list_next(index):
+            with contextlib.suppress(Exception):  # whoever asks for it is told
+                await self._cache.get(address)
 
     async def _send_events(self, request: Request) -> Response:
         if request.method == "HEAD":
@@ -160,6 +177,20 @@ class Dashboard:
         finally:
             unwanted.set()
             leaving.cancel()
+
+
+def list_next(index: dict[str, Any]) -> list[str]:
+    """Return the addresses that whoever sees the index asks for next: of the newest runs, and their rewards."""
+    ledgers = [source for source in index["sources"] if source["kind"] == "ledger"]
+    newest = [(source["id"], run) for source in ledgers for run in source["runs"][-_NEWEST:]]
+    rewards = [reward["id"] for source in index["sources"] for reward in source["rewards"]]
+    rewards = [*(reward for _, run in newest for reward in run["rewards"]), *rewards[:_NEWEST]]
+    runs = [(source, run["run"]) for source, run in newest]
+    return [
+        *(format_address(kind, *run) for kind in ("run", "episodes") for run in runs),
+        *(format_address("reward", reward) for reward in dict.fromkeys(rewards)),
+        *(format_address(kind, *run) for kind in ("steps", "whatif") for run in runs),
+    ]
 
 
 async def _call_when_left(request: Request, call: Callable[[], None]) -> None:
