@@ -20,20 +20,24 @@ function work() {
     return sums;
   }
 
-  /** Of neighbours that share a point of the screen, the lowest and the highest: no peak is lost. */
+  /** Of neighbours that share a point of the screen, the mean, the lowest and the highest: no peak is lost. */
   function reduce(total) {
     const each = Math.max(1, Math.ceil(total.length / POINTS));
-    const low = [], high = [];
+    const mean = [], low = [], high = [];
     for (let at = 0; at < total.length; at += each) {
-      let least = Infinity, most = -Infinity;
+      let sum = 0, count = 0, least = Infinity, most = -Infinity;
       for (let k = at; k < Math.min(total.length, at + each); k++) {
+        if (!Number.isFinite(total[k])) continue;
+        sum += total[k];
+        count++;
         if (total[k] < least) least = total[k];
         if (total[k] > most) most = total[k];
       }
-      low.push(Number.isFinite(least) ? least : null);
-      high.push(Number.isFinite(most) ? most : null);
+      mean.push(count ? sum / count : null);
+      low.push(count ? least : null);
+      high.push(count ? most : null);
     }
-    return { each, low, high };
+    return { each, mean, low, high };
   }
 
   function findLargest(total) {
@@ -121,15 +125,20 @@ function work() {
 }
 /* eslint-enable no-undef */
 
+/** From a file, browsers start no worker of modules: the module becomes a script, its exports plain names. */
+function writeScript(module) {
+  const plain = module.replace(/^export \{[^}]*\};?$/gm, "").replace(/^export (?=(?:const|function|class) )/gm, "");
+  return `(() => {\n"use strict";\n${plain}\n(${work})();\n})();\n`;
+}
+
 /**
  * Start a worker for the module of a reward.
  * @param {string} module the text of the ES module
  * @param {(answer: any) => void} onAnswer
  */
 function startWorker(module, onAnswer) {
-  const address = URL.createObjectURL(new Blob([`${module}\n(${work})();\n`], { type: "text/javascript" }));
-  const worker = new Worker(address, { type: "module" });
-  URL.revokeObjectURL(address);
+  const address = URL.createObjectURL(new Blob([writeScript(module)], { type: "text/javascript" }));
+  const worker = new Worker(address);
   let busy = false, waiting = null;
   const send = (message) => {
     if (busy) waiting = message; // of several that wait, the newest counts
@@ -139,6 +148,7 @@ function startWorker(module, onAnswer) {
     }
   };
   worker.onmessage = ({ data }) => {
+    URL.revokeObjectURL(address); // it has been read by now
     busy = false;
     const next = waiting;
     waiting = null;

@@ -73,7 +73,7 @@ function listExtremes(page, rows) {
   const order = rows.filter((row) => Number.isFinite(toNumber(row.return))).sort((a, b) => toNumber(a.return) - toNumber(b.return));
   const most = Math.min(5, Math.ceil(order.length / 2));
   const line = (row) => h("tr", {}, h("td", {}, openLink(page, row)), h("td.number", {}, number(row.return)), h("td.number", {}, count(row.length, "step")));
-  const list = (title, found) => h("div", {}, h("h3", {}, title), h("table", {}, h("tbody", {}, found.map(line))));
+  const list = (title, found) => h("div", {}, h("h3", {}, title), h("table.even", {}, h("tbody", {}, found.map(line))));
   return [list("Worst", order.slice(0, most)), h("p", {}), list("Best", order.slice(-most).reverse())];
 }
 

@@ -107,7 +107,7 @@ function showTerm(term, reward, place) {
   return h(
     "article.term", {},
     h("h3", {}, named(place(term.name), term.name), " ", h("span.quiet", {}, number(term.value, 7))),
-    h("div.term-body", {},
+    h("div.term-body.even", {},
       h("div", {},
         (term.doc || known?.doc) && h("p", {}, term.doc || known.doc),
         known && plaudit.terms.formula(known),

@@ -46,7 +46,7 @@ async function show(page) {
     h("p.lead", {}, tellScope(about, run)),
     h("div.whatif", {},
       h("section.card.sticky", {}, h("div.bar.head", {}, h("h2", {}, "Knobs"), button("Reset all", (event) => { knobs.reset(); turned(event); }, { id: "reset" })), knobs.element,
-        h("div.bar.copies", {}, h("span.quiet", {}, "Copy as"), ...makeCopies(reward, knobs))),
+        h("div.copies", {}, h("span.quiet", {}, "Copy as"), ...makeCopies(reward, knobs))),
       h("div", {}, view.element, whole?.element)),
   ];
 }
@@ -149,7 +149,7 @@ function makeResults(page, about, reward, episodes) {
     if (answer.error) return replace(notes, h("p.note", {}, answer.error));
     if (answer.ready) return draw(answer);
     fill(answer);
-    charts.curve.setValues(...[before.curve, answer.curve].flatMap(({ low, high }) => [high, low, high]));
+    charts.curve.setValues(...[before.curve, answer.curve].flatMap(({ mean, low, high }) => [mean, low, high]));
     charts.points.setReturns(answer.returns);
     if (expected?.turn === answer.turn) measure(expected.time);
     return undefined;
@@ -177,14 +177,14 @@ function countMoves(before, after) {
   return first.filter((each, at) => each !== second[at]).length;
 }
 
-function drawCurve({ each, low, high }) {
+function drawCurve({ each, mean, low, high }) {
   return plaudit.charts.chart({
     label: "The total of every step, before and after", x: low.map((_, at) => at * each), xTitle: "step, all episodes one after another", height: 200, xName: "step",
     series: [
-      { name: "before", values: high, low, high, colour: read("term-7"), width: 1 },
-      { name: "after", values: high, low, high, colour: read("term-0"), width: 1.25 },
+      { name: "before", values: mean, low, high, colour: read("term-7"), width: 1 },
+      { name: "after", values: mean, low, high, colour: read("term-0"), width: 1.25 },
     ],
-    caption: each > 1 ? `From the lowest to the highest of every ${each} steps.` : null,
+    caption: each > 1 ? `The mean of every ${each} steps, in a band from the lowest to the highest of them.` : null,
   });
 }
 
