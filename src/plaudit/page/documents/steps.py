@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.language.schedule import Schedule
 from plaudit.page.documents.columns import Steps, join, read_episode
 from plaudit.page.documents.episode import get_paths
 from plaudit.page.documents.values import Document, to_plain
 from plaudit.page.sources import LedgerSource, Listing
-from plaudit.reward.term import Term
 
 MOST_EPISODES = 48
 MOST_STEPS = 100_000
@@ -56,17 +56,15 @@ def choose_evenly(listing: Listing, most: int, steps: int) -> list[int]:
 
 def _count_clamps(part: Steps) -> Shares:
     """Return in how many steps the score of each term with fixed clamps lay outside them."""
-    return {
-        term.name: float(np.count_nonzero((scores < term.low) if term.low is not None else False))
-        + float(np.count_nonzero((scores > term.high) if term.high is not None else False))
-        for term, scores in ((term, part.scores[term.name]) for term in part.layout.scored.terms)
-        if _has_fixed_clamps(term)
-    }
-
-
-def _has_fixed_clamps(term: Term) -> bool:
-    ends = [end for end in (term.low, term.high) if end is not None]
-    return bool(ends) and all(isinstance(end, float) for end in ends)
+    found: Shares = {}
+    for term in part.layout.scored.terms:
+        low, high = term.low, term.high
+        if (low is None and high is None) or isinstance(low, Schedule) or isinstance(high, Schedule):
+            continue
+        scores = part.scores[term.name]
+        outside = (scores < (-np.inf if low is None else low)) | (scores > (np.inf if high is None else high))
+        found[term.name] = float(np.count_nonzero(outside))
+    return found
 
 
 def _count_branches(part: Steps) -> Shares:
