@@ -63,6 +63,10 @@ class _Root(NamedTuple):
     output: str
     decisions: frozenset[Decision]
     inputs: frozenset[str]
+    flags: tuple[int, ...]
+    """Every flag on the way to it."""
+    choices: tuple[Decision, ...]
+    """Every choice on the way to it: these and the flags say which way was taken."""
 
     @property
     def term(self) -> str:
@@ -83,6 +87,7 @@ class _Step:
         }
         self.values = self._compute(self.row)
         self.known: dict[tuple[str, Value], Values] = {}
+        self.taken: dict[tuple[object, ...], frozenset[Branch]] = {}
         self.facts = Trace(reward.facts_program.bind()) if reward.facts else None
         self.broken = self._find_broken(self.row)
         self.roots = self._list_roots()
@@ -98,10 +103,12 @@ class _Step:
         known: set[tuple[int, int]] = set()
         roots = []
         for output, walk in self.branches.walks.items():
-            every = chain.from_iterable(walk.parts.values())
+            every = list(chain.from_iterable(walk.parts.values()))
             own = frozenset(each for each in every if (each.user, each.node) not in known)
             known |= {(each.user, each.node) for each in own}
-            roots.append(_Root(output, own, frozenset[str]().union(*(reads[each.node] for each in own))))
+            inputs = frozenset[str]().union(*(reads[each.node] for each in own))
+            flags = tuple(at for at in walk.order if self.branches.flags[at])
+            roots.append(_Root(output, own, inputs, flags, tuple(each for each in every if each.user == each.node)))
         return [root for root in roots if root.output != "total" or root.decisions]
 
     def explain(self) -> StepBranches:
@@ -131,8 +138,12 @@ class _Step:
     # -- what was taken -------------------------------------------------------------------------------------------
 
     def _list_taken(self, root: _Root, values: Values) -> frozenset[Branch]:
-        taken = self.branches.find_path(root.output, values).branches
-        return frozenset(branch for branch in taken if branch.decision in root.decisions)
+        turns = (root.output, *(bool(values[at]) for at in root.flags))
+        turns += tuple(self.branches.read_way(each, values) for each in root.choices)
+        if turns not in self.taken:
+            taken = self.branches.find_path(root.output, values).branches
+            self.taken[turns] = frozenset(branch for branch in taken if branch.decision in root.decisions)
+        return self.taken[turns]
 
     def _list_conditions(self, root: _Root) -> Iterator[Condition]:
         texts: set[str] = set()

@@ -129,11 +129,12 @@ class Branches:
             for decision in walk.parts.get(at, ()):
                 if all(bool(values[other]) == wanted for other, wanted in decision.given):
                     reached.add(decision.node)
-                    taken.add(Branch(decision, self._read_way(decision, values)))
+                    taken.add(Branch(decision, self.read_way(decision, values)))
             reached.update(self._list_operands(at, values))
         return Path(frozenset(reached), frozenset(taken & self._known))
 
-    def _read_way(self, decision: Decision, values: Values) -> int:
+    def read_way(self, decision: Decision, values: Values) -> int:
+        """Return the way that a decision goes in a row, by the values of all nodes."""
         match self.program.nodes[decision.node]:
             case _ if decision.user != decision.node:
                 return int(bool(values[decision.node]))
