@@ -17,6 +17,7 @@ from plaudit.analysis.comparison import Estimate as Distance
 from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
+from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
 from plaudit.checks.bounds import Bound
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
@@ -88,6 +89,7 @@ def samples(tmp_path):
     step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
+    branch = NearestBranch(STEER, STEER, STEER, STEER, STEER, 1.0, 1.0, (STEER,))
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
         "analysis/comparison.py:Comparison": [
@@ -111,6 +113,19 @@ def samples(tmp_path):
                 unproved=STEER,
                 left_out=(STEER,),
                 effect=effect,
+            )
+        ],
+        "analysis/step_branches.py:Condition": [Condition(STEER, STEER, True)],
+        "analysis/step_branches.py:NearestBranch": [branch],
+        "analysis/step_branches.py:StepBranches": [
+            StepBranches(
+                STEER,
+                1.0,
+                (
+                    TermBranches(
+                        STEER, 1.0, (), (SourceLine(STEER, 1, STEER),), (Condition(STEER, 1.0, False),), (branch,)
+                    ),
+                ),
             )
         ],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
