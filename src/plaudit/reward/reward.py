@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.functions import Reading
+from plaudit.language.mathml import FormulaText, build_formula_text
 from plaudit.language.parameters import (
     Number,
     Parameter,
@@ -19,7 +20,7 @@ from plaudit.language.parameters import (
     validate_vector_parameter,
 )
 from plaudit.language.program import Builder, Program
-from plaudit.language.render import render_formula, render_python
+from plaudit.language.render import render_python
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import (
     Composition,
@@ -393,9 +394,9 @@ class Reward:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
         return find_gradients(self.program)
 
-    def formula(self) -> str:
-        """Return the reward as Markdown with one LaTeX formula a term."""
-        return render_formula(self.program, self._find_local_names())
+    def formula(self) -> FormulaText:
+        """Return the reward as Markdown with one LaTeX formula a term; notebooks show it as mathematics."""
+        return build_formula_text(self.program, self._find_local_names())
 
     def source(self) -> str:
         """Return the reward as readable Python, one function a term.
