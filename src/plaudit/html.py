@@ -12,7 +12,7 @@ import html
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
-from plaudit.terminal import escape_controls, format_value
+from plaudit.terminal import format_value
 
 MOST_ROWS = 30
 """How many rows of a table, or entries of a list, are shown; how many there are is said."""
@@ -33,15 +33,15 @@ Content = str | float | bool | None
 def escape(content: Content) -> Markup:
     r"""Return what shows a value as it is: no markup, no control characters, no marks that turn the text around.
 
-    >>> escape("<i>\u202e"), escape(0.1 + 0.2), escape(None)
-    ('&lt;i&gt;\\u202e', '0.3', '')
+    >>> escape("<i>\u202e"), escape(0.1 + 0.2), escape(1234567), escape(None)
+    ('&lt;i&gt;\\u202e', '0.3', '1234567', '')
     """
     if isinstance(content, Markup):
         return content
     if content is None:
         return Markup("")
-    text = escape_controls(content) if isinstance(content, str) else format_value(content)
-    return Markup(html.escape(text))
+    plain = isinstance(content, int) and not isinstance(content, bool)  # numbers of records have all their digits
+    return Markup(html.escape(str(content) if plain else format_value(content)))
 
 
 def build_element(tag: str, *contents: Content, style: str = "") -> Markup:
@@ -62,7 +62,8 @@ def build_name(text: str) -> Markup:
 
 def build_heading(text: Content, *details: Content) -> Markup:
     """Return a line in bold, and what is said beside it."""
-    return build_element("div", build_element("b", text), " " if details else "", join(*details, separator=" · "))
+    beside = join(*details, separator=" · ")
+    return build_element("div", build_element("b", text), " " if beside else "", beside, style="margin-top:0.6em")
 
 
 def build_note(*contents: Content) -> Markup:
@@ -81,6 +82,8 @@ def build_table(
 ) -> Markup:
     """Return a table; the rows beyond the first are left out, and how many there are is said.
 
+    Columns that hold nothing are left out, too.
+
     Args:
         headers: What stands above the columns.
         rows: The cells of each row.
@@ -89,23 +92,23 @@ def build_table(
         most: How many rows are shown.
         count: How many rows there are, where `rows` are not all of them.
     """
-    sides = ["right" if header in right else "left" for header in headers]
     rows = list(rows) if count is None else list(islice(rows, most))
     count = len(rows) if count is None else count
+    shown = rows[:most]
+    kept = [at for at in range(len(headers)) if any(row[at] not in ("", None) for row in (*shown, total) if row)]
+    sides = ["right" if header in right else "left" for header in headers]
 
     def build_row(tag: str, cells: Sequence[Content], line: str = "") -> Markup:
-        pairs = zip(sides, cells, strict=True)
-        return build_element(
-            "tr", *(build_element(tag, cell, style=f"text-align:{side}{line}") for side, cell in pairs)
-        )
+        parts = (build_element(tag, cells[at], style=f"text-align:{sides[at]}{line}") for at in kept)
+        return build_element("tr", *parts)
 
     parts = [
         build_element("thead", build_row("th", headers)),
-        build_element("tbody", *(build_row("td", row) for row in rows[:most])),
+        build_element("tbody", *(build_row("td", row) for row in shown)),
     ]
     if total:
         parts.append(build_element("tfoot", build_row("th", total, ";border-top:1px solid")))
-    return join(build_element("table", *parts), _count_shown(min(most, len(rows)), count))
+    return join(build_element("table", *parts), _count_shown(len(shown), count))
 
 
 def build_list(entries: Sequence[Content], *, most: int = MOST_ROWS) -> Markup:

@@ -37,6 +37,7 @@ from plaudit.reward.declared import (
     validate_allow,
     validate_facts,
 )
+from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.intent import (
     Preference,
@@ -420,6 +421,10 @@ class Reward:
         """Return name, version, terms and the start of the fingerprint."""
         names = ", ".join(term.name for term in self.terms)
         return f"Reward({self.name}@{self.version}: {names}; {self.fingerprint[:12]})"
+
+    def _repr_html_(self) -> str:
+        title, limits = f"{self.name}@{self.version}", format_range(self.low, self.high)
+        return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
 
     def __eq__(self, other: object) -> bool:
         """Two rewards are equal when name, version, formula and domain are."""
