@@ -10,9 +10,8 @@ import numpy as np
 
 from plaudit.language.schedule import Schedule
 from plaudit.page.documents.columns import Steps, join, read_episode
-from plaudit.page.documents.episode import get_paths
 from plaudit.page.documents.values import Document, to_plain
-from plaudit.page.sources import LedgerSource, Listing
+from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_EPISODES = 48
 MOST_STEPS = 100_000
@@ -31,7 +30,7 @@ def build_steps(source: LedgerSource, name: str) -> Document:
             continue  # it was recorded, and its block is gone: somebody restored another ledger
         chosen.append(at)
         clamps.append(_add_shares([_count_clamps(part) for part in parts], count))
-        branches.append(_add_shares([_count_branches(part) for part in parts], count))
+        branches.append(_add_shares([_count_branches(part, source.rewards) for part in parts], count))
         native.append(_add_native(parts))
         steps += count
     return {
@@ -67,9 +66,9 @@ def _count_clamps(part: Steps) -> Shares:
     return found
 
 
-def _count_branches(part: Steps) -> Shares:
+def _count_branches(part: Steps, rewards: RewardIds) -> Shares:
     """Return how many steps took each case of each term that has several."""
-    paths = get_paths(part.layout)
+    paths = rewards.find_paths(part.layout)
     count = len(part.records)
     cases = paths.find_cases(part.layout.split_columns(part.inputs), count)
     found: Shares = {}
