@@ -95,6 +95,7 @@ class _Writer:
             )
         self._add_episodes(runs, self._measure() + SPENT_ON_EPISODES * (room - self._measure()))
         self._add_worst_steps(runs, room)
+        self._add_episodes(runs, room)
         of, of_steps = (sum(each) for each in ([len(listing) for *_, listing in runs], [x.steps for *_, x in runs]))
         counts = {
             "episodes": sum(map(len, self.embedded.values())),
@@ -162,10 +163,10 @@ class _Writer:
         full: set[tuple[str, str | None]] = set()
         for source, run, listing, at in turns:
             self._tell(self._measure(), int(room))
-            if (source.id, run) in full:
+            address = format_address("episode", source.id, run, listing.ids[at])
+            if (source.id, run) in full or address in self.packed:
                 continue
             document = build_episode(source, run or "", listing.ids[at], most=MOST_STEPS)
-            address = format_address("episode", source.id, run, listing.ids[at])
             packed = pack(document)
             if self._measure() + _measure_entry(address, packed) > room:
                 full.add((source.id, run))

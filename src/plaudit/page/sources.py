@@ -2,18 +2,19 @@
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from plaudit.errors import LedgerBroken, NotInLedger
 from plaudit.ledger.episodes import Episode, Episodes
 from plaudit.ledger.returns import name_episode
+from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
+from plaudit.page.documents.paths import RewardPaths
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, is_file_name, is_system, open_ledger
 
@@ -28,6 +29,7 @@ class RewardIds:
         """Begin with none."""
         self._ids: dict[tuple[str, str, str, str], str] = {}
         self._rewards: dict[str, Reward] = {}
+        self._paths: dict[tuple[str, str], RewardPaths] = {}
 
     def add(self, reward: Reward) -> str:
         """Return the id of a reward; of two that are equal, the one that knows its source is kept."""
@@ -46,8 +48,18 @@ class RewardIds:
             raise UnknownDocument(f"there is no reward {reward[:60]!r} on this page.")
         return self._rewards[reward]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._rewards)
+
+    def find_paths(self, layout: RecordLayout) -> RewardPaths:
+        """Return the paths through the terms of stored steps, by the source that the page shows of their reward."""
+        key = self.add(layout.reward), layout.part
+        reward = self[key[0]]
+        known = self._paths.get(key)
+        if known is None or known.reward is not reward:
+            whole = RewardPaths(reward)
+            known = self._paths[key] = whole if layout.part == "whole" else RewardPaths(reward._final, shown=whole)
+        return known
 
 
 class Listing:
@@ -88,7 +100,7 @@ class LedgerSource:
         self._where = where
         self.ledger = open_ledger(where)
         self.name = Path(where).name if is_file_name(where) else self.ledger.name
-        self._rewards = rewards
+        self.rewards = rewards
         self._run = run
         self._lock = threading.RLock()
         self._read_until = -1
@@ -153,7 +165,7 @@ class LedgerSource:
         """Return the ids of its rewards by name and version."""
         with self._lock:
             for stored in self.ledger.rewards():
-                self._labels[stored.name, stored.version] = self._rewards.add(stored.reward)
+                self._labels[stored.name, stored.version] = self.rewards.add(stored.reward)
             return self._labels
 
     def find_reward_id(self, episode: Episode) -> str:

@@ -140,7 +140,7 @@ class Curves:
         """Return columns as the compiled reward takes them; a terminal term is drawn at the end of an episode."""
         kinds = {name: field.kind for name, field in self._fields.items()}
         types = {"flag": np.bool_, "category": np.intp, "number": np.float64}
-        found = {name: column.astype(types[kinds[name]]) for name, column in columns.items()}
+        found: dict[str, NDArray[Any]] = {name: column.astype(types[kinds[name]]) for name, column in columns.items()}
         return found | ({"terminal": np.ones_like(found["terminal"])} if end and "terminal" in found else {})
 
     # -- zones -----------------------------------------------------------------------------------------------------

@@ -47,13 +47,16 @@ class TermPaths:
 class RewardPaths:
     """The paths through the terms of a reward."""
 
-    def __init__(self, reward: Reward) -> None:
-        """Render the terms."""
-        program = reward.program
+    def __init__(self, reward: Reward, shown: "RewardPaths | None" = None) -> None:
+        """Render the terms; where others are `shown`, those of them that read the same."""
+        self.reward = reward if shown is None else shown.reward
+        self._program = program = reward.program
         texts = render_functions(program, reward._find_local_names())
-        self._program = program
+        cases = {term: tuple(list_cases(program, term)) for term in program.terms if term in texts}
         self.terms: Mapping[str, TermPaths] = {
-            term: TermPaths(texts[term], tuple(list_cases(program, term))) for term in program.terms if term in texts
+            term: TermPaths(texts[term], conditions)
+            for term, conditions in cases.items()
+            if shown is None or shown.terms[term].text == texts[term]
         }
 
     @cached_property

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.language.schedule import Schedule
 from plaudit.page.documents.columns import Steps, join, read_episode
-from plaudit.page.documents.episode import get_paths
 from plaudit.page.documents.values import Document, to_plain
-from plaudit.page.sources import LedgerSource, Listing
-from plaudit.reward.term import Term
+from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_EPISODES = 48
 MOST_STEPS = 100_000
@@ -31,7 +30,7 @@ def build_steps(source: LedgerSource, name: str) -> Document:
             continue  # it was recorded, and its block is gone: somebody restored another ledger
         chosen.append(at)
         clamps.append(_add_shares([_count_clamps(part) for part in parts], count))
-        branches.append(_add_shares([_count_branches(part) for part in parts], count))
+        branches.append(_add_shares([_count_branches(part, source.rewards) for part in parts], count))
         native.append(_add_native(parts))
         steps += count
     return {
@@ -56,22 +55,20 @@ def choose_evenly(listing: Listing, most: int, steps: int) -> list[int]:
 
 def _count_clamps(part: Steps) -> Shares:
     """Return in how many steps the score of each term with fixed clamps lay outside them."""
-    return {
-        term.name: float(np.count_nonzero((scores < term.low) if term.low is not None else False))
-        + float(np.count_nonzero((scores > term.high) if term.high is not None else False))
-        for term, scores in ((term, part.scores[term.name]) for term in part.layout.scored.terms)
-        if _has_fixed_clamps(term)
-    }
+    found: Shares = {}
+    for term in part.layout.scored.terms:
+        low, high = term.low, term.high
+        if (low is None and high is None) or isinstance(low, Schedule) or isinstance(high, Schedule):
+            continue
+        scores = part.scores[term.name]
+        outside = (scores < (-np.inf if low is None else low)) | (scores > (np.inf if high is None else high))
+        found[term.name] = float(np.count_nonzero(outside))
+    return found
 
 
-def _has_fixed_clamps(term: Term) -> bool:
-    ends = [end for end in (term.low, term.high) if end is not None]
-    return bool(ends) and all(isinstance(end, float) for end in ends)
-
-
-def _count_branches(part: Steps) -> Shares:
+def _count_branches(part: Steps, rewards: RewardIds) -> Shares:
     """Return how many steps took each case of each term that has several."""
-    paths = get_paths(part.layout)
+    paths = rewards.find_paths(part.layout)
     count = len(part.records)
     cases = paths.find_cases(part.layout.split_columns(part.inputs), count)
     found: Shares = {}
