@@ -15,6 +15,7 @@ from plaudit.page.documents.steps import build_steps
 from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif, rescore_run
 from plaudit.page.sources import LedgerSource, RewardIds, RewardSource, Source, names_reward
+from plaudit.reward.reward import Reward
 
 
 class Library:
@@ -95,6 +96,12 @@ class Library:
                 return each
         raise UnknownDocument(f"there is no ledger {source[:60]!r} on this page.")
 
+    def find_reward(self, reward: str) -> Reward:
+        """Return the reward with an id, of those that were named or that a ledger holds by now."""
+        if reward not in self.rewards:
+            self.list_rewards()
+        return self.rewards[reward]
+
     def list_rewards(self) -> list[str]:
         """Return the ids of all rewards: those that were named, and those of the ledgers."""
         for source in self.sources:
@@ -123,14 +130,14 @@ class Library:
 def _build_reward(library: Library, reward: str) -> Document:
     from plaudit.page.documents.reward import build_reward
 
-    found = library.rewards[reward]
+    found = library.find_reward(reward)
     return library.keep(f"reward/{reward}", lambda: build_reward(reward, found))
 
 
 def _build_comparison(library: Library, source: str, run: str, one: str, other: str) -> Document:
     from plaudit.page.documents.compare import build_comparison
 
-    ledger, rewards = library.find_ledger(source), [library.rewards[one], library.rewards[other]]
+    ledger, rewards = library.find_ledger(source), [library.find_reward(each) for each in (one, other)]
     return build_comparison(ledger, run, (one, other), rewards)
 
 

@@ -48,8 +48,11 @@ class RewardIds:
             raise UnknownDocument(f"there is no reward {reward[:60]!r} on this page.")
         return self._rewards[reward]
 
+    def __contains__(self, reward: object) -> bool:
+        return reward in self._rewards
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rewards)
+        return iter(list(self._rewards))
 
     def find_paths(self, layout: RecordLayout) -> RewardPaths:
         """Return the paths through the terms of stored steps, by the source that the page shows of their reward."""
