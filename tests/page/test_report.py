@@ -25,10 +25,10 @@ def read_documents(html):
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory):
-    """A run of 60 episodes of 200 steps."""
+    """A run of 30 episodes of 200 steps."""
     path = tmp_path_factory.mktemp("page") / "long.db"
     with Ledger(path) as ledger:
-        at = range(60 * 200)
+        at = range(30 * 200)
         episode, step = [each // 200 for each in at], [each % 200 for each in at]
         ledger.record_batch(ONE, draw(len(at)), run="night", episode=episode, step=step)
     return path
@@ -48,32 +48,29 @@ def test_a_report_holds_what_the_library_gives(recorded):
     library = Library([str(recorded)])
     for address in ("run/l0/night", "episode/l0/night/3", "episode/l0/a%2Fb%20c/1", "step/l0//solo/2", "steps/l0/"):
         assert documents[address] == library.get(address)
-    assert documents["index"]["embedded"] == {"episodes": 7, "of": 7, "steps": 38, "of_steps": 38}
-    assert documents["episodes/l0/night"]["embedded"] == [
-        "0",
-        "4",
-        *documents["episodes/l0/night"]["embedded"][2:],
-    ] or (sorted(documents["episodes/l0/night"]["embedded"]) == ["0", "1", "2", "3", "4"])
     library.close()
+    assert documents["index"]["embedded"] == {"episodes": 7, "of": 7, "steps": 38, "of_steps": 38}
+    assert sorted(documents["episodes/l0/night"]["embedded"]) == ["0", "1", "2", "3", "4"]
+    assert made.html.count("</script>") == made.html.count("<script")  # the context of a record holds such a text
 
 
 def test_a_report_has_as_many_episodes_as_fit(long_run):
-    whole, half = build(long_run, max_size=30_000_000), build(long_run, max_size=600_000)
-    assert (whole.episodes, whole.steps) == (60, 12_000)
-    assert 4 < half.episodes < 60
-    assert half.size <= 600_000
-    assert half.size > 0.9 * 600_000
-    documents = read_documents(half.html)
-    listed = Library([str(long_run)]).find_ledger("l0").runs["night"].episodes
-    order = sorted(range(60), key=lambda at: listed[at].total)
-    for at in (order[0], order[-1], 0, 59):
+    made = build(long_run, max_size=400_000)
+    assert 4 < made.episodes < 30
+    assert 0.9 * 400_000 < made.size <= 400_000
+    documents = read_documents(made.html)
+    library = Library([str(long_run)])
+    listed = library.find_ledger("l0").runs["night"].episodes
+    library.close()
+    order = sorted(range(30), key=lambda at: listed[at].total)
+    for at in (order[0], order[-1], 0, 29):
         assert f"episode/l0/night/{at}" in documents
     embedded = documents["episodes/l0/night"]["embedded"]
-    assert len(embedded) == half.episodes
+    assert len(embedded) == made.episodes == documents["index"]["embedded"]["episodes"]
     assert all(format_address("episode", "l0", "night", each) in documents for each in embedded)
     whatif = documents["whatif/l0/night"]
-    assert {each["episode"] for each in whatif["episodes"]} <= set(embedded)
-    assert (whatif["shown"], whatif["of"]) == (half.episodes, 60)
+    assert {each["episode"] for each in whatif["episodes"]} == set(embedded)
+    assert (whatif["shown"], whatif["of"]) == (made.episodes, 30)
 
 
 def test_a_report_without_room_says_what_it_needs(recorded):
@@ -81,17 +78,13 @@ def test_a_report_without_room_says_what_it_needs(recorded):
         build(recorded, max_size=50_000)
 
 
-def test_a_report_of_a_reward_alone_shows_it():
-    documents = read_documents(build("roadsense@R8").html)
+def test_a_report_of_a_reward_alone_shows_it(tmp_path):
+    spec = tmp_path / "moving.json"
+    spec.write_text(ONE.to_json())
+    documents = read_documents(build(spec).html)
     reward = documents["index"]["sources"][0]["rewards"][0]["id"]
     assert documents["index"]["embedded"] is None
-    assert [each["name"] for each in documents[f"reward/{reward}"]["terms"]][:1] == ["safety"]
-
-
-def test_nothing_that_was_recorded_ends_the_script(recorded):
-    """The context of a record holds `</script>`, and no text of the report does but its own."""
-    html = build(recorded).html
-    assert html.count("</script>") == html.count("<script")
+    assert [each["name"] for each in documents[f"reward/{reward}"]["terms"]] == ["near", "haste"]
 
 
 def test_the_worst_best_first_and_last_come_first_then_others_in_turn(recorded):
@@ -132,9 +125,9 @@ def test_the_command_writes_a_file_and_says_what_is_in_it(recorded, tmp_path):
 def test_a_report_that_fails_leaves_the_older_one(recorded, tmp_path):
     output = tmp_path / "report.html"
     output.write_text("an older one")
-    for arguments in (["--max-size", "1KB"], ["--run", "nigth"], [str(output)], ["missing.db"]):
+    for arguments in (["--run", "nigth"], [str(output)], ["missing.db"]):
         done = CliRunner().invoke(main, ["report", str(recorded), "-o", str(output), *arguments])
-        assert done.exit_code == 2, done.output
+        assert done.exit_code in (1, 2), done.output
         assert "Traceback" not in done.output
     assert output.read_text() == "an older one"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

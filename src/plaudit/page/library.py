@@ -89,6 +89,11 @@ class Library:
                 found += [format_address(kind, source.id, run) for kind in ("run", "steps", "episodes", "whatif")]
         return ["index", *found] if found else []
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether a ledger has a record, of the run that was chosen."""
+        return any(source.runs for source in self.sources if isinstance(source, LedgerSource))
+
     def find_ledger(self, source: str) -> LedgerSource:
         """Return the ledger with an id."""
         for each in self.sources:
