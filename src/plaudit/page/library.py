@@ -69,14 +69,18 @@ class Library:
         kind, parts = parse_address(address)
         return _BUILDERS[kind](self, *parts)
 
-    def rescore(self, source: str, run: str, settings: Mapping[str, Any]) -> Document:
+    def rescore(
+        self, source: str, run: str, settings: Mapping[str, Any], go_on: Callable[[], None] = lambda: None
+    ) -> Document:
         """Return what a whole run would have been paid with other knobs; it is scored now, and nothing is written.
+
+        `go_on` is called again and again meanwhile; what it raises ends it.
 
         Raises:
             UnknownDocument: There is no such run.
             DefinitionError: The reward has no such knob, or it cannot have such a value.
         """
-        return rescore_run(self.find_ledger(source), self.rewards, run, settings)
+        return rescore_run(self.find_ledger(source), self.rewards, run, settings, go_on)
 
     def changed(self) -> list[str]:
         """Return the addresses whose documents have changed since this was last asked: those of runs with new records.

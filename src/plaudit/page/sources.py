@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
+from plaudit.errors import LedgerBroken
 from plaudit.ledger.episodes import Episode, Episodes
 from plaudit.ledger.returns import name_episode
 from plaudit.ledger.storage.codec import RecordLayout
@@ -102,6 +103,7 @@ class LedgerSource:
     def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None) -> None:
         """Open it to read."""
         self.id = f"l{number}"
+        self._where = where
         self.ledger = open_ledger(where)
         self.name = Path(where).name if is_file_name(where) else self.ledger.name
         self.rewards = rewards
@@ -112,13 +114,26 @@ class LedgerSource:
         self._runs: dict[str | None, Listing] = {}
         self._records: dict[str | None, Totals] = {}
         self._labels: dict[tuple[str, str], str] = {}
-        self._kept: dict[tuple[int, str, str], list[Steps]] = {}
-        self._reported = self.find_newest()
+        self._kept: dict[tuple[int, int, str, str], list[Steps]] = {}
+        self._seen: set[str | None] = set()
+        self._opened = 0
+        self._reported = self._opened, self.find_newest()
 
     def find_newest(self) -> int:
         """Return the number of the newest record; 0 where there is none."""
+        with self._lock:
+            self._reopen_if_replaced()
         before = self.ledger.history().last(1).query.after
         return 0 if before is None else before + 1
+
+    def _reopen_if_replaced(self) -> None:
+        """Open what is under its name now, if that is another file: somebody began anew. An error if there is none."""
+        try:
+            self.ledger.check_in_place()
+        except LedgerBroken:
+            self.ledger = open_ledger(self._where)
+            self._opened += 1
+            self._read_until, self._fresh_until, self._labels = -1, 0.0, {}
 
     @property
     def runs(self) -> dict[str | None, Listing]:
@@ -149,6 +164,7 @@ class LedgerSource:
             names = dict.fromkeys((*listed, *counted))
             self._runs = {run: Listing(listed.get(run, [])) for run in names}
             self._records = {run: counted.get(run, Totals()) for run in names}
+            self._seen |= set(names)
             self._read_until = newest
 
     def list_rewards(self) -> dict[tuple[str, str], str]:
@@ -180,7 +196,7 @@ class LedgerSource:
     def read_steps(self, run: str, name: str) -> list[Steps]:
         """Return the steps of an episode; the last few are kept, for whoever goes through one step by step."""
         listing, at = self.find_episode(run, name)
-        key = self._read_until, run, name
+        key = self._opened, self._read_until, run, name
         with self._lock:
             if key in self._kept:
                 self._kept[key] = found = self._kept.pop(key)
@@ -194,10 +210,12 @@ class LedgerSource:
 
     def list_changed(self) -> set[str | None]:
         """Return the runs that have got records since this was last asked."""
-        after, newest = self._reported, self.find_newest()
+        newest = self.find_newest()
+        (opened, after), self._reported = self._reported, (self._opened, newest)
+        if opened != self._opened:
+            return {*self.runs, *self._seen}
         if newest == after:
             return set()
-        self._reported = newest
         query = {} if self._run is None else {"run": self._run}
         return {page.row.run for page in self.ledger.history(after=after, **query).pages()}
 

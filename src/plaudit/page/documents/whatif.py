@@ -1,6 +1,6 @@
 """What if a knob were another: which episodes a browser scores again, and the whole run scored by the server."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,16 @@ def _choose_within(listing: Listing, allowed: set[int], steps: int) -> list[int]
     return sorted(chosen)
 
 
-def rescore_run(source: LedgerSource, rewards: RewardIds, name: str, settings: Mapping[str, Any]) -> Document:
+def rescore_run(
+    source: LedgerSource,
+    rewards: RewardIds,
+    name: str,
+    settings: Mapping[str, Any],
+    go_on: Callable[[], None] = lambda: None,
+) -> Document:
     """Return what a whole run would have been paid with other knobs, weights and clamps; nothing is written.
+
+    `go_on` is called again and again meanwhile; what it raises ends it.
 
     Raises:
         UnknownParameter: The reward of the run has no such knob.
@@ -68,6 +76,7 @@ def rescore_run(source: LedgerSource, rewards: RewardIds, name: str, settings: M
     returns, sums, steps, refused = EpisodeReturns(), np.zeros((2, len(before.program.terms))), 0, 0
     query = {"reward": last.reward, "version": last.version, **({} if run is None else {"run": run})}
     for batch in source.ledger.score_history(before, after, **query):
+        go_on()
         old, new = batch.scores
         kept = ~(np.isnan(old.total) | np.isnan(new.total))
         steps += len(kept)
@@ -75,7 +84,7 @@ def rescore_run(source: LedgerSource, rewards: RewardIds, name: str, settings: M
         for side, scores in enumerate((old, new)):
             sums[side] += [scores.values[term].sum(where=kept) for term in before.program.terms]
         if batch.episodes is not None:
-            returns.add(batch.episodes, old.total, new.total, batch.steps)
+            returns.add(batch.episodes, old.total, new.total)
     ids = {
         (each.actor, each.episode): listing.ids[at]
         for at, each in enumerate(listing.episodes)

@@ -46,7 +46,7 @@ function chart(spec) {
   const element = h("figure", { role: "group", "aria-label": spec.label }, holder, legend?.element, caption.some(Boolean) && h("figcaption", {}, caption));
   let plot = null;
 
-  const data = [Array.from(spec.x, Number), ...spec.series.flatMap((each) => [clean(each.values), ...(each.low ? [clean(each.low), clean(each.high)] : [])])];
+  let data = [Array.from(spec.x, Number), ...spec.series.flatMap((each) => [clean(each.values), ...(each.low ? [clean(each.low), clean(each.high)] : [])])];
   const build = (width) => {
     plot = new uPlot({ ...makeOptions(spec, legend), width, height: spec.height ?? 260 }, data, holder);
     plot.over.setAttribute("aria-hidden", "true");
@@ -67,7 +67,10 @@ function chart(spec) {
       plot?.destroy();
     },
     /** Draw again with other values, in the order of the series. */
-    setValues: (...values) => plot?.setData([data[0], ...values], true),
+    setValues(...values) {
+      data = [data[0], ...values];
+      plot?.setData(data, true);
+    },
     redraw: () => plot?.redraw(false),
   };
   drawn.add(made);
@@ -113,7 +116,7 @@ function makeOptions(spec, legend) {
     scales: { x: { time: false, range: spec.xRange ?? pad }, y: { distr: spec.log ? 4 : 1, asinh: 1, range: spec.range ? (_, low, high) => spec.range(low, high) : undefined } },
     axes: makeAxes(spec),
     hooks: {
-      drawClear: spec.under ? [(plot) => clipped(plot, spec.under)] : [],
+      drawAxes: spec.under ? [(plot) => clipped(plot, spec.under)] : [],
       draw: spec.over ? [(plot) => clipped(plot, spec.over)] : [],
       setCursor: [follow],
     },
@@ -238,7 +241,7 @@ function boundsBar([low, high], [from, to], colour = null) {
   const [start, end] = [place(low), place(high)].map(parseFloat);
   return h(
     "div.track", { role: "img", "aria-label": `from ${number(low)} to ${number(high)}` },
-    h("i", { style: { left: `${start}%`, width: `max(3px, ${end - start}%)`, ...(colour ? { "--swatch": colour } : {}) } }),
+    (toNumber(low) !== 0 || toNumber(high) !== 0) && h("i", { style: { left: `${start}%`, width: `max(3px, ${end - start}%)`, ...(colour ? { "--swatch": colour } : {}) } }),
     from < 0 && to > 0 && h("u", { style: { left: place(0) } }),
   );
 }

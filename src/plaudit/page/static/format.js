@@ -53,13 +53,20 @@ function formatTime(text) {
 }
 
 const interval = (pair) => (pair ? `${formatNumber(pair[0])} \u2026 ${formatNumber(pair[1])}` : "\u2013");
+const runName = (run) => (run ? shorten(run, 40) : "records without a run");
 const shorten = (text, most = 60) => (String(text).length > most ? `${String(text).slice(0, most - 1)}\u2026` : String(text));
 
+/** A part of an address as Python's `quote` writes it; records without a run have an empty one. */
+function quote(part) {
+  const text = String(part ?? "").replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  return encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
 /** An address of a document from its parts. */
-const joinAddress = (...parts) => parts.map((part) => encodeURIComponent(part)).join("/");
+const joinAddress = (...parts) => parts.map(quote).join("/");
 const link = (...parts) => `#/${joinAddress(...parts)}`;
 
 plaudit.format = {
   toNumber, isNumber, number: formatNumber, exact, signed, share: formatShare, count, value: formatValue, time: formatTime, interval,
-  shorten, joinAddress, link,
+  shorten, runName, joinAddress, link,
 };

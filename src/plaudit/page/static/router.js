@@ -1,7 +1,7 @@
 // The part of the address after # says what is shown and how, so that it can be sent to a colleague.
 
 const { h, replace, emptyState } = plaudit.dom;
-const { link, shorten } = plaudit.format;
+const { link, shorten, runName } = plaudit.format;
 
 /** Where in a run one can look; compare and reward depend on what the run used. */
 const TABS = { run: "Run", episodes: "Episodes", whatif: "What if", compare: "Compare" };
@@ -126,7 +126,7 @@ function makeTrail({ kind, parts, options }, index) {
   const named = index.sources.find((each) => each.id === source);
   const steps = [h("a", { href: "#/index" }, "Overview")];
   if (["run", "episodes", "episode", "step", "whatif", "compare"].includes(kind) && run !== undefined) {
-    steps.push(h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${shorten(run, 30)}` : shorten(run, 30)));
+    steps.push(h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${runName(run)}` : runName(run)));
   }
   if (episode !== undefined && ["episode", "step"].includes(kind)) {
     steps.push(h("a", { href: link("episodes", source, run) }, "Episodes"));
@@ -137,7 +137,7 @@ function makeTrail({ kind, parts, options }, index) {
 }
 
 function makeTabs(kind, source, run, named) {
-  const rewards = named?.runs?.find((each) => each.run === run)?.rewards ?? [];
+  const rewards = named?.runs?.find((each) => (each.run ?? "") === run)?.rewards ?? [];
   const tabs = Object.entries(TABS).map(([name, label]) => [link(name, source, run), label, name === kind]);
   tabs.push(...rewards.slice(-1).map((id) => [link("reward", id), "Reward", false]));
   return h(

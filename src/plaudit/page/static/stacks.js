@@ -133,7 +133,8 @@ function heatMap(spec) {
   const most = Math.max(...finite.map(Math.abs), 1e-12);
   const shade = (value) => (Number.isFinite(value) ? mix(read("surface"), read(value < 0 ? "term-3" : "term-0"), Math.sqrt(Math.abs(value) / most)) : read("sunken"));
   const value = h("output", {});
-  const edges = (list) => [list[0], list[list.length - 1]];
+  /** Half a cell more on either side, so that the first and the last are as wide as the others. */
+  const edges = (list) => (list.length < 2 ? [list[0] - 0.5, list[0] + 0.5] : [list[0] - (list[1] - list[0]) / 2, list.at(-1) + (list.at(-1) - list.at(-2)) / 2]);
   const fillCells = (plot, draw) => {
     const across = cells(spec.x, (each) => plot.valToPos(each, "x", true));
     const down = cells(spec.y, (each) => plot.valToPos(each, "y", true));
@@ -149,6 +150,7 @@ function heatMap(spec) {
     ...spec,
     series: [{ name: spec.yTitle, values: spec.x.map((_, at) => (at ? spec.y.at(-1) : spec.y[0])), colour: "transparent", kind: "none" }],
     range: () => edges(spec.y),
+    xRange: () => edges(spec.x),
     legend: false,
     zoom: false,
     under: fillCells,
@@ -167,7 +169,8 @@ function heatMap(spec) {
 
 /** Each value's cell: from half way to the one before it to half way to the next. */
 function cells(list, place) {
-  return list.map((each, at) => [place(at ? (list[at - 1] + each) / 2 : each), place(at < list.length - 1 ? (each + list[at + 1]) / 2 : each)]);
+  const half = (at) => (list.length < 2 ? 0.5 : Math.abs(list[at + 1 < list.length ? at + 1 : at] - list[at + 1 < list.length ? at : at - 1]) / 2);
+  return list.map((each, at) => [place(each - half(Math.max(0, at - 1))), place(each + half(at))]);
 }
 
 function drawDiamond(draw, x, y) {

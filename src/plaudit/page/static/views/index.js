@@ -1,7 +1,7 @@
 // Where one arrives: every ledger with its runs, every reward.
 
 const { h, section, emptyState } = plaudit.dom;
-const { number, count, time, link, shorten } = plaudit.format;
+const { number, count, time, link, shorten, runName } = plaudit.format;
 
 async function show(page) {
   const { index } = page;
@@ -39,7 +39,7 @@ function showLedger(source) {
   const table = plaudit.table({
     label: `Runs of ${shorten(source.name)}`,
     columns: [
-      { name: "Run", value: (run) => run.run, show: (run) => h("a", { href: link("run", source.id, run.run) }, shorten(run.run, 40)) },
+      { name: "Run", value: (run) => run.run, show: (run) => h("a", { href: link("run", source.id, run.run) }, runName(run.run)) },
       { name: "Episodes", number: true, value: (run) => run.episodes },
       { name: "Steps", number: true, value: (run) => run.steps },
       { name: "Mean return", number: true, value: (run) => run.return?.mean },

@@ -1,0 +1,189 @@
+// An episode, step by step: what each term paid, from which inputs; the arrow keys go through it, space plays it.
+
+const { h, replace, section, emptyState } = plaudit.dom;
+const { number, toNumber, count, joinAddress, link, shorten, value: formatValue } = plaudit.format;
+const { button, facts } = plaudit.controls;
+const { colour, dash, swatch, named, makePositions, read } = plaudit.palette;
+
+const INPUTS = 8;
+const A_SECOND = 8;
+
+async function show(page) {
+  const [source, run, name] = page.parts;
+  const episode = await page.get(joinAddress("episode", source, run, name));
+  const reward = await page.get(joinAddress("reward", episode.reward)).catch(() => null);
+  const title = h("h1", {}, `Episode ${shorten(episode.episode, 60)}`);
+  if (episode.shown === 0) return [title, emptyState("This episode has no step.")];
+  const place = makePositions(reward);
+  const ids = episode.step_ids ?? episode.steps.map(String);
+  const player = makePlayer(page, episode, ids);
+  const panel = makePanel(page, episode, reward, place, player, ids);
+  const charts = [drawTimeline(episode, place, player), ...drawInputs(page, episode, player)];
+  player.onMove((at) => {
+    charts.forEach((each) => each.redraw?.(at));
+    panel.update(at);
+  });
+  page.onKey((event) => handleKey(event, player));
+  return [
+    title,
+    h("p.lead", {}, tellEpisode(episode)),
+    facts(summarise(episode)),
+    h("div.bar", {}, player.controls, neighbours(page, episode)),
+    h("div.aside", {}, h("div", {}, section("Terms at every step", {}, charts[0].element), section("Inputs", {}, charts.slice(1).map((each) => each.element))), panel.element),
+  ];
+}
+
+function tellEpisode({ shown, of, records }) {
+  const part = shown < of ? `The first ${number(shown)} of ${count(of, "step")}` : count(of, "step");
+  return `${part}, records ${number(records[0])} to ${number(records[1])}. The arrow keys go from step to step, space plays.`;
+}
+
+function summarise(episode) {
+  const total = episode.total.map(toNumber);
+  const worst = total.indexOf(Math.min(...total)), best = total.indexOf(Math.max(...total));
+  return [
+    ["Return", number(total.reduce((sum, each) => sum + each, 0))],
+    ["Steps", number(episode.of)],
+    ["End", episode.end ?? "–"],
+    ["Lowest step", number(total[worst]), `at ${episode.steps[worst] ?? worst}`],
+    ["Highest step", number(total[best]), `at ${episode.steps[best] ?? best}`],
+  ];
+}
+
+/** Which step is looked at, and how one gets to another. */
+function makePlayer(page, episode, ids) {
+  const last = episode.shown - 1;
+  let at = Math.max(0, ids.indexOf(page.options.step ?? ids[0]));
+  let timer = null, later = null;
+  const listeners = [];
+  const slider = h("input", { type: "range", min: 0, max: last, step: 1, id: "step-slider", "aria-label": "Step", oninput: () => move(Number(slider.value)) });
+  slider.value = String(at);
+  const tell = h("output", { for: "step-slider" });
+  const play = button("Play", () => toggle(), { id: "play" });
+
+  function move(to) {
+    at = Math.min(last, Math.max(0, to));
+    slider.value = String(at);
+    slider.setAttribute("aria-valuetext", `step ${episode.steps[at] ?? at}`);
+    tell.textContent = `step ${episode.steps[at] ?? at} of ${number(episode.of)}`;
+    listeners.forEach((each) => each(at));
+    clearTimeout(later);
+    later = setTimeout(() => page.keep({ step: ids[at] }), 250); // browsers refuse an address that changes with every key
+  }
+
+  function toggle(on = timer === null) {
+    clearInterval(timer);
+    timer = on ? setInterval(() => (at >= last ? toggle(false) : move(at + 1)), 1000 / A_SECOND) : null;
+    if (on && at >= last) move(0);
+    play.textContent = on ? "Pause" : "Play";
+  }
+
+  page.onLeave(() => {
+    clearInterval(timer);
+    clearTimeout(later);
+  });
+  return {
+    get at() { return at; },
+    move,
+    toggle,
+    last,
+    open: () => { location.hash = link("step", ...page.parts, ids[at]); },
+    onMove(listener) {
+      listeners.push(listener);
+      if (listeners.length === 1) move(at);
+    },
+    controls: [play, h("span.slide", {}, slider), tell],
+  };
+}
+
+function handleKey(event, player) {
+  const moves = { ArrowLeft: player.at - 1, ArrowRight: player.at + 1, Home: 0, End: player.last, PageUp: player.at - 10, PageDown: player.at + 10 };
+  const onButton = event.target instanceof HTMLElement && event.target.closest("button, a, summary");
+  if (event.key in moves) player.move(moves[event.key]);
+  else if (event.key === " " && !onButton) player.toggle();
+  else if (event.key === "Enter" && !onButton) player.open();
+  else return;
+  event.preventDefault();
+}
+
+function neighbours(page, episode) {
+  const [source, run] = page.parts;
+  const other = (name, text) => name !== null && name !== undefined && plaudit.store.has(joinAddress("episode", source, run, name)) && h("a", { href: link("episode", source, run, name) }, text);
+  return h("span.bar.flat", {}, other(episode.previous, "← Previous episode"), other(episode.next, "Next episode →"));
+}
+
+function drawTimeline(episode, place, player) {
+  const parts = { ...episode.values, ...episode.adjustments };
+  const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
+  const pile = plaudit.stacks.pile(series, "bars");
+  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, stepped: false });
+  return plaudit.charts.chart({
+    label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
+    together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
+    under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
+    over: (plot, draw) => mark(plot, draw, player),
+    caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
+  });
+}
+
+const xOf = (episode) => Array.from({ length: episode.shown }, (_, at) => at);
+const stepName = (episode, x) => (Number.isInteger(x) && x >= 0 && x < episode.shown ? String(episode.steps[x] ?? x) : "");
+const mark = (plot, draw, player) => plaudit.charts.drawLine(plot, draw, { x: player.at, colour: read("accent") });
+
+/** A line for each input; those that never change are only named. */
+function drawInputs(page, episode, player) {
+  const entries = Object.entries(episode.inputs);
+  const moving = entries.filter(([, values]) => values.some((each) => each !== values[0]));
+  const still = entries.filter(([, values]) => values.every((each) => each === values[0]));
+  const all = page.options.inputs === "all";
+  const shown = (all ? moving : moving.slice(0, INPUTS)).map(([name, values]) => drawInput(episode, name, values, player));
+  const rest = [
+    !all && moving.length > INPUTS && h("p", {}, button(`Show all ${moving.length}`, () => page.redraw({ inputs: "all" }), { id: "all-inputs" })),
+    entries.length === 0 && emptyState("No input was recorded."),
+    still.length > 0 && h("details", {}, h("summary", {}, `${count(still.length, "input")} did not change`), h("p.quiet", {}, still.map(([name, values]) => `${name} = ${nameValue(episode, name, values[0])}`).join(", "))),
+  ];
+  return [...shown, { element: h("div", {}, rest) }];
+}
+
+function drawInput(episode, name, values, player) {
+  const labels = episode.labels?.[name];
+  const tell = h("output", {});
+  const chart = plaudit.charts.chart({
+    label: `${name} at every step`, x: xOf(episode), height: 52, legend: false, axes: false, together: "episode", zoom: false, onPick: player.move,
+    series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: Boolean(labels) || (episode.flags ?? []).includes(name) }],
+    xRange: (plot, low, high) => [low - 0.5, high + 0.5], over: (plot, draw) => mark(plot, draw, player),
+  });
+  const unit = episode.units?.[name];
+  return {
+    element: h("div.spark", {}, h("b", {}, shorten(name, 80), unit && h("span.quiet", {}, ` ${unit}`)), chart.element, tell),
+    redraw(at) {
+      tell.textContent = nameValue(episode, name, values[at]);
+      chart.redraw();
+    },
+  };
+}
+
+const nameValue = (episode, name, value) => (value === null ? "–" : (episode.labels?.[name]?.[value] ?? ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value))));
+
+/** The step that is looked at: its picture, its terms, and the way to why. */
+function makePanel(page, episode, reward, place, player, ids) {
+  const frame = h("div", {}), body = h("div", { "aria-live": "off" });
+  const terms = Object.entries({ ...episode.values, ...episode.adjustments });
+  const biggest = Math.max(1e-12, ...terms.flatMap(([, values]) => values.map((each) => Math.abs(toNumber(each ?? 0)) || 0)).filter(Number.isFinite));
+  const row = ([name, values], at) => h("tr", {}, h("td", {}, named(place(name), name), plaudit.charts.boundsBar([Math.min(0, toNumber(values[at] ?? 0)), Math.max(0, toNumber(values[at] ?? 0))], [-biggest, biggest], colour(place(name)))), h("td.number", {}, number(values[at])));
+  const update = (at) => {
+    const picture = plaudit.sanitise(episode.frames?.[at] ?? "", "svg");
+    replace(frame, picture && h("div.frame", {}, picture));
+    replace(
+      body,
+      h("table", {}, h("caption.hidden", {}, "Terms of this step"), h("tbody", {}, terms.map((each) => row(each, at)), h("tr", {}, h("th", { scope: "row" }, "total"), h("td.number", {}, h("strong", {}, number(episode.total[at])))))),
+      episode.native && h("p.quiet", {}, `The environment's own reward: ${number(episode.native[at])}`),
+      h("p", {}, h("a", { href: link("step", ...page.parts, ids[at]), id: "why" }, "Why it was paid this →")),
+    );
+    heading.textContent = `Step ${episode.steps[at] ?? at}`;
+  };
+  const heading = h("h2", {});
+  return { element: h("section.card.sticky", {}, heading, frame, body), update };
+}
+
+plaudit.views.episode = { show };

@@ -1,0 +1,130 @@
+// A reward: its terms in words, as formulas and as curves; what it wants most; what is wrong with it.
+
+const { h, section, emptyState } = plaudit.dom;
+const { number, toNumber, interval, shorten, link, value: formatValue } = plaudit.format;
+const { facts, finding } = plaudit.controls;
+const { named } = plaudit.palette;
+
+async function show(page) {
+  const reward = await page.get(plaudit.format.joinAddress("reward", page.parts[0]));
+  const scale = findScale(reward);
+  return [
+    h("h1", {}, reward.name, " ", h("span.quiet", {}, reward.version)),
+    h("p.lead", {}, reward.doc || "A reward without a description."),
+    facts([
+      ["Terms", number(reward.terms.length)],
+      ["Fields", number(reward.fields.length)],
+      ["Least it can pay", number(reward.total.bounds?.[0])],
+      ["Most it can pay", number(reward.total.bounds?.[1])],
+      ["Findings", number(reward.findings.length)],
+      ["Fingerprint", h("code", { title: reward.fingerprint }, reward.fingerprint.slice(0, 12))],
+    ]),
+    section("What it adds up", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
+    h("div.columns", {}, showIncentives(reward), showFindings(reward)),
+    section("Terms", {}, reward.terms.map((term, at) => showTerm(term, at)), reward.adjustments.map((each, at) => showAdjustment(each, reward.terms.length + at))),
+    section("Fields", {}, listFields(reward.fields)),
+    reward.knobs.length > 0 && section("Knobs", {}, listKnobs(reward.knobs), adviseWhatIf(page, reward)),
+    h("details", {}, h("summary", {}, "The reward as JSON"), h("pre.text", { tabindex: "0" }, JSON.stringify(reward.spec, null, 2).slice(0, 200000))),
+  ];
+}
+
+/** One scale for the bars of all terms: as far as any of them, and the total, can go. */
+function findScale(reward) {
+  const ends = [reward.total.bounds, ...reward.terms.map((term) => term.bounds)].flat().map(toNumber).filter(Number.isFinite);
+  return [Math.min(0, ...ends), Math.max(0, ...ends)];
+}
+
+function summarise(reward, scale) {
+  const rows = [...reward.terms.map((term, at) => ({ ...term, at })), { name: "total", doc: "", weight: null, clamp: null, bounds: reward.total.bounds, at: null }];
+  return plaudit.table({
+    label: "Terms, weights and bounds",
+    rows,
+    columns: [
+      { name: "Term", value: (row) => row.name, show: (row) => (row.at === null ? h("strong", {}, "total") : named(row.at, row.name)) },
+      { name: "Weight", number: true, value: (row) => row.weight, show: (row) => (row.weight === null ? "" : formatValue(row.weight)) },
+      { name: "Clamp", number: true, value: (row) => row.clamp?.[0], show: (row) => (row.clamp ? interval(row.clamp) : row.at === null ? "" : "–") },
+      { name: "Least", number: true, value: (row) => row.bounds?.[0] },
+      { name: "Most", number: true, value: (row) => row.bounds?.[1] },
+      { name: "What it can pay", sortable: false, value: () => null, show: (row) => row.bounds && plaudit.charts.boundsBar(row.bounds, scale, row.at === null ? null : plaudit.palette.colour(row.at)) },
+    ],
+  });
+}
+
+function showIncentives(reward) {
+  const lines = reward.incentives?.text ?? [];
+  return section("What it wants most", {}, lines.length ? h("ul", {}, lines.map((line) => h("li", {}, line))) : emptyState("Nothing was found that pays most."));
+}
+
+function showFindings(reward) {
+  if (reward.findings.length === 0) return section("Findings", {}, emptyState("Nothing was found wrong with it."));
+  return section("Findings", {}, reward.findings.map((each) => finding(each, each.witness && showWitness(each.witness))));
+}
+
+function showWitness(steps) {
+  const list = Array.isArray(steps) ? steps : [steps];
+  const tell = (step) => Object.entries(step.inputs ?? step).map(([name, value]) => `${name}=${formatValue(value)}`).join(", ");
+  return h("details", {}, h("summary", {}, "Inputs that show it"), list.map((step) => h("p", {}, step.label && `${step.label}: `, h("code", {}, shorten(tell(step), 1000)), step.total !== undefined && ` pays ${number(step.total)}`)));
+}
+
+function showTerm(term, at) {
+  const about = [
+    ["Weight", formatValue(term.weight)],
+    term.clamp && ["Clamp", interval(term.clamp)],
+    ["Pays", term.bounds ? interval(term.bounds) : "–"],
+    ["Reads", term.inputs.join(", ") || "nothing"],
+    term.unit && ["Unit", term.unit],
+    term.terminal && ["When", "at the end of an episode"],
+  ].filter(Boolean);
+  const chart = plaudit.terms.curve(term, at);
+  return h(
+    "article.term", { id: `term-${at}` },
+    h("h3", {}, named(at, term.name)),
+    h("div.term-body", {},
+      h("div", {},
+        h("p", {}, term.doc || h("span.quiet", {}, "No description.")),
+        plaudit.terms.formula(term),
+        h("dl.pairs", {}, about.map(([name, value]) => [h("dt", {}, name), h("dd", {}, shorten(value, 400))])),
+        term.source && h("details", {}, h("summary", {}, "Source"), plaudit.terms.sourceCode(term.source))),
+      h("div", {}, chart ?? h("p.note", {}, "Not drawn: it reads no number, or more than two."))),
+  );
+}
+
+function showAdjustment(each, at) {
+  return h("article.term", {}, h("h3", {}, named(at, each.name), " ", h("span.tag", {}, "adjustment")), h("p", {}, each.doc), plaudit.terms.formula(each));
+}
+
+function listFields(fields) {
+  return plaudit.table({
+    label: "Fields that the reward reads",
+    rows: fields,
+    columns: [
+      { name: "Field", value: (field) => field.name, show: (field) => h("code", {}, shorten(field.name, 60)) },
+      { name: "Kind", value: (field) => field.kind },
+      { name: "Range", value: (field) => field.range?.[0], show: (field) => (field.range ? interval(field.range) : (field.labels ?? []).map(formatValue).join(", ") || "–") },
+      { name: "Unit", value: (field) => field.unit || "" },
+      { name: "Better", value: (field) => field.better ?? "", show: (field) => (field.better ? `${field.better}${field.aim !== null && field.aim !== undefined ? ` (aim ${number(field.aim)})` : ""}` : "") },
+      { name: "What it is", value: (field) => field.doc || "" },
+    ],
+  });
+}
+
+function listKnobs(knobs) {
+  return plaudit.table({
+    label: "Knobs, weights and clamps",
+    rows: knobs,
+    columns: [
+      { name: "Name", value: (knob) => knob.name, show: (knob) => h("code", {}, shorten(knob.name, 80)) },
+      { name: "Kind", value: (knob) => knob.kind },
+      { name: "Value", number: true, value: (knob) => knob.value, show: (knob) => formatValue(knob.value) },
+    ],
+  });
+}
+
+/** Where in the ledgers on this page the knobs of this reward can be turned. */
+function adviseWhatIf(page, reward) {
+  const runs = page.index.sources.flatMap((source) => (source.runs ?? []).filter((run) => run.rewards.includes(reward.id)).map((run) => [source, run]));
+  if (runs.length === 0) return h("p.quiet", {}, "Record a run with it to turn them and see what changes.");
+  return h("p", {}, "Turn them and see what changes: ", runs.slice(0, 5).map(([source, run], at) => [at ? ", " : "", h("a", { href: link("whatif", source.id, run.run) }, plaudit.format.runName(run.run))]));
+}
+
+plaudit.views.reward = { show };

@@ -1,0 +1,159 @@
+// A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
+
+const { h, section, emptyState } = plaudit.dom;
+const { number, toNumber, count, joinAddress, link, shorten, runName } = plaudit.format;
+const { choose, select, facts, finding } = plaudit.controls;
+const { colour, dash, swatch, makePositions, read } = plaudit.palette;
+
+const SMOOTH = [["0", "none"], ["5", "5 points"], ["20", "20 points"], ["100", "100 points"]];
+
+async function show(page) {
+  const [source, name] = page.parts;
+  const run = await page.get(joinAddress("run", source, name));
+  const reward = run.rewards.length ? await page.get(joinAddress("reward", run.rewards.at(-1))).catch(() => null) : null;
+  const others = await loadOthers(page);
+  const title = h("h1", {}, runName(run.run));
+  if (run.x.length === 0) {
+    return [title, emptyState("There is no episode in this run yet.", run.steps ? `${count(run.steps, "record")} without an episode: record them with episode= and step= to see curves.` : "Curves appear here once steps have been recorded.")];
+  }
+  const options = { smooth: Number(page.options.smooth ?? 0), log: page.options.axis === "log", stacked: page.options.terms !== "single" };
+  const place = makePositions(reward);
+  return [
+    title,
+    h("p.lead", {}, `${count(run.episodes, "episode")}, ${count(run.steps, "step")}. `, run.reduced && tellReduction(run.reduced)),
+    facts(summarise(run)),
+    makeBar(page, options),
+    section("Return", {}, drawReturns(run, others, options, page)),
+    section("Terms", {}, drawTerms(run, place, options)),
+    section("Share of each term", {}, drawShares(run, place), h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value.")),
+    showSteps(run, place),
+    section("Findings", {}, listFindings(run)),
+  ];
+}
+
+const tellReduction = (reduced) => `Drawn from ${number(reduced.to)} points for ${number(reduced.from)} episodes: ${reduced.how}.`;
+
+/** Other runs laid over this one: `?with=l0/second,l1/third`. */
+async function loadOthers(page) {
+  const wanted = (page.options.with ?? "").split(",").filter(Boolean).slice(0, 7);
+  const found = await Promise.all(wanted.map((each) => page.get(`run/${each}`).catch(() => null)));
+  return found.filter((each) => each !== null && each.x.length > 0);
+}
+
+function summarise(run) {
+  const means = run.return.mean.map(toNumber);
+  const tail = Math.max(1, Math.floor(means.length / 10));
+  const average = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
+  return [
+    ["Return, first tenth", number(average(means.slice(0, tail)), 4)],
+    ["Return, last tenth", number(average(means.slice(-tail)), 4)],
+    ["Lowest", number(Math.min(...run.return.min.map(toNumber)))],
+    ["Highest", number(Math.max(...run.return.max.map(toNumber)))],
+    ["Steps in an episode", number(run.steps / run.episodes, 3), "on average"],
+  ];
+}
+
+function makeBar(page, options) {
+  const runs = page.index.sources.flatMap((source) => (source.runs ?? []).map((run) => [joinAddress(source.id, run.run), `${source.name} / ${runName(run.run)}`]));
+  const mine = joinAddress(...page.parts);
+  const laid = (page.options.with ?? "").split(",").filter(Boolean);
+  const free = runs.filter(([address]) => address !== mine && !laid.includes(address) && plaudit.store.has(`run/${address}`));
+  return h(
+    "div.bar", {},
+    select("Smoothing", SMOOTH, String(options.smooth), (value) => page.redraw({ smooth: value === "0" ? null : value })),
+    choose("Axis", { linear: "Linear", log: "Log" }, options.log ? "log" : "linear", (value) => page.redraw({ axis: value === "log" ? "log" : null })),
+    choose("Terms", { stacked: "Stacked", single: "Single" }, options.stacked ? "stacked" : "single", (value) => page.redraw({ terms: value === "single" ? "single" : null })),
+    free.length > 0 && select("Lay over", [["", "choose a run"], ...free], "", (value) => page.redraw({ with: [...laid, value].join(",") })),
+    laid.length > 0 && plaudit.controls.button("Only this run", () => page.redraw({ with: null })),
+  );
+}
+
+/** The mean of a window around each point; fewer at the ends. */
+function smooth(values, points) {
+  if (points < 2) return values;
+  const half = Math.floor(points / 2), list = values.map((each) => (each === null ? NaN : toNumber(each)));
+  return list.map((_, at) => {
+    const window = list.slice(Math.max(0, at - half), at + half + 1).filter(Number.isFinite);
+    return window.length ? window.reduce((sum, each) => sum + each, 0) / window.length : null;
+  });
+}
+
+function drawReturns(run, others, { smooth: points, log }, page) {
+  const all = [run, ...others];
+  if (all.length > 1) return overlay(all, points, log);
+  const series = [{ name: "return", values: smooth(run.return.mean, points), low: run.reduced || points ? run.return.min : null, high: run.return.max, colour: read("ink"), mark: h("span.swatch", { style: { "--swatch": "var(--ink)" }, "aria-hidden": "true" }) }];
+  if (points) series[0].low = run.return.min;
+  if (run.native) series.push({ name: "the environment's own reward", values: smooth(run.native.mean ?? run.native, points), colour: read("quiet"), dash: [5, 4] });
+  return plaudit.charts.chart({
+    label: `Return over ${count(run.episodes, "episode")}`, x: run.x, series, log, height: 280, xTitle: "episode", over: (plot, draw) => markFindings(plot, draw, run),
+    onPick: (at) => { location.hash = link("episode", ...page.parts, run.ids[at]); },
+    caption: run.reduced ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer." : "Click to open an episode, drag to look closer.",
+  }).element;
+}
+
+/** Runs over a common axis; where one has no episode, it has no line. */
+function overlay(all, points, log) {
+  const x = [...new Set(all.flatMap((run) => run.x))].sort((a, b) => a - b);
+  const series = all.map((run, at) => {
+    const values = new Map(smooth(run.return.mean, points).map((each, k) => [run.x[k], each]));
+    return { name: runName(run.run), values: x.map((each) => values.get(each) ?? null), colour: colour(at), dash: dash(at), mark: swatch(at) };
+  });
+  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" }).element;
+}
+
+function markFindings(plot, draw, run) {
+  for (const each of run.findings) {
+    if (each.x !== null && each.x !== undefined) plaudit.charts.drawLine(plot, draw, { x: each.x, colour: read("bad"), dash: [5, 3] });
+  }
+}
+
+function drawTerms(run, place, { smooth: points, log, stacked }) {
+  const series = Object.entries(run.terms).map(([name, term]) => {
+    const at = place(name);
+    return { name, values: smooth(term.mean, points), colour: colour(at), dash: dash(at), mark: swatch(at), kind: stacked ? "none" : "line" };
+  });
+  if (series.length === 0) return emptyState("No term was recorded.");
+  const shared = { label: `Terms over ${count(run.episodes, "episode")}`, x: run.x, series, height: 280, xTitle: "episode" };
+  if (!stacked) return plaudit.charts.chart({ ...shared, log }).element;
+  return drawPile(shared, "areas");
+}
+
+/** A chart of terms piled up; hiding one in the legend takes it off the pile. */
+function drawPile(spec, shape) {
+  const pile = plaudit.stacks.pile(spec.series.filter((each) => each.kind === "none"), shape);
+  const made = plaudit.charts.chart({
+    ...spec,
+    range: pile.range,
+    under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); spec.under?.(plot, draw); },
+    onToggle: (name, on) => pile.toggle(name, on),
+  });
+  return made.element;
+}
+
+function drawShares(run, place) {
+  const series = Object.entries(run.share).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
+  if (series.length === 0) return emptyState("No term was recorded.");
+  return drawPile({ label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode" }, "areas");
+}
+
+/** Clamps and branches over time, from a sample of steps where there are many. */
+function showSteps(run, place) {
+  const steps = run.steps_over_time ?? run.sampled ?? (typeof run.steps === "object" ? run.steps : null);
+  if (!steps) return null;
+  const lines = (entries, label) => {
+    const series = Object.entries(entries ?? {}).map(([name, values], at) => {
+      const own = name in run.terms ? place(name) : at;
+      return { name, values, colour: colour(own), dash: dash(own), mark: swatch(own) };
+    });
+    return series.length > 0 && section(label, {}, plaudit.charts.chart({ label, x: steps.x, series, height: 200, xTitle: "episode", range: () => [0, 1], caption: steps.how }).element);
+  };
+  return h("div.columns", {}, lines(steps.clamps, "Share of steps where a clamp held"), lines(steps.branches, "Share of steps that took a branch"));
+}
+
+function listFindings(run) {
+  if (run.findings.length === 0) return emptyState("The audit found nothing in this run.");
+  return run.findings.map((each) => finding(each, each.address && h("p", {}, h("a", { href: `#/${each.address}` }, each.episode !== null && each.episode !== undefined ? `Open episode ${shorten(each.episode, 40)}` : "Open it"))));
+}
+
+plaudit.views.run = { show };
+plaudit.drawPile = drawPile;

@@ -1,0 +1,127 @@
+// One step: why it was paid what it was paid, term by term, and what would have paid otherwise.
+
+const { h, section, emptyState } = plaudit.dom;
+const { number, exact, signed, toNumber, joinAddress, link, shorten, time, value: formatValue } = plaudit.format;
+const { facts } = plaudit.controls;
+const { named, makePositions } = plaudit.palette;
+
+async function show(page) {
+  const [source, run, name, step] = page.parts;
+  const found = await load(page);
+  const reward = await page.get(joinAddress("reward", found.reward)).catch(() => null);
+  const place = makePositions(reward);
+  page.onKey((event) => {
+    const other = { ArrowLeft: found.previous, ArrowRight: found.next }[event.key];
+    if (other !== undefined && other !== null) location.hash = link("step", source, run, name, other);
+  });
+  return [
+    h("h1", {}, `Step ${shorten(step, 40)} of episode ${shorten(name, 40)}`, " ", tellVerified(found.verified)),
+    h("div.bar", {}, neighbour(page, found.previous, "← Previous step"), neighbour(page, found.next, "Next step →")),
+    found.partial && h("p.note", {}, "This report holds the episode, not this step by itself: clamps, branches not taken and the context are left out. A larger --max-size, or plaudit dashboard, shows them."),
+    facts([
+      ["Total", exactly(found.total)],
+      ["Record", number(found.record)],
+      found.time && ["When (UTC)", time(found.time)],
+      ["Formula", h("code", { title: found.fingerprint }, String(found.fingerprint ?? "").slice(0, 12)), reward && h("a", { href: link("reward", found.reward) }, reward.name)],
+    ]),
+    section("How the total came about", {}, listTerms(found, place)),
+    h("div.columns", {}, section("Inputs", {}, listInputs(found, reward)), showContext(found)),
+    section("Term by term", {}, found.terms.map((term) => showTerm(term, reward, place))),
+    found.why && section("As text", {}, h("pre.text", { id: "why-text", tabindex: "0" }, found.why)),
+  ];
+}
+
+const exactly = (value) => h("span", { title: exact(value), "data-exact": exact(value) }, number(value, 7));
+
+const neighbour = (page, step, text) => step !== null && step !== undefined && h("a", { href: link("step", ...page.parts.slice(0, 3), step) }, text);
+
+function tellVerified(verified) {
+  if (verified === true) return h("span.tag.good", {}, "verified");
+  if (verified === false) return h("span.tag.error", {}, "does not verify");
+  return h("span.tag", {}, "not verified here");
+}
+
+/** The document of the step, or as much of it as the episode holds. */
+async function load(page) {
+  const address = joinAddress("step", ...page.parts);
+  if (plaudit.store.has(address)) return page.get(address);
+  const episode = await page.get(joinAddress("episode", ...page.parts.slice(0, 3)));
+  const ids = episode.step_ids ?? episode.steps.map(String);
+  const at = ids.indexOf(page.parts[3]);
+  if (at < 0) throw new plaudit.store.Missing(`The episode has no step ${shorten(page.parts[3])}.`);
+  return takeStep(episode, ids, at);
+}
+
+function takeStep(episode, ids, at) {
+  const lines = episode.paths?.[episode.path?.[at]] ?? {};
+  const term = ([name, values]) => ({ name, score: episode.scores?.[name]?.[at], clamped: null, weight: null, value: values[at], lines: lines[name] ?? [], conditions: [], nearest: [] });
+  const labelled = (name, value) => episode.labels?.[name]?.[value] ?? value;
+  return {
+    partial: true, record: episode.record_ids[at], verified: null, reward: episode.reward, fingerprint: episode.reward, total: episode.total[at],
+    terms: Object.entries(episode.values).map(term), adjustments: Object.entries(episode.adjustments).map(term), context: {},
+    inputs: Object.entries(episode.inputs).map(([name, values]) => ({ name, value: labelled(name, values[at]), unit: episode.units?.[name], range: null })),
+    previous: ids[at - 1], next: ids[at + 1],
+  };
+}
+
+function listTerms(found, place) {
+  const rows = [...found.terms, ...(found.adjustments ?? [])];
+  const cells = (row) => [row.score, row.clamped, row.weight, row.value].map((value) => h("td.number", {}, value === null || value === undefined ? "–" : exactly(value)));
+  return h("div.table", { tabindex: "0", role: "region", "aria-label": "Terms" }, h("table", { id: "terms" },
+    h("caption.hidden", {}, "Score, clamped, weight and value of each term"),
+    h("thead", {}, h("tr", {}, ["Term", "Score", "Clamped", "Weight", "Value"].map((each, at) => h("th", { scope: "col", class: at ? "number" : null }, each)))),
+    h("tbody", {}, rows.map((row) => h("tr", { "data-term": row.name }, h("th", { scope: "row" }, named(place(row.name), row.name)), cells(row))),
+      h("tr", {}, h("th", { scope: "row" }, "total"), h("td"), h("td"), h("td"), h("td.number", {}, h("strong", {}, exactly(found.total)))))));
+}
+
+function listInputs(found, reward) {
+  if (found.inputs.length === 0) return emptyState("No input was recorded.");
+  const docs = new Map((reward?.fields ?? []).map((field) => [field.name, field.doc]));
+  return plaudit.table({
+    label: "Inputs of this step",
+    rows: found.inputs,
+    columns: [
+      { name: "Input", value: (input) => input.name, show: (input) => h("code", { title: docs.get(input.name) || null }, shorten(input.name, 60)) },
+      { name: "Value", number: true, value: (input) => input.value, show: (input) => [formatValue(input.value), input.unit && h("span.quiet", {}, ` ${input.unit}`)] },
+      { name: "Range", sortable: false, value: () => null, show: (input) => drawRange(input) },
+    ],
+  });
+}
+
+/** Where in its declared range an input stands. */
+function drawRange({ value, range }) {
+  const [low, high] = (range ?? []).map(toNumber);
+  if (!range || !Number.isFinite(low) || !Number.isFinite(high) || !plaudit.format.isNumber(value)) return range ? h("span.quiet", {}, plaudit.format.interval(range)) : "";
+  const share = Math.min(1, Math.max(0, (toNumber(value) - low) / (high - low || 1)));
+  return h("div.track", { role: "img", "aria-label": `${number(value)} between ${number(low)} and ${number(high)}`, title: plaudit.format.interval(range) }, h("i", { style: { left: `calc(${100 * share}% - 3px)`, width: "6px" } }));
+}
+
+function showContext(found) {
+  const entries = Object.entries(found.context ?? {});
+  if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with it."));
+  return section("Context", {}, h("dl.pairs", {}, entries.map(([name, value]) => [h("dt", {}, shorten(name, 60)), h("dd", {}, h("code", {}, shorten(typeof value === "string" ? value : JSON.stringify(value, null, 1), 4000)))])));
+}
+
+function showTerm(term, reward, place) {
+  const known = reward?.terms.find((each) => each.name === term.name);
+  return h(
+    "article.term", {},
+    h("h3", {}, named(place(term.name), term.name), " ", h("span.quiet", {}, number(term.value, 7))),
+    h("div.term-body.even", {},
+      h("div", {},
+        (term.doc || known?.doc) && h("p", {}, term.doc || known.doc),
+        known && plaudit.terms.formula(known),
+        term.conditions.length > 0 && h("ul.conditions", {}, term.conditions.map((each) => h("li", {}, h("span", { class: each.true ? "good" : "quiet" }, each.true ? "✓ " : "✗ "), h("code", {}, shorten(each.text, 300)), h("span.hidden", {}, each.true ? " holds" : " does not hold")))),
+        listNearest(term)),
+      h("div", {}, plaudit.terms.sourceCode(known?.source, term.lines))),
+  );
+}
+
+/** The nearest branches that were not taken, and what each would have paid. */
+function listNearest(term) {
+  if (!term.nearest?.length) return null;
+  return h("div.nearest", {}, h("h4", {}, "Nearest otherwise"), h("ul", {}, term.nearest.map((each) =>
+    h("li", {}, each.text ? shorten(each.text, 400) : `${each.input} ${formatValue(each.from)} → ${formatValue(each.to)}`, " ", each.delta !== null && each.delta !== undefined && !each.text && h("span.quiet", {}, `(${signed(each.delta)}${each.unit ? ` ${each.unit}` : ""}) `), each.total !== undefined && h("span.quiet", {}, ` pays ${number(each.value)}, in all ${number(each.total)}`)))));
+}
+
+plaudit.views.step = { show };
