@@ -116,7 +116,7 @@ function drawTimeline(episode, place, player) {
   const parts = { ...episode.values, ...episode.adjustments };
   const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
   const pile = plaudit.stacks.pile(series, "bars");
-  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, stepped: false });
+  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, stepped: episode.shown <= 300 });
   return plaudit.charts.chart({
     label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
     together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
@@ -146,11 +146,10 @@ function drawInputs(page, episode, player) {
 }
 
 function drawInput(episode, name, values, player) {
-  const labels = episode.labels?.[name];
   const tell = h("output", {});
   const chart = plaudit.charts.chart({
     label: `${name} at every step`, x: xOf(episode), height: 52, legend: false, axes: false, together: "episode", zoom: false, onPick: player.move,
-    series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: Boolean(labels) || (episode.flags ?? []).includes(name) }],
+    series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: isStepped(values) }],
     xRange: (plot, low, high) => [low - 0.5, high + 0.5], over: (plot, draw) => mark(plot, draw, player),
   });
   const unit = episode.units?.[name];
@@ -162,6 +161,9 @@ function drawInput(episode, name, values, player) {
     },
   };
 }
+
+/** Labels, bools and counts go from one value to the next without being anything between. */
+const isStepped = (values) => values.every((each) => each === null || typeof each === "boolean" || Number.isInteger(each));
 
 const nameValue = (episode, name, value) => (value === null ? "–" : (episode.labels?.[name]?.[value] ?? ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value))));
 
