@@ -1,10 +1,11 @@
-"""No `str` or `repr` of ours lets a string from a file or a caller steer a terminal."""
+"""No `str`, `repr` or HTML of ours lets a string from a file or a caller steer a terminal or a notebook."""
 
 import ast
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from plaudit.analysis.comparison import Estimate as Distance
 from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
-from plaudit.checks.bounds import Bound
+from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.checks.bounds import Bound, Bounds
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
 from plaudit.checks.prove.proof import Difference, Proof
@@ -37,19 +39,19 @@ from plaudit.targets.python import ABSENT
 from plaudit.testing import LawResult, TargetReport
 from plaudit.testing.cases import Case
 
-STEER = "\x1b]0;owned\x07\x1b[31m\r\x9b2J\u202e\x7f"
+STEER = "\x1b]0;owned\x07\x1b[31m\r\x9b2J\u202e\x7f<script>'\"&]]>"
 SOURCE = Path(plaudit.__file__).parent
 
 
-def list_classes():
-    """Return every class of the core that says itself how it is printed; systems are tested with their own."""
+def list_classes(*methods):
+    """Return every class of the core that has one of these methods; systems are tested with their own."""
     return {
         f"{path.relative_to(SOURCE)}:{node.name}"
         for path in SOURCE.rglob("*.py")
         if path.relative_to(SOURCE).parts[0] != "systems"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
-        and any(isinstance(each, ast.FunctionDef) and each.name in ("__str__", "__repr__") for each in node.body)
+        and any(isinstance(each, ast.FunctionDef) and each.name in methods for each in node.body)
     }
 
 
@@ -88,6 +90,7 @@ def samples(tmp_path):
     step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
+    branch = NearestBranch(STEER, STEER, STEER, STEER, STEER, 1.0, 1.0, (STEER,))
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
         "analysis/comparison.py:Comparison": [
@@ -113,7 +116,23 @@ def samples(tmp_path):
                 effect=effect,
             )
         ],
+        "analysis/step_branches.py:Condition": [Condition(STEER, STEER, True)],
+        "analysis/step_branches.py:NearestBranch": [branch],
+        "analysis/step_branches.py:StepBranches": [
+            StepBranches(
+                STEER,
+                1.0,
+                (
+                    TermBranches(
+                        STEER, 1.0, (), (SourceLine(STEER, 1, STEER),), (Condition(STEER, 1.0, False),), (branch,)
+                    ),
+                ),
+            )
+        ],
+        "analysis/definitions.py:DefinitionChanges": [definition],
+        "analysis/effect.py:Effect": [effect],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
+        "checks/bounds.py:Bounds": [Bounds(Bound(0.0, 1.0), {STEER: Bound(0, 1)}, {STEER: Bound(0, 1)})],
         "checks/model.py:Contradiction": [Contradiction((STEER, STEER), (STEER,))],
         "checks/prove/proof.py:Proof": [
             Proof(
@@ -155,6 +174,8 @@ def samples(tmp_path):
             FileRescoring(STEER, STEER, STEER, STEER, STEER, 9, bad=1, reasons={STEER: 1}, changes=changes)
         ],
         "ledger/episodes.py:Episodes": [ledger.episodes()],
+        "ledger/history.py:History": [ledger.history(), ledger.history(run=STEER)],
+        "language/mathml.py:FormulaText": [reward.formula()],
         "ledger/ledger.py:Ledger": [ledger],
         "ledger/record.py:Why": [ledger.why(number), ledger[number], signal.explain()],
         "ledger/rescore.py:Lacking": [Lacking(STEER, STEER, 1, (STEER,))],
@@ -191,12 +212,33 @@ def samples(tmp_path):
 
 
 def test_nothing_that_is_printed_steers_a_terminal(samples):
-    assert set(samples) == list_classes(), "a class says how it is printed and is not tried here"
-    for name, each in samples.items():
-        for sample in each:
+    classes = list_classes("__str__", "__repr__")
+    assert classes <= set(samples), "a class says how it is printed and is not tried here"
+    for name in classes:
+        for sample in samples[name]:
             for text in (str(sample), repr(sample)) if not isinstance(sample, str) else (sample,):
                 steering = sorted({c for c in text if not c.isprintable() and c != "\n"})
                 assert not steering, f"{name}: {steering} in {text!r:.300}"
+
+
+PLAIN = {"div", "p", "b", "bdi", "code", "pre", "section", "details", "summary", "ul", "li"}
+TABLES = {"table", "thead", "tbody", "tfoot", "tr", "th", "td"}
+MATHS = {"math", "mtable", "mtr", "mtd", "mrow", "mi", "mn", "mo", "mtext", "msub"}
+
+
+def test_nothing_that_is_shown_in_a_notebook_becomes_markup(samples):
+    classes = list_classes("_repr_html_")
+    assert classes <= set(samples), "a class says how notebooks show it and is not tried here"
+    for name in classes:
+        shown = [sample for sample in samples[name] if hasattr(sample, "_repr_html_")]
+        assert shown, name
+        for text in (sample._repr_html_() for sample in shown):
+            steering = sorted({c for c in text if not c.isprintable() and c != "\n"})
+            assert not steering, f"{name}: {steering} in {text!r:.300}"
+            elements = list(ElementTree.fromstring(f"<body>{text}</body>").iter())[1:]  # every element is closed
+            assert {element.tag for element in elements} <= PLAIN | TABLES | MATHS, name
+            assert all(set(element.attrib) <= {"style", "form", "stretchy", "displaystyle"} for element in elements)
+            assert not any("owned" in style for element in elements for style in element.attrib.values())
 
 
 def test_a_message_keeps_its_lines_and_letters():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.measures import CONFIDENCE
 from plaudit.errors import DefinitionError
+from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.terminal import escape_controls, format_table
 
 Numbers = NDArray[np.float64]
@@ -113,19 +114,34 @@ class Comparison:
     def __str__(self) -> str:
         return self.format()
 
+    def _repr_html_(self) -> str:
+        measure = next(iter(self.measures), "epic")
+        headers, *rows = self._list_rows(measure)
+        table = build_table(headers, rows, right=headers[1:])
+        return join(build_heading(self._title(measure)), table, *map(build_note, self._list_notes()))
+
     def _list_lines(self, measure: str) -> Iterator[str]:
-        if len(self.rewards) == 2:
-            yield f"{self.rewards[0]} and {self.rewards[1]}, discount {self.discount:g}"
-            yield ""
-            yield format_table([("measure", "value"), *((TITLES[name], str(self[name])) for name in self.measures)])
-        else:
-            yield f"{TITLES[measure]} of {len(self.rewards)} rewards, discount {self.discount:g}"
-            yield ""
-            values = self._find(measure).value
-            cells = [[f"{value:.3f}" if value == value else "-" for value in row] for row in values]
-            names = _shorten(self.rewards)
-            yield format_table([("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))])
+        yield self._title(measure)
         yield ""
+        yield format_table(self._list_rows(measure))
+        yield ""
+        yield from self._list_notes()
+
+    def _title(self, measure: str) -> str:
+        pair = len(self.rewards) == 2
+        what = " and ".join(self.rewards) if pair else f"{TITLES[measure]} of {len(self.rewards)} rewards"
+        return f"{what}, discount {self.discount:g}"
+
+    def _list_rows(self, measure: str) -> list[tuple[str, ...]]:
+        """Return the rows of a table, the headers first: every measure of two rewards, or one of more."""
+        if len(self.rewards) == 2:
+            return [("measure", "value"), *((TITLES[name], str(self[name])) for name in self.measures)]
+        values = self._find(measure).value
+        cells = [[f"{value:.3f}" if value == value else "-" for value in row] for row in values]
+        names = _shorten(self.rewards)
+        return [("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
+
+    def _list_notes(self) -> Iterator[str]:
         exactly = "" if self.coverage.exact else f"; intervals hold {CONFIDENCE:.0%}"
         yield f"On {self.coverage.text}{exactly}."
         if self.coverage.rejected:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from plaudit.analysis.side_by_side import set_side_by_side
+from plaudit.html import Markup, build_element, build_name, build_note, build_table, join
 from plaudit.language.program import prune
 from plaudit.language.render import render_expression, render_functions
 from plaudit.language.schedule import Schedule
@@ -81,6 +82,22 @@ class DefinitionChanges:
         reads = {"only_before": list(self.only_before), "only_after": list(self.only_after)}
         return {"functions": functions, **values, "inputs": reads}
 
+    def _repr_html_(self) -> str:
+        functions = [
+            (build_name(each.name), f"{each.kind} {each.what}", _build_code(each.before), _build_code(each.after))
+            for each in self.functions
+        ]
+        values = [
+            (build_name(each.name), format_part(each.before), format_part(each.after))
+            for each in (*self.numbers, *self.inputs, *self.steps)
+        ]
+        reads = {"before": self.only_before, "after": self.only_after}
+        return join(
+            build_table(("function", "", "before", "after"), functions) if functions else None,
+            build_table(("number", "before", "after"), values) if values else None,
+            *(build_note(f"Read only {which}: {', '.join(names)}") for which, names in reads.items() if names),
+        )
+
     def describe(self, width: int = 120) -> Iterator[str]:
         """Yield lines for people, no longer than `width`; formulas stand side by side."""
         for kind, head in _HEADS.items():
@@ -98,6 +115,10 @@ class DefinitionChanges:
         for names, which in ((self.only_before, "before"), (self.only_after, "after")):
             if names:
                 yield f"\nRead only {which}: {', '.join(names)}"
+
+
+def _build_code(text: str | None) -> Markup | None:
+    return None if text is None else build_element("pre", text)
 
 
 def compare_definitions(before: Reward, after: Reward) -> DefinitionChanges:

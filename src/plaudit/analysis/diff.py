@@ -9,6 +9,7 @@ from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
+from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.translation import NO_TERMINAL_TERM
 from plaudit.reward.reward import Reward
@@ -59,6 +60,17 @@ class Diff:
 
     def __str__(self) -> str:
         return self.format()
+
+    def _repr_html_(self) -> str:
+        said = f"Whether they are the same cannot be told: {self.unproved}"
+        left_out = f"Compared on what both read; left out: {', '.join(self.left_out)}."
+        return join(
+            build_heading(f"{self.before} → {self.after}"),
+            build_note(left_out) if self.left_out else None,
+            Markup(self.definition._repr_html_()) if self.definition else build_note("The definitions say the same."),
+            build_note(said) if self.proof is None else Markup(self.proof._repr_html_()),
+            None if self.effect is None else Markup(self.effect._repr_html_()),
+        )
 
     def format(self, width: int = 120) -> str:
         """Return a text for people in lines of at most `width` characters, formulas side by side."""

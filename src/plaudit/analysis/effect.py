@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.side_by_side import set_tables
+from plaudit.html import Markup, build_heading, build_note, build_table, join
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.returns import EpisodeKey, name_episode, number_decisions
 from plaudit.ledger.scored import RewardScores, ScoredBatch
@@ -17,6 +18,8 @@ from plaudit.terminal import escape_controls, escape_line, format_table
 
 MOST = 10
 """How many steps, and how many episodes, are shown."""
+_TERM_HEADERS = ("term", "before", "after", "changed in")
+_EPISODE_HEADERS = ("episode", "steps", "before", "after", "rank")
 
 
 @dataclass(slots=True)
@@ -178,6 +181,20 @@ class Effect:
             "remarks": list(self.remarks),
         }
 
+    @property
+    def _whole(self) -> TermEffect:
+        changes = self.changes
+        return TermEffect("total", changes.old.total, changes.new.total, changes.records - changes.unchanged)
+
+    def _repr_html_(self) -> str:
+        parts = [build_heading(f"On {self.source}"), *map(build_note, self.remarks), Markup(self.changes._repr_html_())]
+        if self.changes.records:
+            rows, total = [*map(_format_term, self.terms.values())], _format_term(self._whole)
+            parts.append(build_table(_TERM_HEADERS, rows, right=_TERM_HEADERS[1:], total=total))
+            moved = [_format_episode(each) for each in self.moved]
+            parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
+        return join(*parts)
+
     def describe(self, width: int = 120) -> Iterator[str]:
         """Yield lines for people, no longer than `width` where that can be."""
         yield f"\nOn {escape_line(self.source)}"
@@ -186,14 +203,12 @@ class Effect:
         if not self.changes.records:
             return
         yield "\nBy term, summed over these steps"
-        changes = self.changes
-        whole = TermEffect("total", changes.old.total, changes.new.total, changes.records - changes.unchanged)
-        rows = [("term", "before", "after", "changed in"), *map(_format_term, self.terms.values())]
-        yield format_table(rows, total=_format_term(whole))
+        rows = [_TERM_HEADERS, *map(_format_term, self.terms.values())]
+        yield format_table(rows, total=_format_term(self._whole))
         moved = self.moved
         if moved:
             yield f"\nEpisodes that changed rank most, of {len(moved):,}"
-            yield format_table([("episode", "steps", "before", "after", "rank"), *map(_format_episode, moved[:MOST])])
+            yield format_table([_EPISODE_HEADERS, *map(_format_episode, moved[:MOST])])
         if self._steps:
             yield f"\nThe {self.what}s that changed most"
         for step in self.steps:

@@ -10,6 +10,7 @@ from plaudit.checks.solver.question import Copy, Question
 from plaudit.checks.solver.ranges import NumericRow, decode_row, is_unlimited
 from plaudit.checks.solver.solver import Solver
 from plaudit.errors import DefinitionError
+from plaudit.html import build_name, build_table
 from plaudit.reward.reward import Reward
 
 Inputs = Mapping[str, float | bool | str]
@@ -50,6 +51,10 @@ class Bounds:
     """Each term's score, before clamp and weight."""
     values: Mapping[str, Bound]
     """What each term adds to the total."""
+
+    def _repr_html_(self) -> str:
+        rows = [(build_name(name), str(self.scores[name]), str(value)) for name, value in self.values.items()]
+        return build_table(("term", "score", "value"), rows, total=("total", "", str(self.total)))
 
 
 def bounds(reward: Reward, *, facts: bool = False, timeout: float = 3.0) -> Bounds:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Severity, Suppressed, Undecided
+from plaudit.checks.formats.html import build_finding, build_incentives
 from plaudit.checks.formats.text import (
     Line,
     Piece,
@@ -13,6 +14,7 @@ from plaudit.checks.formats.text import (
     join_pieces,
     wrap_paragraph,
 )
+from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, build_note, join
 from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, escape_line, format_count
@@ -52,6 +54,17 @@ class Report:
     def __str__(self) -> str:
         """Return the report as `plaudit check` prints it."""
         return escape_controls(format_reports([LocatedReport(self)]).rstrip("\n"))
+
+    def _repr_html_(self) -> str:
+        shown, count = self.findings[:MOST_ROWS], len(self.findings)
+        return join(
+            build_heading(f"{self.reward}@{self.version}", build_element("code", self.fingerprint[:12])),
+            build_element("div", summarise_counts([self])),
+            build_incentives(self.incentives) if self.incentives else None,
+            *(build_finding(each, self.rest) for each in shown),
+            build_note(f"{len(shown)} of {count:,} findings shown") if len(shown) < count else None,
+            build_list([join_pieces(line) for line in _format_asides(self, 10_000)]),
+        )
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that are at least as grave as `severity`."""
@@ -119,8 +132,7 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         yield from format_incentive_lines(report.incentives, width)
         yield from _format_skipped(report, width)
         return
-    asides = [*_format_failed(report, width), *_format_undecided(report, width)]
-    asides += [*_format_skipped(report, width), *_format_allowed(report, width)]
+    asides = list(_format_asides(report, width))
     yield title
     yield from format_incentive_lines(report.incentives, width)
     for finding in report.findings:
@@ -153,6 +165,12 @@ def summarise_counts(reports: Sequence[Report]) -> str:
     }
     more = [f"{count:,} {what}" for what, count in asides.items() if count]
     return "; ".join(part for part in (", ".join(found) or "no findings", ", ".join(more)) if part)
+
+
+def _format_asides(report: Report, width: int) -> Iterator[Line]:
+    """Yield what is to be said beside the findings: what failed, was not decided, was not run, is allowed."""
+    for format_aside in (_format_failed, _format_undecided, _format_skipped, _format_allowed):
+        yield from format_aside(report, width)
 
 
 def _format_failed(report: Report, width: int) -> Iterator[Line]:

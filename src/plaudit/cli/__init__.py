@@ -23,6 +23,8 @@ SUMMARIES = {
     "diff": "Tell what is different between two versions of a reward, and what that does to recorded steps.",
     "compare": "Tell how far apart REWARDS are in what they make an agent want.",
     "parity": "Compare a REWARD with another implementation of it.",
+    "report": "Write what ledgers and rewards hold as a page: one file, opened with a double click.",
+    "dashboard": "Look at ledgers and rewards in a browser, while runs are being recorded.",
     "export": "Write a REWARD as the text of another language: C or JavaScript.",
     "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",
     "systems:play": "Play a GAME: see the board, choose a move, see what it earned and why.",

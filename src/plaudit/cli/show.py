@@ -10,19 +10,16 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from plaudit.language.field import Field
-from plaudit.language.parameters import Number, Parameter
+from plaudit.language.parameters import Parameter
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import TotalFunction
+from plaudit.reward.describe import format_allowed, format_parameter, format_range, format_wanted
 from plaudit.reward.reward import Reward
 from plaudit.reward.serial import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.systems.arguments import find_reward
 from plaudit.terminal import Screen, build_table, escape_controls, format_value
-
-MOST_VALUES = 8
-"""How many values of a field are written out."""
 
 
 @click.command(epilog="Example: plaudit show roadsense@R8 --source")
@@ -210,15 +207,6 @@ def _build_field_table(reward: Reward) -> Table:
     return _fill_table(("field", "kind", "range", "unit", "role", "wanted", "what it is"), rows)
 
 
-def format_wanted(field: Field) -> str:
-    """Return what is wanted of a field, all else equal.
-
-    >>> format_wanted(Field("effort", better="low")), format_wanted(Field("height", aim=0.3))
-    ('low', '0.3')
-    """
-    return field.better or ("" if field.aim is None else format_value(field.aim))
-
-
 def _build_knob_table(reward: Reward) -> Table | None:
     owners = (*reward.functions, *reward.states.values())
     own = {f"{owner.name}.{knob}": value for owner in owners for knob, value in owner.knobs.items()}
@@ -229,21 +217,6 @@ def _build_knob_table(reward: Reward) -> Table | None:
         if users or name in own:
             rows.append((name, format_parameter(value), ", ".join(users)))
     return _fill_table(("knob", "value", "shared by"), rows, right=["value"]) if rows else None
-
-
-def format_parameter(value: Parameter) -> str:
-    """Return a parameter as people write it; of a long vector the beginning and the end.
-
-    >>> format_parameter((0.5, 2.0)), format_parameter(tuple(float(at) for at in range(99)))
-    ('(0.5, 2)', '(0, 1, 2, 3, 4, 5, …, 98)')
-    """
-    if not isinstance(value, tuple):
-        return str(value) if isinstance(value, Schedule) else format_value(value)
-    return f"({', '.join(_shorten([format_parameter(entry) for entry in value]))})"
-
-
-def _shorten(texts: list[str]) -> list[str]:
-    return texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]]
 
 
 def _build_fact_table(reward: Reward) -> Table:
@@ -278,39 +251,3 @@ def _fill_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right:
     for row in rows:
         made.add_row(*(row[at] for at in kept))
     return made
-
-
-def format_range(low: Number | None, high: Number | None) -> str:
-    """Return a range as people write it.
-
-    >>> format_range(0.0, 0.3), format_range(0.0, None), format_range(None, None)
-    ('0 … 0.3', '≥ 0', '')
-    """
-    if low is not None and high is not None:
-        return f"{format_parameter(low)} … {format_parameter(high)}"
-    if low is not None:
-        return f"≥ {format_parameter(low)}"
-    return "" if high is None else f"≤ {format_parameter(high)}"
-
-
-def format_allowed(field: Field) -> str:
-    """Return which values a field can have, and what becomes of others.
-
-    >>> format_allowed(Field("distance", low=0, infinite=True))
-    '≥ 0 or inf'
-    >>> format_allowed(Field("delta", low=-1, high=1, outside="clip"))
-    '-1 … 1; others clipped'
-    """
-    values = f"{_format_values(field)} or inf" if field.infinite else _format_values(field)
-    outside = {"raise": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
-    other = "" if field.other is None else f"others: {format_value(field.other)}"
-    absent = "" if field.missing is None else f"absent: {format_value(field.missing)}"
-    return "; ".join(part for part in (values, outside, other, absent) if part)
-
-
-def _format_values(field: Field) -> str:
-    if field.kind == "flag":
-        return "true, false"
-    if not field.values:
-        return format_range(field.low, field.high) or "any number"
-    return ", ".join(_shorten([format_value(value) for value in field.values]))

@@ -1,5 +1,6 @@
 """A Program as text for people: readable Python, and formulas in Markdown."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -36,6 +37,10 @@ class Style:
     table: Callable[[tuple[float | bool, ...], str, tuple[str, ...]], str]
     choice: Callable[[list[tuple[str, str]], str], tuple[str, int]]
     bracket: tuple[str, str]
+    left_out: str = "…"
+    """What stands for a part that is too long for a line."""
+    measure: Callable[[str], int] = len
+    """How many characters of a text are read."""
 
 
 def _strip_owner(name: str) -> str:
@@ -235,18 +240,23 @@ def list_cases(program: Program, term: str) -> list[int]:
 
 def render_formula(program: Program, names: Names) -> str:
     """Return a Program as Markdown: one displayed formula a term, then the total."""
+    blocks = list_equations(program, names, LATEX).values()
+    return "\n\n".join(_format_display([f"{left} &= {right}" for left, right in block]) for block in blocks) + "\n"
+
+
+def list_equations(program: Program, names: Names, style: Style) -> dict[str, list[tuple[str, str]]]:
+    """Return the equations of a Program by what they define, left and right sides: states, terms, then the total."""
     carried = _find_state_nodes(program)
-    blocks = [_render_update_formula(program, state) for state in program.states.values()]
+    blocks = {name: _list_update_equations(program, state, style) for name, state in program.states.items()}
     for term in _list_functions(program):
-        rendered = _render_term(program, program.outputs[f"{term}.score"], LATEX, names.get(term, {}), carried)
-        lines = [f"{name} &= {text}" for name, text in rendered.parts]
-        value = LATEX.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
-        blocks.append(_format_display([*lines, f"{LATEX.name(term)} &= {value}"]))
-    return "\n\n".join([*blocks, _format_display([f"{LATEX.name('total')} &= {_render_total(program, LATEX)}"])]) + "\n"
+        rendered = _render_term(program, program.outputs[f"{term}.score"], style, names.get(term, {}), carried)
+        value = style.choice(rendered.cases, rendered.last)[0] if rendered.cases else rendered.last
+        blocks[term] = [*rendered.parts, (style.name(term), value)]
+    return {**blocks, "total": [(style.name("total"), _render_total(program, style))]}
 
 
-def render_expression(program: Program, at: int) -> str:
-    """Return one node of a Program as readable Python in a line, long parts left out.
+def render_expression(program: Program, at: int, style: Style = PYTHON) -> str:
+    """Return one node of a Program as readable Python, or in another notation, in a line; long parts are left out.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -259,9 +269,9 @@ def render_expression(program: Program, at: int) -> str:
     """
     texts: dict[int, tuple[str, int]] = {}
     for each in find_reachable(program.nodes, [at]):
-        texts[each] = _render_node(program, program.nodes[each], texts, PYTHON)
-        if len(texts[each][0]) > LONGEST_PART:
-            texts[each] = ("…", ATOM)
+        texts[each] = _render_node(program, program.nodes[each], texts, style)
+        if style.measure(texts[each][0]) > LONGEST_PART:
+            texts[each] = (style.left_out, ATOM)
     return texts[at][0]
 
 
@@ -289,11 +299,10 @@ def _render_update(program: Program, carried: Carried) -> str:
     return "\n".join([*lines, f"    return {whole}"])
 
 
-def _render_update_formula(program: Program, carried: Carried) -> str:
+def _list_update_equations(program: Program, carried: Carried, style: Style) -> list[tuple[str, str]]:
     names = carried.list_names("curr")
-    parts, entries = _render_entries(program, [program.outputs[name] for name in names], LATEX)
-    lines = [*parts, *((LATEX.name(name), text) for name, text in zip(names, entries, strict=True))]
-    return _format_display([f"{name} &= {text}" for name, text in lines])
+    parts, entries = _render_entries(program, [program.outputs[name] for name in names], style)
+    return [*parts, *((style.name(name), text) for name, text in zip(names, entries, strict=True))]
 
 
 def _render_entries(program: Program, roots: Sequence[int], style: Style) -> tuple[list[tuple[str, str]], list[str]]:
@@ -354,9 +363,7 @@ def _render_total(program: Program, style: Style) -> str:
         text = _render_clamp(program, (style.name(term), ATOM), term, style)
         weight = program.params[f"{term}.weight"]
         if weight != 1.0:
-            number = style.constant(weight)
-            factor = (number, SIGN if number.startswith("-") else ATOM)
-            text = _join_operands(n.Mul, [text, factor], style)
+            text = _join_operands(n.Mul, [text, _render_number(weight, style)], style)
         parts.append(text)
     total = parts[0]
     for part in parts[1:]:
@@ -382,8 +389,7 @@ def _render_composed_total(program: Program, style: Style) -> str:
     for at in find_reachable(program.nodes, [program.outputs["total"]], known=list(texts)):
         match program.nodes[at]:
             case n.Param(name):
-                number = style.constant(program.params[name])
-                texts[at] = (number, SIGN if number.startswith("-") else ATOM)
+                texts[at] = _render_number(program.params[name], style)
             case n.Mul(left, right) if program.nodes[right] in _list_ones(program):
                 texts[at] = texts[left]
             case node:
@@ -484,8 +490,7 @@ def _find_cases(program: Program, root: int, uses: Counter[int], known: Mapping[
 def _render_node(program: Program, node: n.Node, texts: Mapping[int, tuple[str, int]], style: Style) -> tuple[str, int]:
     match node:
         case n.Const(value):
-            text = style.constant(value)
-            return text, SIGN if text.startswith("-") else ATOM
+            return _render_number(value, style)
         case n.Input(name):
             return style.name(name), ATOM
         case n.Param(name):
@@ -506,6 +511,10 @@ def _render_node(program: Program, node: n.Node, texts: Mapping[int, tuple[str, 
         case n.Number(arg) if style.flags_count:
             return texts[arg]
     return _join_operands(type(node), [texts[at] for at in n.operands(node)], style)
+
+
+def _render_number(value: float | bool, style: Style) -> tuple[str, int]:
+    return style.constant(value), SIGN if math.copysign(1, value) < 0 else ATOM
 
 
 def _find_labels(program: Program, at: int) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import ShapeMismatch
 from plaudit.frames import Tabular
+from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.ledger.ranks import Reservoir, correlate_ranks
 from plaudit.ledger.returns import Classes, EpisodeReturns
 from plaudit.ledger.rounding import Rounding
@@ -263,10 +264,33 @@ class Changes(Tabular):
 
     def __str__(self) -> str:
         """Return a table that a person can read."""
-        rows: list[tuple[str, ...]] = [("", "old", "new", "difference")]
+        if not self.records:
+            return escape_controls(_format_head(self))
+        parts = [_format_head(self), format_table(self._list_spreads()), _format_ranks(self), *self.episodes.describe()]
+        told = [str(self.rounding)] if str(self.rounding) else []
+        return escape_controls("\n".join([*parts, format_table(self._list_flips()), *told]))
+
+    def _repr_html_(self) -> str:
+        if not self.records:
+            return build_heading(_format_head(self))
+        (*heads,), *spreads = self._list_spreads()
+        (*titles,), *flips = self._list_flips()
+        notes = (_format_ranks(self), *self.episodes.describe(), str(self.rounding))
+        return join(
+            build_heading(_format_head(self)),
+            build_table(heads, spreads, right=heads[1:]),
+            *(build_note(each) for each in notes if each),
+            build_table(titles, flips, right=titles[1:]),
+        )
+
+    def _list_spreads(self) -> list[tuple[str, ...]]:
+        """Return the rows of a table of the totals, the headers first."""
         spreads = [spread.to_dict() for spread in (self.old, self.new, self.difference)]
-        rows += [(part, *(_format_number(spread[part]) for spread in spreads)) for part in ("mean", "min", "max")]
-        parts = [_format_head(self), format_table(rows), _format_ranks(self), *self.episodes.describe()]
+        rows = [(part, *(_format_number(spread[part]) for spread in spreads)) for part in ("mean", "min", "max")]
+        return [("", "old", "new", "difference"), *rows]
+
+    def _list_flips(self) -> list[tuple[str, ...]]:
+        """Return the rows of a table of decision classes, the headers first."""
         decided = any(flips.decisions for flips in self.by_class.values())
         heads = ["decision class", "records", "now rewarded", "now punished"]
         flipped: list[tuple[str, ...]] = [(*heads, "decisions", "best changed") if decided else tuple(heads)]
@@ -275,8 +299,7 @@ class Changes(Tabular):
             counts = [flips.records, flips.to_rewarded, flips.to_punished]
             counts += [flips.decisions, flips.best_changed] if decided else []
             flipped.append((*cells, *(f"{count:,}" for count in counts)))
-        told = [str(self.rounding)] if str(self.rounding) else []
-        return escape_controls("\n".join([*parts, format_table(flipped), *told] if self.records else parts[:1]))
+        return flipped
 
 
 def encode_classes(given: Any, rows: int) -> Classes:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Select, case, select
 
 from plaudit.errors import LedgerError
 from plaudit.frames import Tabular
+from plaudit.html import MOST_ROWS, build_heading, build_name, build_table, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.query import Query
@@ -25,6 +26,7 @@ from plaudit.ledger.storage.episode_parts import ENDS, EpisodePart, add_up, spli
 from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
+from plaudit.terminal import format_count
 
 _STREAMED = {"yield_per": 5000}
 _NOT_CHOSEN_BY = ("step", "key", "after", "id")
@@ -82,6 +84,19 @@ class Episodes(Sequence[Episode], Tabular):
 
     def __repr__(self) -> str:
         return f"Episodes({len(self)})"
+
+    def _repr_html_(self) -> str:
+        terms = self.term_names
+        rows = [
+            (
+                *(each.run, each.episode, f"{each.reward}@{each.version}", f"{each.length:,}", each.ended, each.total),
+                *map(each.terms.get, terms),
+            )
+            for each in self[:MOST_ROWS]
+        ]
+        headers = ("run", "episode", "reward", "steps", "ended", "return", *map(build_name, terms))
+        table = build_table(headers, rows, right=("steps", *headers[5:]), count=len(self))
+        return join(build_heading(format_count(len(self), "episode")), table if rows else None)
 
     @property
     def term_names(self) -> tuple[str, ...]:

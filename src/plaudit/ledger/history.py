@@ -3,12 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
 from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_pandas, build_polars
+from plaudit.html import MOST_ROWS, build_heading, build_name, build_table, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
@@ -20,6 +22,7 @@ from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.suggest import suggest_value
 from plaudit.ledger.totals import Tally, Totals
+from plaudit.terminal import format_count
 
 if TYPE_CHECKING:
     import pyarrow
@@ -44,6 +47,18 @@ class History:
         """Yield the records one by one."""
         for page in self.pages():
             yield from read_records(page)
+
+    def _repr_html_(self) -> str:
+        shown, count = list(islice(self, MOST_ROWS)), self.count()
+        terms = list(dict.fromkeys(name for each in shown for name in each.signal.values))
+        rows = [
+            (each.id, each.run, each.episode, each.step, each.signal.total, *map(each.signal.values.get, terms))
+            for each in shown
+        ]
+        headers = ("record", "run", "episode", "step", "total", *map(build_name, terms))
+        title = f"{format_count(count, 'record')} of {self._store.backend.name}{self.query.describe()}"
+        table = build_table(headers, rows, right=("record", "step", *headers[4:]), count=count)
+        return join(build_heading(title), table if shown else None)
 
     def first(self) -> Record:
         """Return the oldest record; NotInLedger if there is none."""

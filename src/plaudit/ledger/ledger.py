@@ -124,6 +124,10 @@ class Ledger:
         """Return how many bytes the ledger takes."""
         return self._store.backend.size()
 
+    def check_in_place(self) -> None:
+        """Raise LedgerBroken where its file was moved, removed or replaced since it was opened; a server has none."""
+        self._store.backend.check_in_place()
+
     # -- recording --------------------------------------------------------------------------------------------------
 
     def record(

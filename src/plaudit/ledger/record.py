@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
@@ -107,19 +108,23 @@ class Why:
 
     def __str__(self) -> str:
         """Return when and where it was recorded, the context, each term from score to value, and the inputs."""
+        return escape_controls("\n".join([*self._lines(), "", self.record.signal.explain()]))
+
+    def _repr_html_(self) -> str:
+        first, *others = self._lines()
+        return join(build_heading(first), *map(build_note, others), Markup(self.record.signal._repr_html_()))
+
+    def _lines(self) -> list[str]:
         record = self.record
         given = {name: getattr(record, name) for name in _CONTEXT}
         shown = ", ".join(f"{name}={value!r:.200}" for name, value in given.items() if value is not None)
         stamp = record.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        lines = [
+        return [
             f"record {record.id}, {stamp}, written by process {self.process} on {self.host}",
             *([f"where: {shown}"] if shown else []),
             *([f"re-scores record {record.origin} (job {record.job})"] if record.origin is not None else []),
             f"formula {record.signal.fingerprint[:12]}, computed by the {record.target} target",
-            "",
-            record.signal.explain(),
         ]
-        return escape_controls("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data for JSON."""

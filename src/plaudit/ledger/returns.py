@@ -201,9 +201,9 @@ def format_episodes(keys: Sequence[EpisodeKey]) -> str:
 
 def read_steps(row: Any, chosen: NDArray[np.intp] | None = None) -> tuple[Classes, Numbers]:
     """Return the episode and the step of each record of a block, or of the chosen ones; NaN for a step nobody gave."""
-    positions: dict[Any, int] = {}
     listed = [None] if row.episodes is None else json.loads(row.episodes)
-    codes = np.fromiter((positions.setdefault(each, len(positions)) for each in listed), np.intp)
+    positions = {episode: at for at, episode in enumerate(dict.fromkeys(listed))}
+    codes = np.fromiter(map(positions.__getitem__, listed), np.intp, len(listed))
     steps = np.array([None] if row.steps is None else json.loads(row.steps), np.float64)
     codes, steps = np.broadcast_to(codes, row.records), np.broadcast_to(steps, row.records)
     if chosen is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
+from plaudit.html import Markup, build_element, build_heading, build_name, build_note, build_table, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
@@ -19,6 +20,7 @@ from plaudit.ledger.totals import Tally, Totals
 from plaudit.terminal import escape_controls, format_count, format_table
 
 _LABEL = (specs.c.id, specs.c.name, specs.c.version)
+_NUMBERS = ("records", "mean", "low", "high")
 _LISTED = 20
 """Decision classes and writers that `str` lists; those with the most records, and the latest."""
 
@@ -48,6 +50,17 @@ class Stats:
 
     def __str__(self) -> str:
         """Return tables that a person can read; of checksums the first digits, which `heads` has in full."""
+        tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
+        tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"] if self.heads else []
+        return escape_controls("\n\n".join(["\n".join(self._lines()), *filter(None, tables)]))
+
+    def _repr_html_(self) -> str:
+        first, *others = self._lines()
+        tables = [_build_totals("reward", self.rewards), _build_totals("decision class", self.decision_classes)]
+        head = build_note("head of the ledger: ", build_element("code", self.head.digest)) if self.heads else None
+        return join(build_heading(first), *map(build_note, others), *tables, head)
+
+    def _lines(self) -> list[str]:
         parts = [f"{self.ledger}: {format_count(self.records, 'record')}, {self.bytes:,} bytes"]
         if self.first is not None and self.last is not None:
             parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
@@ -55,9 +68,7 @@ class Stats:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
         if self.quarantined:
             parts.append(f"{format_count(self.quarantined, 'record')} kept apart in quarantine")
-        tables = [_format_totals("reward", self.rewards), _format_totals("decision class", self.decision_classes)]
-        tables += [self._format_writers(), f"head of the ledger: {self.head.digest}"] if self.heads else []
-        return escape_controls("\n\n".join(["\n".join(parts), *filter(None, tables)]))
+        return parts
 
     def _format_writers(self) -> str:
         rows: list[tuple[str, ...]] = [("writer", "host", "process", "opened", "records", "chain ends in")]
@@ -82,10 +93,21 @@ class Stats:
 
 def _format_totals(title: str, found: Mapping[str, Totals]) -> str:
     """Return a table of those with the most records; nothing where there are none."""
-    rows: list[tuple[str, ...]] = [(title, "records", "mean", "low", "high")]
-    for name, totals in sorted(found.items(), key=lambda each: -each[1].records)[:_LISTED]:
-        rows.append((name, f"{totals.records:,}", *(f"{n:.6g}" for n in (totals.mean, totals.low, totals.high))))
+    rows = [(title, *_NUMBERS), *_list_totals(found)[:_LISTED]]
     return format_table(rows) + _format_rest(len(found), "other") if found else ""
+
+
+def _build_totals(title: str, found: Mapping[str, Totals]) -> Markup | None:
+    rows = [(build_name(name), *numbers) for name, *numbers in _list_totals(found)]
+    return build_table((title, *_NUMBERS), rows, right=_NUMBERS, most=_LISTED) if found else None
+
+
+def _list_totals(found: Mapping[str, Totals]) -> list[tuple[str, ...]]:
+    """Return the cells of each row, those with the most records first."""
+    return [
+        (name, f"{each.records:,}", *(f"{n:.6g}" for n in (each.mean, each.low, each.high)))
+        for name, each in sorted(found.items(), key=lambda pair: -pair[1].records)
+    ]
 
 
 def _format_rest(count: int, noun: str) -> str:

@@ -8,6 +8,7 @@ PARTS = {
     "index": (),
     "reward": ("reward",),
     "run": ("source", "run"),
+    "steps": ("source", "run"),
     "episodes": ("source", "run"),
     "episode": ("source", "run", "episode"),
     "step": ("source", "run", "episode", "step"),

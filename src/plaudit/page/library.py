@@ -1,17 +1,19 @@
 """Every document of the page, by its address: what a server sends and a report embeds."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from plaudit.errors import DefinitionError
 from plaudit.page.addresses import UnknownDocument, format_address, parse_address
 from plaudit.page.documents.episode import build_episode
 from plaudit.page.documents.episodes import build_episodes
 from plaudit.page.documents.index import build_index
-from plaudit.page.documents.reward import build_reward
 from plaudit.page.documents.run import build_run
 from plaudit.page.documents.step import build_step
+from plaudit.page.documents.steps import build_steps
 from plaudit.page.documents.values import Document
+from plaudit.page.documents.whatif import build_whatif, rescore_run
 from plaudit.page.sources import LedgerSource, RewardIds, RewardSource, Source, names_reward
 
 
@@ -66,6 +68,19 @@ class Library:
         kind, parts = parse_address(address)
         return _BUILDERS[kind](self, *parts)
 
+    def rescore(
+        self, source: str, run: str, settings: Mapping[str, Any], go_on: Callable[[], None] = lambda: None
+    ) -> Document:
+        """Return what a whole run would have been paid with other knobs; it is scored now, and nothing is written.
+
+        `go_on` is called again and again meanwhile; what it raises ends it.
+
+        Raises:
+            UnknownDocument: There is no such run.
+            DefinitionError: The reward has no such knob, or it cannot have such a value.
+        """
+        return rescore_run(self.find_ledger(source), self.rewards, run, settings, go_on)
+
     def changed(self) -> list[str]:
         """Return the addresses whose documents have changed since this was last asked: those of runs with new records.
 
@@ -74,7 +89,7 @@ class Library:
         found: list[str] = []
         for source in self.sources:
             for run in source.list_changed() if isinstance(source, LedgerSource) else ():
-                found += [format_address(kind, source.id, run) for kind in ("run", "episodes", "whatif")]
+                found += [format_address(kind, source.id, run) for kind in ("run", "steps", "episodes", "whatif")]
         return ["index", *found] if found else []
 
     def find_ledger(self, source: str) -> LedgerSource:
@@ -83,6 +98,13 @@ class Library:
             if each.id == source and isinstance(each, LedgerSource):
                 return each
         raise UnknownDocument(f"there is no ledger {source[:60]!r} on this page.")
+
+    def list_rewards(self) -> list[str]:
+        """Return the ids of all rewards: those that were named, and those of the ledgers."""
+        for source in self.sources:
+            if isinstance(source, LedgerSource):
+                source.list_rewards()
+        return list(self.rewards)
 
     def keep(self, key: str, build: Callable[[], Document]) -> Document:
         """Return a document that never changes; it is built once."""
@@ -99,11 +121,39 @@ class Library:
             source.close()
 
 
+# What checks and compares rewards is imported when it is asked for: the first view is not to wait for it.
+
+
+def _build_reward(library: Library, reward: str) -> Document:
+    from plaudit.page.documents.reward import build_reward
+
+    found = library.rewards[reward]
+    return library.keep(f"reward/{reward}", lambda: build_reward(reward, found))
+
+
+def _build_comparison(library: Library, source: str, run: str, one: str, other: str) -> Document:
+    from plaudit.page.documents.compare import build_comparison
+
+    ledger, rewards = library.find_ledger(source), [library.rewards[one], library.rewards[other]]
+    return build_comparison(ledger, run, (one, other), rewards)
+
+
+def _build_matrix(library: Library) -> Document:
+    from plaudit.page.documents.compare import build_matrix
+
+    rewards = [library.rewards[each] for each in library.list_rewards()]
+    return library.keep(f"matrix of {len(rewards)}", lambda: build_matrix(rewards))
+
+
 _BUILDERS: dict[str, Callable[..., Document]] = {
     "index": lambda library: build_index(library.sources, library.rewards, live=library.live),
-    "reward": lambda library, reward: library.keep(reward, lambda: build_reward(reward, library.rewards[reward])),
+    "reward": _build_reward,
     "run": lambda library, source, run: build_run(library.find_ledger(source), run),
+    "steps": lambda library, source, run: build_steps(library.find_ledger(source), run),
     "episodes": lambda library, source, run: build_episodes(library.find_ledger(source), run),
     "episode": lambda library, source, *where: build_episode(library.find_ledger(source), *where),
     "step": lambda library, source, *where: build_step(library.find_ledger(source), *where),
+    "whatif": lambda library, source, run: build_whatif(library.find_ledger(source), run, live=library.live),
+    "compare": _build_comparison,
+    "matrix": _build_matrix,
 }

@@ -1,4 +1,4 @@
-"""Curves reduced to what a screen can show: the mean, the lowest and the highest of neighbours, so that no peak is lost."""
+"""Curves reduced to what a screen shows: mean, lowest and highest of neighbours, so that no peak is lost."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -2,19 +2,24 @@
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from time import monotonic
 
-from plaudit.errors import NotInLedger
+from plaudit.errors import LedgerBroken, NotInLedger
 from plaudit.ledger.episodes import Episode, Episodes
 from plaudit.ledger.returns import name_episode
+from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
+from plaudit.page.documents.paths import RewardPaths
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, is_file_name, is_system, open_ledger
+
+FRESH = 0.25
+"""For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
 
 
 class RewardIds:
@@ -24,6 +29,7 @@ class RewardIds:
         """Begin with none."""
         self._ids: dict[tuple[str, str, str, str], str] = {}
         self._rewards: dict[str, Reward] = {}
+        self._paths: dict[tuple[str, str], RewardPaths] = {}
 
     def add(self, reward: Reward) -> str:
         """Return the id of a reward; of two that are equal, the one that knows its source is kept."""
@@ -42,8 +48,18 @@ class RewardIds:
             raise UnknownDocument(f"there is no reward {reward[:60]!r} on this page.")
         return self._rewards[reward]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._rewards)
+
+    def find_paths(self, layout: RecordLayout) -> RewardPaths:
+        """Return the paths through the terms of stored steps, by the source that the page shows of their reward."""
+        key = self.add(layout.reward), layout.part
+        reward = self[key[0]]
+        known = self._paths.get(key)
+        if known is None or known.reward is not reward:
+            whole = RewardPaths(reward)
+            known = self._paths[key] = whole if layout.part == "whole" else RewardPaths(reward._final, shown=whole)
+        return known
 
 
 class Listing:
@@ -81,22 +97,37 @@ class LedgerSource:
     def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None) -> None:
         """Open it to read."""
         self.id = f"l{number}"
+        self._where = where
         self.ledger = open_ledger(where)
         self.name = Path(where).name if is_file_name(where) else self.ledger.name
-        self._rewards = rewards
+        self.rewards = rewards
         self._run = run
         self._lock = threading.RLock()
         self._read_until = -1
+        self._fresh_until = 0.0
         self._runs: dict[str | None, Listing] = {}
         self._records: dict[str | None, Totals] = {}
         self._labels: dict[tuple[str, str], str] = {}
-        self._reported = self.find_newest()
+        self._seen: set[str | None] = set()
+        self._opened = 0
+        self._reported = self._opened, self.find_newest()
 
     def find_newest(self) -> int:
         """Return the number of the newest record; 0 where there is none."""
+        with self._lock:
+            self._reopen_if_replaced()
         with suppress(NotInLedger):
             return self.ledger.history().last(1).first().id
         return 0
+
+    def _reopen_if_replaced(self) -> None:
+        """Open what is under its name now, if that is another file: somebody began anew. An error if there is none."""
+        try:
+            self.ledger.check_in_place()
+        except LedgerBroken:
+            self.ledger = open_ledger(self._where)
+            self._opened += 1
+            self._read_until, self._fresh_until, self._labels = -1, 0.0, {}
 
     @property
     def runs(self) -> dict[str | None, Listing]:
@@ -113,7 +144,10 @@ class LedgerSource:
     def _refresh(self) -> None:
         """Read what is kept of episodes again, if there are new records."""
         with self._lock:
+            if monotonic() < self._fresh_until:
+                return
             newest = self.find_newest()
+            self._fresh_until = monotonic() + FRESH
             if newest == self._read_until:
                 return
             query = {} if self._run is None else {"run": self._run}
@@ -124,13 +158,14 @@ class LedgerSource:
             names = dict.fromkeys((*listed, *counted))
             self._runs = {run: Listing(listed.get(run, [])) for run in names}
             self._records = {run: counted.get(run, Totals()) for run in names}
+            self._seen |= set(names)
             self._read_until = newest
 
     def list_rewards(self) -> dict[tuple[str, str], str]:
         """Return the ids of its rewards by name and version."""
         with self._lock:
             for stored in self.ledger.rewards():
-                self._labels[stored.name, stored.version] = self._rewards.add(stored.reward)
+                self._labels[stored.name, stored.version] = self.rewards.add(stored.reward)
             return self._labels
 
     def find_reward_id(self, episode: Episode) -> str:
@@ -154,10 +189,12 @@ class LedgerSource:
 
     def list_changed(self) -> set[str | None]:
         """Return the runs that have got records since this was last asked."""
-        after, newest = self._reported, self.find_newest()
+        newest = self.find_newest()
+        (opened, after), self._reported = self._reported, (self._opened, newest)
+        if opened != self._opened:
+            return {*self.runs, *self._seen}
         if newest == after:
             return set()
-        self._reported = newest
         query = {} if self._run is None else {"run": self._run}
         return {page.row.run for page in self.ledger.history(after=after, **query).pages()}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.functions import Reading
+from plaudit.language.mathml import FormulaText, build_formula_text
 from plaudit.language.parameters import (
     Number,
     Parameter,
@@ -19,7 +20,7 @@ from plaudit.language.parameters import (
     validate_vector_parameter,
 )
 from plaudit.language.program import Builder, Program
-from plaudit.language.render import render_formula, render_python
+from plaudit.language.render import render_python
 from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import (
     Composition,
@@ -36,6 +37,7 @@ from plaudit.reward.declared import (
     validate_allow,
     validate_facts,
 )
+from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.intent import (
     Preference,
@@ -393,9 +395,9 @@ class Reward:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
         return find_gradients(self.program)
 
-    def formula(self) -> str:
-        """Return the reward as Markdown with one LaTeX formula a term."""
-        return render_formula(self.program, self._find_local_names())
+    def formula(self) -> FormulaText:
+        """Return the reward as Markdown with one LaTeX formula a term; notebooks show it as mathematics."""
+        return build_formula_text(self.program, self._find_local_names())
 
     def source(self) -> str:
         """Return the reward as readable Python, one function a term.
@@ -419,6 +421,10 @@ class Reward:
         """Return name, version, terms and the start of the fingerprint."""
         names = ", ".join(term.name for term in self.terms)
         return f"Reward({self.name}@{self.version}: {names}; {self.fingerprint[:12]})"
+
+    def _repr_html_(self) -> str:
+        title, limits = f"{self.name}@{self.version}", format_range(self.low, self.high)
+        return build_reward_html(title, self.fingerprint, self.doc, self.terms, limits, self.fields, self.formula())
 
     def __eq__(self, other: object) -> bool:
         """Two rewards are equal when name, version, formula and domain are."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from plaudit.errors import DefinitionError, SpecError, did_you_mean
 from plaudit.language.field import to_integer
+from plaudit.reward.describe import build_signal_html
 from plaudit.targets.columns import name_columns
 from plaudit.targets.dtypes import Dtypes
 from plaudit.terminal import escape_controls, format_table
@@ -210,6 +211,10 @@ class Signal:
         parts = ", ".join(f"{name}={value:g}" for name, value in self.values.items() if value)
         shown = f"Signal({self.reward}@{self.version}, total={self.total:g}{', ' + parts if parts else ''})"
         return escape_controls(shown)
+
+    def _repr_html_(self) -> str:
+        title, note = f"{self.reward}@{self.version}", self._explain_override().strip()
+        return build_signal_html(title, self.terms, self.total, note, self.inputs)
 
     def explain(self) -> str:
         """Return a table that a person can read: each term from score to value, and the inputs."""

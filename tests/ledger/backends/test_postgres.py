@@ -237,6 +237,15 @@ def test_an_address_that_leads_nowhere_is_said_so(address):
         Ledger(address, timeout=1)
 
 
+def test_a_server_refuses_writes_of_a_ledger_that_was_opened_to_be_read(postgres_url):
+    with Ledger(postgres_url) as ledger:
+        ledger.record(signal(1))
+    with Ledger(postgres_url, read_only=True) as ledger:
+        with pytest.raises(LedgerError, match="read-only transaction"), ledger._store.backend.snapshot() as connection:
+            connection.exec_driver_sql("DELETE FROM blocks")
+        assert ledger.history().count() == 1
+
+
 def test_a_password_is_never_shown(postgres):
     address = f"postgresql://postgres:secret-word@127.0.0.1:{postgres.port}/no_such_database"
     with pytest.raises(LedgerError) as caught:

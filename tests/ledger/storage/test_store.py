@@ -190,6 +190,15 @@ def test_what_was_opened_to_be_read_is_not_written(path):
     assert path.read_bytes() == before
 
 
+def test_a_file_that_was_opened_to_be_read_refuses_writes_itself(path):
+    with (
+        Ledger(path, read_only=True) as ledger,
+        pytest.raises(PlauditError, match="readonly database"),
+        ledger._store.backend.snapshot() as connection,
+    ):
+        connection.exec_driver_sql("DELETE FROM blocks")
+
+
 def test_a_closed_ledger_says_so(path):
     ledger = Ledger(path)
     ledger.close()

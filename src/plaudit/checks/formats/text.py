@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 Line = tuple[Piece, ...]
 
 
-_LABELS: Mapping[IncentiveKind, str] = {
+LABELS: Mapping[IncentiveKind, str] = {
     "step": "a step",
     "stay": "staying",
     "lap": "a lap",
@@ -54,18 +54,18 @@ def format_incentive_lines(incentives: Sequence[Incentive], width: int) -> Itera
     if not incentives:
         return
     yield (Piece("What pays most:", "dim"),)
-    longest = max(len(_LABELS[each.kind]) for each in incentives)
+    longest = max(len(LABELS[each.kind]) for each in incentives)
     before = None
     for each in incentives:
-        label = "" if each.kind == before else _LABELS[each.kind]
+        label = "" if each.kind == before else LABELS[each.kind]
         before = each.kind
         worth = f" ({each.worth})" if each.worth else ""
         where = f": {escape_line(each.where)}" if each.where else ""
-        text = f"{_format_incentive_pay(each)}{where}{worth}"
+        text = f"{format_incentive_pay(each)}{where}{worth}"
         yield from wrap_paragraph(text, width=width, indent=_INDENT, first=label.ljust(longest) + _GAP)
 
 
-def _format_incentive_pay(incentive: Incentive) -> str:
+def format_incentive_pay(incentive: Incentive) -> str:
     """Return what it pays: "up to 5" where plain numbers pay a little less, "5 or more" where it may be more."""
     pay, bound = (format_number(value) if math.isfinite(value) else "" for value in (incentive.pay, incentive.bound))
     totals = [step.total for step in incentive.witness if step.total is not None]
@@ -122,7 +122,7 @@ def wrap_paragraph(text: str, *, width: int, indent: int = 0, first: str = "", p
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """Which inputs have a column, which are said once for all rows, and how many go without saying."""
 
     columns: tuple[str, ...]
@@ -145,21 +145,21 @@ def format_witness(
     kept = list(numbers) if len(steps) <= MOST_STEPS else [*numbers[: MOST_STEPS - 3], *numbers[-2:]]
     shown = {number: steps[number - 1] for number in kept}
     room = width - indent
-    views = list(_choose_columns(steps, rest))
+    views = list(choose_columns(steps, rest))
     for view in views:
         if (lines := _format_by_step([*shown.values()], view.columns, room)) is not None:
             break
     else:
         view = views[1 if len(views) > 1 else 0]
-        view = _Columns((*view.columns, *view.constant), (), view.resting)
+        view = Columns((*view.columns, *view.constant), (), view.resting)
         lines = _format_by_input(shown, view.columns, room) or _format_in_words(shown, view.columns, room)
     for line in lines:
         yield (Piece(" " * indent), *line)
-    if remark := _format_remark(steps[0], view, left_out=len(steps) - len(shown)):
+    if remark := format_remark(steps[0], view, left_out=len(steps) - len(shown)):
         yield from wrap_paragraph(remark, width=width, indent=indent, part="dim")
 
 
-def _choose_columns(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[_Columns]:
+def choose_columns(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterator[Columns]:
     """Yield what could be shown, the most first."""
     every = tuple(dict.fromkeys(name for step in steps for name in step.inputs))
     values = {name: {step.inputs.get(name) for step in steps} for name in every}
@@ -167,15 +167,16 @@ def _choose_columns(steps: Sequence[Step], rest: Mapping[str, Value]) -> Iterato
     about = {name for step in steps for name in step.about} or set(every)
     names = tuple(name for name in every if name in about or name in lively)
     if len(names) <= FEW:
-        yield _Columns(names, (), len(every) - len(names))
+        yield Columns(names, (), len(every) - len(names))
     resting = len(every) - len(lively)
-    yield _Columns(lively, (), resting)
+    yield Columns(lively, (), resting)
     varying = tuple(name for name in lively if len(values[name]) > 1)
     if varying:
-        yield _Columns(varying, tuple(name for name in lively if name not in varying), resting)
+        yield Columns(varying, tuple(name for name in lively if name not in varying), resting)
 
 
-def _format_remark(step: Step, view: _Columns, *, left_out: int) -> str:
+def format_remark(step: Step, view: Columns, *, left_out: int) -> str:
+    """Return what a table of a witness does not show."""
     parts = []
     if left_out:
         parts.append(f"{format_count(left_out, 'row')} before the last two left out")

@@ -116,20 +116,25 @@ class Branches:
 
     def find_taken(self, values: Values) -> set[Branch]:
         """Return the branches that a row takes, by the values of all nodes."""
-        taken: set[Branch] = set()
-        for walk in self.walks.values():
-            reached = {walk.root}
-            for at in walk.order:
-                if at not in reached:
-                    continue
-                for decision in walk.parts.get(at, ()):
-                    if all(bool(values[other]) == wanted for other, wanted in decision.given):
-                        reached.add(decision.node)
-                        taken.add(Branch(decision, self._read_way(decision, values)))
-                reached.update(self._list_operands(at, values))
-        return taken & self._known
+        return {branch for root in self.walks for branch in self.find_path(root, values).branches}
 
-    def _read_way(self, decision: Decision, values: Values) -> int:
+    def find_path(self, root: str, values: Values) -> "Path":
+        """Return the way that a row takes to one output."""
+        walk = self.walks[root]
+        taken: set[Branch] = set()
+        reached = {walk.root}
+        for at in walk.order:
+            if at not in reached:
+                continue
+            for decision in walk.parts.get(at, ()):
+                if all(bool(values[other]) == wanted for other, wanted in decision.given):
+                    reached.add(decision.node)
+                    taken.add(Branch(decision, self.read_way(decision, values)))
+            reached.update(self._list_operands(at, values))
+        return Path(frozenset(reached), frozenset(taken & self._known))
+
+    def read_way(self, decision: Decision, values: Values) -> int:
+        """Return the way that a decision goes in a row, by the values of all nodes."""
         match self.program.nodes[decision.node]:
             case _ if decision.user != decision.node:
                 return int(bool(values[decision.node]))
@@ -164,20 +169,18 @@ class Branches:
         sides = {-1: "below", 0: "between", 1: "above"}
         match node:
             case _ if decision.user != decision.node:
-                return f"`{self._render(decision.node)}` is {'true' if way else 'false'}"
+                return f"`{self.render(decision.node)}` is {'true' if way else 'false'}"
             case n.Clip(arg, low, high):
                 ends = (
-                    f"{self._render(low)} and {self._render(high)}"
-                    if way == 0
-                    else self._render(low if way < 0 else high)
+                    f"{self.render(low)} and {self.render(high)}" if way == 0 else self.render(low if way < 0 else high)
                 )
-                return f"`{self._render(arg)}` is {sides[way]} {ends}"
+                return f"`{self.render(arg)}` is {sides[way]} {ends}"
             case n.Item(_, index):
-                return f"`{self._render(index)}` is {self._name_entry(index, way)}"
+                return f"`{self.render(index)}` is {self._name_entry(index, way)}"
             case n.Abs(arg):
-                return f"`{self._render(arg)}` is {sides[way]} 0"
+                return f"`{self.render(arg)}` is {sides[way]} 0"
             case n.Binary(left, right):
-                return f"`{self._render(left)}` is {sides[way]} `{self._render(right)}`"
+                return f"`{self.render(left)}` is {sides[way]} `{self.render(right)}`"
         raise AssertionError(decision)
 
     def _name_entry(self, index: int, way: int) -> str:
@@ -186,9 +189,18 @@ class Branches:
                 return repr(decode_value(self.program.inputs[name], way))
         return str(way)
 
-    def _render(self, at: int) -> str:
+    def render(self, at: int) -> str:
+        """Return a node as readable Python in a line, a long one cut short."""
         text = render_expression(self.program, at)
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+class Path(NamedTuple):
+    """The way that a row takes to an output."""
+
+    nodes: frozenset[int]
+    """What the output depends on in this row."""
+    branches: frozenset[Branch]
 
 
 @dataclass(frozen=True, slots=True)

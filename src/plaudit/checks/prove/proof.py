@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from plaudit.html import build_heading, build_name, build_note, build_table, join
 from plaudit.terminal import escape_controls
 
 Verdict = Literal["equal", "different", "undecided"]
@@ -87,7 +88,17 @@ class Proof:
         """Return the outcome in a few lines."""
         return escape_controls("\n".join(self._lines()))
 
-    def _lines(self) -> list[str]:
+    def _repr_html_(self) -> str:
+        told, *others = self._lines(rows=False)
+        rows = [
+            (build_name(each.term), _format_side(each.left), _format_side(each.right), _format_row(each))
+            for each in self.differences
+        ]
+        headers = ("term", self.left, self.right, "at")
+        table = build_table(headers, rows, right=headers[1:3]) if rows else None
+        return join(build_heading(told), table, *map(build_note, others))
+
+    def _lines(self, *, rows: bool = True) -> list[str]:
         both = f"{self.left} and {self.right}"
         if self.verdict == "equal":
             how = "are equal" if self.exactly else "differ by no more than rounding"
@@ -96,7 +107,7 @@ class Proof:
         elif self.verdict == "different":
             lines = [
                 f"{both} are different.",
-                *(line for each in self.differences for line in _format_difference(each)),
+                *(line for each in self.differences if rows for line in _format_difference(each)),
             ]
         else:
             lines = [f"Whether {both} are equal is undecided."]
@@ -115,11 +126,18 @@ class Proof:
 
 
 def _format_difference(difference: Difference) -> list[str]:
-    sides = (difference.left, difference.right)
-    left, right = ("cannot be scored" if side is None else f"{side:.12g}" for side in sides)
-    row = ", ".join(f"{name} = {_format_input(value)}" for name, value in difference.inputs.items())
+    left, right = _format_side(difference.left), _format_side(difference.right)
+    row = _format_row(difference)
     most = " (nowhere more)" if difference.largest else ""
     return [f"  {difference.term}: {left} against {right}{most}", *([f"    at {row}"] if row else [])]
+
+
+def _format_side(value: float | None) -> str:
+    return "cannot be scored" if value is None else f"{value:.12g}"
+
+
+def _format_row(difference: Difference) -> str:
+    return ", ".join(f"{name} = {_format_input(value)}" for name, value in difference.inputs.items())
 
 
 def _format_input(value: float | bool | str) -> str:

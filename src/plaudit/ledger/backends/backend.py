@@ -111,6 +111,9 @@ class Backend(ABC):
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
 
+    def check_in_place(self) -> None:  # noqa: B027  # a server is no file
+        """Raise LedgerBroken where the file was moved, removed or replaced since it was opened."""
+
     def check_not_own(self, path: str | os.PathLike[str]) -> None:  # noqa: B027  # a server is no file
         """Raise where a file to be written is the ledger itself."""
 

@@ -38,7 +38,7 @@ class PostgresBackend(Backend):
         self._timeout = timeout
         self._budget = Budget(timeout)
         plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._connector = Connector(plain, self._budget)
+        self._connector = Connector(plain, self._budget, read_only=read_only)
         self.engine = create_engine(
             self._url,
             creator=lambda: self._connector.connect(hurried=False),

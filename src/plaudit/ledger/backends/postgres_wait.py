@@ -82,8 +82,8 @@ class Budget(threading.local):
 class Connector:
     """Makes connections to one server that wait no longer than a budget lasts."""
 
-    def __init__(self, address: str, budget: Budget) -> None:
-        """Keep the address; nothing is opened yet."""
+    def __init__(self, address: str, budget: Budget, *, read_only: bool) -> None:
+        """Keep the address; nothing is opened yet. Where it is `read_only`, the server itself refuses every write."""
         milliseconds = math.ceil(1000 * budget.seconds)
         self._address = address
         self._budget = budget
@@ -98,6 +98,7 @@ class Connector:
             f"SET synchronous_commit = on; SET lock_timeout = {milliseconds}; "
             f"SET tcp_keepalives_idle = {math.ceil(budget.seconds)}; "
             "SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+            f"{'; SET default_transaction_read_only = on' if read_only else ''}"
         )
 
     def connect(self, *, hurried: bool) -> "psycopg.Connection[Any]":

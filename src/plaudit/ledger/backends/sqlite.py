@@ -44,7 +44,9 @@ class SqliteBackend(Backend):
         self._writer: sqlite3.Connection | None = None
         self._next: int | None = None
         self.engine = self._engine()
-        if not read_only:
+        if read_only:
+            self._file = _identify(self.path)
+        else:
             try:
                 self._open_to_write()
             except BaseException:
@@ -62,8 +64,7 @@ class SqliteBackend(Backend):
                 self._start_log()
             self._writer.execute("PRAGMA synchronous = FULL")
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
-            found = os.stat(self.path)
-            self._file = found.st_dev, found.st_ino
+            self._file = _identify(self.path)
         if new:
             sync_new_file(self.path)
 
@@ -138,15 +139,11 @@ class SqliteBackend(Backend):
 
     def check_in_place(self) -> None:
         """Raise where the file was moved, removed or replaced: what is written to it now, nobody would find."""
-        try:
-            found = os.stat(self._given)
-            there = (found.st_dev, found.st_ino) == self._file
-        except OSError:
-            there = False
-        if not there:
+        if _identify(self._given) != self._file:
+            what = "to be read" if self.read_only else "to be written to"
             raise LedgerBroken(
                 f"{self.name} was moved, removed or replaced while it was open. Nothing was recorded; open the ledger "
-                "that is to be written to. (A ledger is copied with backup, not by moving files.)"
+                f"that is {what}. (A ledger is copied with backup, not by moving files.)"
             )
 
     def check_not_own(self, path: str | os.PathLike[str]) -> None:
@@ -348,6 +345,15 @@ class _Transaction:
                 if "I/O" in str(error):  # Linux forgets what it failed to write: a later success would prove nothing
                     backend.broken = str(error)
                 raise backend.translate_error(error) from error
+
+
+def _identify(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from every other, whatever it is called; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _connect(path: Path, timeout: float, mode: str) -> sqlite3.Connection:

@@ -52,7 +52,7 @@ class Steps:
     @property
     def native(self) -> list[float | None]:
         """What the environment itself paid, where its wrapper recorded that."""
-        said = [each.get(ORIGINAL_REWARD) if isinstance(each, dict) else None for each in self.contexts]
+        said: list[Any] = [each.get(ORIGINAL_REWARD) if isinstance(each, dict) else None for each in self.contexts]
         return [float(each) if type(each) in (int, float) or each in ("nan", "inf", "-inf") else None for each in said]
 
     @property

@@ -140,7 +140,7 @@ class Curves:
         """Return columns as the compiled reward takes them; a terminal term is drawn at the end of an episode."""
         kinds = {name: field.kind for name, field in self._fields.items()}
         types = {"flag": np.bool_, "category": np.intp, "number": np.float64}
-        found = {name: column.astype(types[kinds[name]]) for name, column in columns.items()}
+        found: dict[str, NDArray[Any]] = {name: column.astype(types[kinds[name]]) for name, column in columns.items()}
         return found | ({"terminal": np.ones_like(found["terminal"])} if end and "terminal" in found else {})
 
     # -- zones -----------------------------------------------------------------------------------------------------
@@ -171,11 +171,6 @@ class Curves:
         starts = np.concatenate([[0], np.flatnonzero(np.diff(cases)) + 1])
         ends = np.concatenate([starts[1:] - 1, [len(x) - 1]])
         return [
-            {"from": float(x[start]), "to": float(x[end]), "label": _name_case(paths, int(cases[start]))}
+            {"from": float(x[start]), "to": float(x[end]), "label": paths.name_case(int(cases[start]))}
             for start, end in list(zip(starts, ends, strict=True))[:MOST_ZONES]
         ]
-
-
-def _name_case(paths: TermPaths, case: int) -> str:
-    conditions = paths.list_conditions(case)
-    return conditions[case]["text"] if case < len(paths.conditions) else "otherwise"

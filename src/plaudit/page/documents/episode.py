@@ -1,15 +1,12 @@
 """An episode, step by step: what every term paid, from which inputs, and which lines of its source it took."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.page.documents.columns import Steps, join, read_episode
-from plaudit.page.documents.paths import RewardPaths
 from plaudit.page.documents.values import Document, to_column, to_plain
-from plaudit.page.sources import LedgerSource, Listing
+from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_STEPS = 50_000
 """Steps of an episode that are shown: what a browser draws and re-scores smoothly."""
@@ -49,7 +46,7 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
         "units": {name: field.unit for name, field in fields.items() if field.unit},
         "native": to_plain(native) if any(each is not None for each in native) else None,
         "end": episode.ended,
-        **_build_paths(parts),
+        **_build_paths(parts, source.rewards),
         "shown": len(records),
         "of": max(length, len(records)),
         "frames": None,
@@ -93,20 +90,14 @@ def _join_input(parts: list[Steps], name: str) -> list[Any]:
     return found
 
 
-@lru_cache(256)
-def get_paths(layout: RecordLayout) -> RewardPaths:
-    """Return the paths through the reward of a layout."""
-    return RewardPaths(layout.scored)
-
-
-def _build_paths(parts: list[Steps]) -> Document:
+def _build_paths(parts: list[Steps], rewards: RewardIds) -> Document:
     """Return the different ways that steps took through the sources of all terms, and which way each took."""
     known: dict[Any, int] = {}
     paths: list[Document] = []
     path: list[int] = []
     for part in parts:
         count = len(part.records)
-        reward = get_paths(part.layout)
+        reward = rewards.find_paths(part.layout)
         cases = reward.find_cases(part.layout.split_columns(part.inputs), count)
         rows = np.stack(list(cases.values()), axis=1) if cases else np.zeros((count, 0), np.intp)
         for row in map(tuple, rows.tolist()):

@@ -70,7 +70,7 @@ def rank_episodes(listing: Listing) -> list[int]:
 
 
 def _list_spread(count: int) -> list[int]:
-    """Return all positions, each as far from those before it as it can be: halves, quarters, eighths …
+    """Return all positions, each as far from those before it as it can be: halves, quarters, eighths.
 
     >>> _list_spread(5)
     [0, 4, 2, 1, 3]

@@ -39,17 +39,24 @@ class TermPaths:
         texts = [lines[self.first - 1 + 2 * at].strip().removeprefix("if ").removesuffix(":") for at in asked]
         return [{"text": text, "true": at == case} for at, text in zip(asked, texts, strict=True)]
 
+    def name_case(self, case: int) -> str:
+        """Return the condition of a case, as it is written."""
+        return str(self.list_conditions(case)[case]["text"]) if case < len(self.conditions) else "otherwise"
+
 
 class RewardPaths:
     """The paths through the terms of a reward."""
 
-    def __init__(self, reward: Reward) -> None:
-        """Render the terms."""
-        program = reward.program
+    def __init__(self, reward: Reward, shown: "RewardPaths | None" = None) -> None:
+        """Render the terms; where others are `shown`, those of them that read the same."""
+        self.reward = reward if shown is None else shown.reward
+        self._program = program = reward.program
         texts = render_functions(program, reward._find_local_names())
-        self._program = program
+        cases = {term: tuple(list_cases(program, term)) for term in program.terms if term in texts}
         self.terms: Mapping[str, TermPaths] = {
-            term: TermPaths(texts[term], tuple(list_cases(program, term))) for term in program.terms if term in texts
+            term: TermPaths(texts[term], conditions)
+            for term, conditions in cases.items()
+            if shown is None or shown.terms[term].text == texts[term]
         }
 
     @cached_property

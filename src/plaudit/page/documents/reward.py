@@ -22,6 +22,7 @@ from plaudit.reward.term import Term
 
 SECONDS = 1.0
 """The most for one question to the solver: somebody is waiting for the page."""
+_NO_FORMULA = {"formula": "", "mathml": ""}
 _WIDTH = 400
 """Characters of a line on what pays most: the page breaks it."""
 
@@ -42,11 +43,11 @@ def build_reward(reward_id: str, reward: Reward) -> Document:
         "version": reward.version,
         "fingerprint": reward.fingerprint,
         "doc": reward.doc,
-        "total": {"formula": formulas["total"], "mathml": "", "bounds": _format_bound(found.total)},
+        "total": {**formulas["total"], "bounds": _format_bound(found.total)},
         "terms": [
             {
                 **_describe_term(term, paths),
-                "formula": formulas.get(term.name, ""),
+                **formulas[term.name],
                 "bounds": _format_bound(found.values[term.name]),
                 "curve": curves.draw(term),
                 "witnesses": curves.place_witnesses(term, report.findings),
@@ -54,8 +55,7 @@ def build_reward(reward_id: str, reward: Reward) -> Document:
             for term in reward.terms
         ],
         "adjustments": [
-            {"name": name, "formula": formulas.get(name, ""), "mathml": "", "doc": docs.get(name, "")}
-            for name in adjustments
+            {"name": name, **formulas.get(name, _NO_FORMULA), "doc": docs.get(name, "")} for name in adjustments
         ],
         "fields": [_describe_field(field) for field in reward.fields.values()],
         "incentives": _describe_incentives(report),
@@ -67,11 +67,14 @@ def build_reward(reward_id: str, reward: Reward) -> Document:
     }
 
 
-def _split_formulas(reward: Reward) -> dict[str, str]:
-    """Return the formula of each function and of the total, as LaTeX."""
-    blocks = reward.formula().strip().split("\n\n")
-    names = [*reward.states, *(each.name for each in reward.functions)]
-    return dict(zip((*names[: len(blocks) - 1], "total"), blocks, strict=False)) | {"total": blocks[-1]}
+def _split_formulas(reward: Reward) -> dict[str, Document]:
+    """Return the formula of each state, each function and the total, as LaTeX and as MathML."""
+    text = reward.formula()
+    blocks = text.strip().split("\n\n")
+    return {
+        name: {"formula": block, "mathml": str(markup)}
+        for (name, markup), block in zip(text.mathml.items(), blocks, strict=True)
+    }
 
 
 def _format_bound(bound: Bound) -> list[Any]:
@@ -83,7 +86,6 @@ def _describe_term(term: Term, paths: RewardPaths) -> Document:
     return {
         "name": term.name,
         "doc": term.doc,
-        "mathml": "",
         "weight": _to_number(term.weight),
         "clamp": clamp,
         "inputs": list(term.reads),

@@ -29,7 +29,6 @@ def build_run(source: LedgerSource, name: str) -> Document:
         "native": None,
         "terms": {term: reduction.reduce(column) for term, column in paid.items()},
         "share": _build_shares(reduction, paid),
-        "sampled": None,
         "findings": [],
     }
 

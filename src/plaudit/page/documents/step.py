@@ -1,33 +1,40 @@
 """One step: why it was paid what it was paid."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from plaudit.errors import NotInLedger
+from plaudit.analysis.branches import nearest_branches
+from plaudit.analysis.step_branches import NearestBranch
+from plaudit.errors import InputError
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.page.addresses import UnknownDocument
 from plaudit.page.documents.columns import Steps, read_episode
-from plaudit.page.documents.episode import get_paths, name_steps
+from plaudit.page.documents.episode import name_steps
 from plaudit.page.documents.values import Document, format_time, to_plain
 from plaudit.page.sources import LedgerSource
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
 
 
 def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document:
     """Return a step of an episode."""
     listing, at = source.find_episode(run, name)
     episode = listing.episodes[at]
-    part, row, names, position = _find_step(source, run, name, step)
+    parts = list(read_episode(source.ledger, episode))
+    part, row, names, position = _find_step(parts, step)
+    if part is None:
+        raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
     record = int(part.records[row])
-    try:
-        why = source.ledger.why(record)
-    except NotInLedger as error:
-        raise UnknownDocument(str(error)) from None
+    why = source.ledger.why(record)
     signal, reward = why.record.signal, part.layout.scored
-    paths = get_paths(part.layout)
+    paths = source.rewards.find_paths(part.layout)
     cases = paths.find_cases(part.layout.split_columns(part.inputs[[row]]), 1)
     docs = {each.name: each.doc for each in reward.functions}
     adjustments = reward.program.adjustments
     rows = [_describe_term(each, docs) for each in signal.terms]
+    nearest = _find_nearest(reward, signal)
     for each in rows:
+        each["nearest"] = nearest.get(each["name"], [])
         if each["name"] in cases:
             case = int(cases[each["name"]][0])
             each["lines"] = paths.terms[each["name"]].list_lines(case)
@@ -54,26 +61,39 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     }
 
 
-def _find_step(source: LedgerSource, run: str, name: str, step: str) -> tuple[Steps, int, list[str], int]:
+def _find_step(parts: Sequence[Steps], step: str) -> tuple[Steps | None, int, list[str], int]:
     """Return the block of a step, its row there, the names of all steps of the episode, and its place among them."""
-    listing, at = source.find_episode(run, name)
-    parts = list(read_episode(source.ledger, listing.episodes[at]))
     numbers = [number for part in parts for number in part.numbers]
     records = [record for part in parts for record in part.records.tolist()]
     names = name_steps(numbers, records)
-    if step not in names:
-        raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
-    place = left = names.index(step)
+    by_record = {f"record-{record}": at for at, record in enumerate(records)}
+    place = left = names.index(step) if step in names else by_record.get(step, len(names))
     for part in parts:
         if left < len(part.records):
             return part, left, names, place
         left -= len(part.records)
-    raise AssertionError(step)
+    return None, 0, names, place
 
 
 def _describe_term(term: Any, docs: dict[str, str]) -> Document:
     numbers = {name: to_plain(value) for name, value in term._asdict().items()}
     return {**numbers, "doc": docs.get(term.name, ""), "lines": [], "conditions": [], "nearest": []}
+
+
+def _find_nearest(reward: Reward, signal: Signal) -> dict[str, list[Document]]:
+    """Return for each term how far the nearest other branches are, and what they had paid."""
+    try:
+        found = nearest_branches(reward, signal)
+    except InputError:  # what was recorded in a narrower dtype may lie outside its range here
+        return {}
+    return {
+        each.term: [{**to_plain(branch.to_dict()), **_locate(branch), "text": str(branch)} for branch in each.nearest]
+        for each in found.terms
+    }
+
+
+def _locate(branch: NearestBranch) -> Document:
+    return {"from": to_plain(branch.before), "to": to_plain(branch.after)}
 
 
 def _describe_input(part: Steps, name: str, value: float | bool | str) -> Document:

@@ -1,0 +1,73 @@
+"""`plaudit dashboard`: the page, live, from a server on this machine."""
+
+import os
+from contextlib import closing
+
+import click
+
+from plaudit.terminal import escape_line, handle_signals
+
+PORT = 8420
+
+
+@click.command(epilog="Example: plaudit dashboard rewards.db")
+@click.argument("sources", metavar="LEDGER|REWARD...", nargs=-1, required=True)
+@click.option("--run", metavar="NAME", help="Show this run of the ledgers alone.")
+@click.option(
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; anything but this machine alone needs the token that is printed then.",
+)
+@click.option(
+    "--port",
+    metavar="NUMBER",
+    type=click.IntRange(0, 65535),
+    default=PORT,
+    show_default=True,
+    help="Where to listen; 0 for any that is free.",
+)
+@click.option("--token", "with_token", is_flag=True, help="Need a token on this machine too, where others log in.")
+@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+def dashboard(
+    sources: tuple[str, ...], run: str | None, host: str, port: int, with_token: bool, no_browser: bool
+) -> None:
+    """Look at ledgers and rewards in a browser, while runs are being recorded.
+
+    Rewards, runs, episodes and single steps, and what they would have earned with other knobs. Ledgers are opened so
+    that nothing can be written to them. The server answers this machine alone unless told otherwise, and ends with
+    Ctrl-C.
+    """
+    from plaudit.page.assets import build_shell
+    from plaudit.page.library import Library
+    from plaudit.page.serving import build_server, has_browser, open_socket, prepare_browser
+
+    with (
+        handle_signals(),
+        open_socket(host, port) as bound,
+        closing(Library(sources, run=run, live=True)) as library,
+        prepare_browser() as open_browser,
+    ):
+
+        def announce(url: str) -> None:
+            click.echo(f"{', '.join(map(escape_line, sources))}: {url}\nNothing is written. Ctrl-C ends it.")
+            if no_browser:
+                return
+            if has_browser():
+                open_browser(url)
+            else:
+                click.echo(_explain_no_browser(bound.getsockname()[1]), err=True)
+
+        shell = build_shell(live=True)
+        try:
+            build_server(library, shell, bound, host=host, with_token=with_token, on_ready=announce).run()
+        except KeyboardInterrupt:  # the way it is meant to end
+            click.echo("\nThe dashboard has ended.", err=True)
+
+
+def _explain_no_browser(port: int) -> str:
+    if "SSH_CONNECTION" in os.environ:
+        tunnel = f"ssh -N -L {port}:localhost:{port} THIS_MACHINE"
+        return f"There is no browser here. On your own machine: {tunnel}, then open http://localhost:{port}/."
+    return "There is no browser to open here; open the address above."

@@ -1,0 +1,63 @@
+"""`plaudit report`: the page as one file that can be mailed."""
+
+import json
+from collections.abc import Sequence
+
+import click
+
+from plaudit.cli.streams import STANDARD, Output
+from plaudit.errors import DefinitionError
+from plaudit.systems.commands import output_option
+from plaudit.terminal import format_count, handle_signals, show_progress
+
+
+def _convert_size(context: click.Context, option: click.Parameter, given: str) -> int:
+    from plaudit.page.report import parse_size
+
+    try:
+        return parse_size(given)
+    except DefinitionError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command(epilog="Example: plaudit report rewards.db roadsense@R8 --run night-3 -o report.html")
+@click.argument("given", metavar="LEDGER|REWARD…", nargs=-1, required=True)
+@click.option("--run", metavar="TEXT", help="Of ledgers: this run (or mission) alone.")
+@output_option("The file to write; - is stdout.", default="report.html", show_default=True)
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    default="3MB",
+    show_default=True,
+    callback=_convert_size,
+    help="As many episodes are embedded as fit: 500KB, 3MB, 20MB.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what is in the report as JSON for a script.")
+def report(given: Sequence[str], run: str | None, output: str, max_size: int, as_json: bool) -> None:
+    """Write what ledgers and rewards hold as a page: one file, opened with a double click.
+
+    LEDGER is a file or the address of a server, and REWARD what every command takes; each may be given several times.
+    The page shows rewards, runs, episodes and single steps, and what other knobs would have paid. It needs neither
+    plaudit nor a network. A file that is there is replaced when the new one is complete.
+    """
+    from plaudit.page.library import Library
+    from plaudit.page.report import build_report
+
+    if as_json and output == STANDARD:
+        raise click.UsageError("--json and --output - both print to standard output; choose one.")
+    with handle_signals(), Output(output) as file:
+        library = Library(given, run=run)
+        try:
+            with show_progress("report") as progress:
+                made = build_report(library, max_size=max_size, progress=progress)
+        finally:
+            library.close()
+        file.file.write(made.html)
+        file.commit()
+    for each in made.left_out:
+        click.echo(f"Left out: {each}", err=True)
+    if as_json:
+        click.echo(json.dumps({"output": output, **made.to_dict()}, indent=2))
+    elif output != STANDARD:
+        held = f": {made.episodes:,} of {format_count(made.of, 'episode')}" if made.of else ""
+        click.echo(f"{output}: {made.size / 1e6:.2f} MB{held}. Open it with a browser.", err=True)

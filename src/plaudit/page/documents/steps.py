@@ -1,0 +1,95 @@
+"""What the steps of a run were like over training: how often clamps bound, and which branches of terms were taken.
+
+Sums of steps are not kept in a ledger, so that they are read: of a long run some episodes, spread evenly over it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from plaudit.language.schedule import Schedule
+from plaudit.page.documents.columns import Steps, join, read_episode
+from plaudit.page.documents.values import Document, to_plain
+from plaudit.page.sources import LedgerSource, Listing, RewardIds
+
+MOST_EPISODES = 48
+MOST_STEPS = 100_000
+
+Shares = dict[str, float]
+
+
+def build_steps(source: LedgerSource, name: str) -> Document:
+    """Return the shares of steps of some episodes of a run."""
+    run, listing = source.find_run(name)
+    chosen, clamps, branches, native, steps = [], [], [], [], 0
+    for at in choose_evenly(listing, MOST_EPISODES, MOST_STEPS):
+        parts = list(read_episode(source.ledger, listing.episodes[at]))
+        count = sum(len(part.records) for part in parts)
+        if not count:
+            continue  # it was recorded, and its block is gone: somebody restored another ledger
+        chosen.append(at)
+        clamps.append(_add_shares([_count_clamps(part) for part in parts], count))
+        branches.append(_add_shares([_count_branches(part, source.rewards) for part in parts], count))
+        native.append(_add_native(parts))
+        steps += count
+    return {
+        "run": run,
+        "source": source.id,
+        "x": chosen,
+        "ids": [listing.ids[at] for at in chosen],
+        "clamps": _to_columns(clamps),
+        "branches": _to_columns(branches),
+        "native": to_plain(native) if any(each is not None for each in native) else None,
+        "sampled": {"episodes": len(chosen), "of": len(listing), "steps": steps, "of_steps": listing.steps},
+    }
+
+
+def choose_evenly(listing: Listing, most: int, steps: int) -> list[int]:
+    """Return the positions of at most `most` episodes, as far apart as they can be, of about so many steps at most."""
+    count = len(listing)
+    mean = max(listing.steps / count, 1.0) if count else 1.0
+    wanted = min(count, most, max(2, int(steps / mean)))
+    return np.unique(np.linspace(0, count - 1, wanted).round().astype(int)).tolist() if count else []
+
+
+def _count_clamps(part: Steps) -> Shares:
+    """Return in how many steps the score of each term with fixed clamps lay outside them."""
+    found: Shares = {}
+    for term in part.layout.scored.terms:
+        low, high = term.low, term.high
+        if (low is None and high is None) or isinstance(low, Schedule) or isinstance(high, Schedule):
+            continue
+        scores = part.scores[term.name]
+        outside = (scores < (-np.inf if low is None else low)) | (scores > (np.inf if high is None else high))
+        found[term.name] = float(np.count_nonzero(outside))
+    return found
+
+
+def _count_branches(part: Steps, rewards: RewardIds) -> Shares:
+    """Return how many steps took each case of each term that has several."""
+    paths = rewards.find_paths(part.layout)
+    count = len(part.records)
+    cases = paths.find_cases(part.layout.split_columns(part.inputs), count)
+    found: Shares = {}
+    for term, taken in cases.items():
+        own = paths.terms[term]
+        if own.conditions:
+            times = np.bincount(taken, minlength=len(own.conditions) + 1)
+            found |= {f"{term}: {own.name_case(case)}": float(times[case]) for case in range(len(times))}
+    return found
+
+
+def _add_shares(parts: Sequence[Shares], count: int) -> Shares:
+    names = dict.fromkeys(name for part in parts for name in part)
+    return {name: sum(part.get(name, 0.0) for part in parts) / count for name in names}
+
+
+def _add_native(parts: Sequence[Steps]) -> float | None:
+    paid = [each for each in join([part.native for part in parts]) if each is not None]
+    return float(np.sum(paid)) if paid else None
+
+
+def _to_columns(rows: Sequence[Shares]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}

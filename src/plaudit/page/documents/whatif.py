@@ -1,0 +1,125 @@
+"""What if a knob were another: which episodes a browser scores again, and the whole run scored by the server."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from plaudit.ledger.returns import EpisodeReturns
+from plaudit.page.addresses import UnknownDocument, format_address
+from plaudit.page.documents.episodes import rank_episodes
+from plaudit.page.documents.values import Document, to_plain
+from plaudit.page.sources import LedgerSource, Listing, RewardIds
+
+MOST_STEPS = 50_000
+"""Steps that a browser scores again while a slider is dragged."""
+MOST_RANKED = 200
+"""Episodes of a ranking that are sent: those that move farthest."""
+
+
+def build_whatif(source: LedgerSource, name: str, *, live: bool, embedded: Collection[int] | None = None) -> Document:
+    """Return the episodes of a run that are scored again in the browser; of a report, those that are `embedded`."""
+    run, listing = source.find_run(name)
+    if not len(listing):
+        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
+    reward = source.find_reward_id(listing.episodes[-1])
+    paid = [at for at, each in enumerate(listing.episodes) if source.find_reward_id(each) == reward]
+    allowed = set(paid) if embedded is None else set(paid).intersection(embedded)
+    chosen = _choose_within(listing, allowed, MOST_STEPS)
+    return {
+        "run": run,
+        "source": source.id,
+        "reward": reward,
+        "episodes": [
+            {"episode": listing.ids[at], "address": format_address("episode", source.id, run, listing.ids[at])}
+            for at in chosen
+        ],
+        "shown": len(chosen),
+        "of": len(paid),
+        "steps": sum(listing.episodes[at].length for at in chosen),
+        "of_steps": sum(listing.episodes[at].length for at in paid),
+        "whole": live,
+    }
+
+
+def _choose_within(listing: Listing, allowed: set[int], steps: int) -> list[int]:
+    """Return the positions of the episodes most worth showing, as many as have so many steps together; one at least."""
+    chosen: list[int] = []
+    for at in rank_episodes(listing):
+        if at in allowed and (not chosen or listing.episodes[at].length <= steps):
+            chosen.append(at)
+            steps -= listing.episodes[at].length
+    return sorted(chosen)
+
+
+def rescore_run(
+    source: LedgerSource,
+    rewards: RewardIds,
+    name: str,
+    settings: Mapping[str, Any],
+    go_on: Callable[[], None] = lambda: None,
+) -> Document:
+    """Return what a whole run would have been paid with other knobs, weights and clamps; nothing is written.
+
+    `go_on` is called again and again meanwhile; what it raises ends it.
+
+    Raises:
+        UnknownParameter: The reward of the run has no such knob.
+        DefinitionError: A knob cannot have such a value.
+    """
+    run, listing = source.find_run(name)
+    if not len(listing):
+        raise UnknownDocument(f"the run {name[:60]!r} of {source.name} has no episodes to score again.")
+    last = listing.episodes[-1]
+    before = rewards[source.find_reward_id(last)]
+    after = before.with_params(settings)
+    returns, sums, steps, refused = EpisodeReturns(), np.zeros((2, len(before.program.terms))), 0, 0
+    query = {"reward": last.reward, "version": last.version, **({} if run is None else {"run": run})}
+    for batch in source.ledger.score_history(before, after, **query):
+        go_on()
+        old, new = batch.scores
+        kept = ~(np.isnan(old.total) | np.isnan(new.total))
+        steps += len(kept)
+        refused += int(np.count_nonzero(~kept))
+        for side, scores in enumerate((old, new)):
+            sums[side] += [scores.values[term].sum(where=kept) for term in before.program.terms]
+        if batch.episodes is not None:
+            returns.add(batch.episodes, old.total, new.total)
+    ids = {
+        (each.actor, each.episode): listing.ids[at]
+        for at, each in enumerate(listing.episodes)
+        if each.reward == last.reward and each.version == last.version
+    }
+    return {
+        "steps": steps,
+        "refused": refused,
+        "return": {"before": _mean(returns.old), "after": _mean(returns.new)},
+        "ranking": _rank(returns, run, ids),
+        "rank_correlation": to_plain(returns.rank_correlation),
+        "terms": {
+            term: {"before": to_plain(sums[0, at]), "after": to_plain(sums[1, at])}
+            for at, term in enumerate(before.program.terms)
+        },
+    }
+
+
+def _mean(returns: np.ndarray) -> Any:
+    return to_plain(returns.mean()) if len(returns) else None
+
+
+def _rank(returns: EpisodeReturns, run: str | None, ids: Mapping[tuple[Any, Any], str]) -> list[Document]:
+    """Return the episodes that change rank, those that move farthest first."""
+    before, after = returns.ranks
+    far = np.argsort(-np.abs(after - before), kind="stable")[:MOST_RANKED]
+    keys = returns.keys
+    return [
+        {
+            "episode": ids.get(keys[at][1:]),
+            "before": to_plain(returns.old[at]),
+            "after": to_plain(returns.new[at]),
+            "rank_before": float(before[at]),
+            "rank_after": float(after[at]),
+        }
+        for at in far.tolist()
+        if keys[at][0] == run
+    ]

@@ -1,0 +1,129 @@
+"""What changes while somebody looks: the library is asked now and then, and everybody who listens is told."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from plaudit.errors import PlauditError
+
+MOST_LISTENERS = 100
+_EVERY = 0.5
+"""Seconds between two questions."""
+_SILENCE = 15.0
+"""Seconds after which a comment is sent, so that nobody on the way takes the connection for dead."""
+
+
+class Changes:
+    """Tells listeners which documents have changed."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Sequence[str]],
+        forget: Callable[[Sequence[str]], None],
+        describe: Callable[[PlauditError], str],
+        *,
+        every: float = _EVERY,
+    ) -> None:
+        """Ask `ask` for addresses that changed, let `forget` forget them; `describe` says what went wrong."""
+        self._ask = ask
+        self._forget = forget
+        self._describe = describe
+        self._every = every
+        self._listeners: set[_Listener] = set()
+        self._closed = asyncio.Event()
+        self._problem: str | None = None
+
+    async def watch(self) -> None:
+        """Ask until closed; what cannot be read now is asked for again."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, thread_name_prefix="plaudit-changes") as pool:
+            while not self._closed.is_set():
+                try:
+                    changed = await loop.run_in_executor(pool, self._ask)
+                except PlauditError as error:
+                    self._report(self._describe(error))
+                else:
+                    self._problem = None
+                    self._tell(changed)
+                await _wait(self._closed, self._every)
+
+    def _tell(self, changed: Sequence[str]) -> None:
+        if changed:
+            self._forget(changed)
+        for listener in self._listeners:
+            listener.add(changed)
+
+    def _report(self, problem: str) -> None:
+        """Say once that something cannot be read."""
+        if problem != self._problem:
+            self._problem = problem
+            for listener in self._listeners:
+                listener.report(problem)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another listener."""
+        return len(self._listeners) >= MOST_LISTENERS
+
+    async def listen(self) -> AsyncIterator[str]:
+        """Yield events as they are sent, until closed; one that listens slowly gets several changes as one."""
+        listener = _Listener()
+        self._listeners.add(listener)
+        try:
+            yield ": listening\n\n"
+            if self._problem is not None:
+                listener.report(self._problem)
+            while not self._closed.is_set():
+                waiting = asyncio.wait_for(listener.ready.wait(), _SILENCE)
+                try:
+                    await waiting
+                except TimeoutError:
+                    yield ": still here\n\n"
+                for event in listener.take():
+                    yield event
+        finally:
+            self._listeners.discard(listener)
+
+    def close(self) -> None:
+        """End every stream."""
+        self._closed.set()
+        for listener in self._listeners:
+            listener.ready.set()
+
+
+class _Listener:
+    """What one listener has still to be told; it does not grow with how long that takes."""
+
+    def __init__(self) -> None:
+        self.ready = asyncio.Event()
+        self._changed: dict[str, None] = {}
+        self._problem: str | None = None
+
+    def add(self, changed: Sequence[str]) -> None:
+        self._changed.update(dict.fromkeys(changed))
+        if changed:
+            self.ready.set()
+
+    def report(self, problem: str) -> None:
+        self._problem = problem
+        self.ready.set()
+
+    def take(self) -> list[str]:
+        self.ready.clear()
+        events = [_format("changed", list(self._changed))] if self._changed else []
+        if self._problem is not None:
+            events.append(_format("gone", self._problem))
+        self._changed, self._problem = {}, None
+        return events
+
+
+def _format(event: str, data: object) -> str:
+    return f"event: {event}\ndata: {json.dumps(data)}\n\n"
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

@@ -1,0 +1,250 @@
+"""A report: the page as one file that needs no server, with as many episodes in it as its size allows."""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from plaudit.errors import DefinitionError, PlauditError
+from plaudit.page.addresses import format_address
+from plaudit.page.assets import build_shell
+from plaudit.page.documents.episode import build_episode
+from plaudit.page.documents.episodes import rank_episodes
+from plaudit.page.documents.values import Document
+from plaudit.page.documents.whatif import build_whatif
+from plaudit.page.library import Library
+from plaudit.page.sources import LedgerSource, Listing
+
+MAX_SIZE = 3_000_000
+MOST_EPISODES = 2000
+"""Episodes that are embedded at most, however large a report may be."""
+MOST_STEPS = 20_000
+"""Steps of one embedded episode: a longer one is cut, and says so."""
+MOST_PAIRS = 3
+"""Comparisons with other rewards that each run gets."""
+SPENT_ON_EPISODES = 0.8
+"""Of the room that summaries leave; the rest is for single steps."""
+
+Progress = Callable[[int, int], None]
+_Run = tuple[LedgerSource, str | None, Listing]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The text of a report, and what is in it."""
+
+    html: str
+    episodes: int
+    of: int
+    steps: int
+    of_steps: int
+    left_out: tuple[str, ...] = ()
+    """What is not in it, and why."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+        return len(self.html.encode())
+
+    def to_dict(self) -> Document:
+        """Return what is in it, as plain data for JSON."""
+        counts = {"episodes": self.episodes, "of": self.of, "steps": self.steps, "of_steps": self.of_steps}
+        return {"bytes": self.size, **counts, "left_out": list(self.left_out)}
+
+
+def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progress | None = None) -> Report:
+    """Return a report on everything in a library, of at most `max_size` bytes.
+
+    Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
+    it, as long as there is room; then their worst and best steps.
+
+    Raises:
+        DefinitionError: Not even the summaries fit.
+    """
+    return _Writer(library, max_size, progress).write()
+
+
+@dataclass
+class _Writer:
+    """Documents that are gathered until there is no room."""
+
+    library: Library
+    max_size: int
+    progress: Progress | None
+    packed: dict[str, str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    embedded: dict[tuple[str, str | None], list[int]] = field(default_factory=dict)
+    """The positions of the episodes of each source and run that are in it."""
+    steps: int = 0
+    done: int = 0
+
+    def write(self) -> Report:
+        ledgers = [source for source in self.library.sources if isinstance(source, LedgerSource)]
+        runs = [(source, run, listing) for source in ledgers for run, listing in source.runs.items()]
+        self._add_summaries(runs)
+        shell = len(build_shell("", live=False)[0].encode()) + len("{}")
+        room = self.max_size - shell
+        if self._measure() > room:
+            least = (self._measure() + shell) / 1e6
+            raise DefinitionError(
+                f"a report of {self.max_size / 1e6:g} MB has no room for its summaries, which take {least:.1f} MB. "
+                "Allow more with --max-size, or choose one run with --run."
+            )
+        self._add_episodes(runs, self._measure() + SPENT_ON_EPISODES * (room - self._measure()))
+        self._add_worst_steps(runs, room)
+        self._add_episodes(runs, room)
+        of, of_steps = (sum(each) for each in ([len(listing) for *_, listing in runs], [x.steps for *_, x in runs]))
+        counts = {
+            "episodes": sum(map(len, self.embedded.values())),
+            "of": of,
+            "steps": self.steps,
+            "of_steps": of_steps,
+        }
+        counts = self._add_tables(runs)
+        html, _ = build_shell(json.dumps(self.packed), live=False)
+        return Report(html, **counts, left_out=tuple(self.left_out))
+
+    # -- summaries ---------------------------------------------------------------------------------------------------
+
+    def _add_summaries(self, runs: list[_Run]) -> None:
+        addresses = [format_address("reward", each) for each in self.library.list_rewards()]
+        addresses += [format_address(kind, source.id, run) for source, run, _ in runs for kind in ("run", "steps")]
+        addresses += [address for each in runs for address in self._list_pairs(*each)]
+        addresses += ["matrix"] if len(list(self.library.rewards)) > 1 else []
+        for at, address in enumerate(addresses):
+            self._tell(at, len(addresses))
+            try:
+                self._add(address, self.library.get(address))
+            except PlauditError as error:
+                self.left_out.append(f"{address}: {error}")
+        # Which episodes are embedded is known in the end: until then room is kept for as many as there can be.
+        self.embedded = {(source.id, run): rank_episodes(listing)[:MOST_EPISODES] for source, run, listing in runs}
+        self._add_tables(runs)
+        self.embedded = {key: [] for key in self.embedded}
+
+    def _list_pairs(self, source: LedgerSource, run: str | None, listing: Listing) -> Iterator[str]:
+        """Yield the addresses of comparisons: the reward of a run with other versions of it."""
+        if not len(listing):
+            return
+        own = source.find_reward_id(listing.episodes[-1])
+        name = self.library.rewards[own].name
+        others = [each for each in self.library.rewards if each != own and self.library.rewards[each].name == name]
+        for other in others[:MOST_PAIRS]:
+            yield format_address("compare", source.id, run, own, other)
+
+    def _add_tables(self, runs: list[_Run]) -> dict[str, int]:
+        """Add what says which episodes are embedded, and return how many."""
+        for source, run, listing in runs:
+            positions = self.embedded[source.id, run]
+            address = format_address("episodes", source.id, run)
+            table = self.library.get(address)
+            self._add(address, {**table, "embedded": [listing.ids[at] for at in positions]})
+            if len(listing):
+                whatif = build_whatif(source, run or "", live=False, embedded=positions)
+                self._add(format_address("whatif", source.id, run), whatif)
+        counts = {
+            "episodes": sum(map(len, self.embedded.values())),
+            "of": sum(len(listing) for *_, listing in runs),
+            "steps": self.steps,
+            "of_steps": sum(listing.steps for *_, listing in runs),
+        }
+        self._add("index", {**self.library.get("index"), "embedded": counts if runs else None})
+        return counts
+
+    # -- episodes and steps ------------------------------------------------------------------------------------------
+
+    def _add_episodes(self, runs: list[_Run], room: float) -> None:
+        """Add episodes of all runs in turn, those most worth showing first, until the next does not fit."""
+        ranked = [[(source, run, listing, at) for at in rank_episodes(listing)] for source, run, listing in runs]
+        turns = [each for turn in zip_longest(*ranked) for each in turn if each is not None][:MOST_EPISODES]
+        full: set[tuple[str, str | None]] = set()
+        for source, run, listing, at in turns:
+            self._tell(self._measure(), int(room))
+            address = format_address("episode", source.id, run, listing.ids[at])
+            if (source.id, run) in full or address in self.packed:
+                continue
+            document = build_episode(source, run or "", listing.ids[at], most=MOST_STEPS)
+            packed = pack(document)
+            if self._measure() + _measure_entry(address, packed) > room:
+                full.add((source.id, run))
+                if len(full) == len(runs):
+                    break
+                continue
+            self._put(address, packed)
+            self.embedded[source.id, run].append(at)
+            self.steps += document["shown"]
+
+    def _add_worst_steps(self, runs: list[_Run], room: float) -> None:
+        """Add the worst and the best step of each embedded episode, as long as there is room."""
+        for source, run, listing in runs:
+            for at in self.embedded[source.id, run]:
+                episode = format_address("episode", source.id, run, listing.ids[at])
+                document = unpack(self.packed[episode])
+                totals = [float(each) for each in document["total"]]
+                order = sorted(range(len(totals)), key=totals.__getitem__)
+                for place in dict.fromkeys((order[0], order[-1])) if order else ():
+                    step = format_address("step", source.id, run, listing.ids[at], document["step_ids"][place])
+                    packed = pack(self.library.get(step))
+                    if self._measure() + _measure_entry(step, packed) > room:
+                        return
+                    self._tell(self._measure(), int(room))
+                    self._put(step, packed)
+
+    # -- packing -----------------------------------------------------------------------------------------------------
+
+    def _add(self, address: str, document: Document) -> None:
+        self._put(address, pack(document))
+
+    def _put(self, address: str, packed: str) -> None:
+        if address in self.packed:
+            self.done -= _measure_entry(address, self.packed[address])
+        self.packed[address] = packed
+        self.done += _measure_entry(address, packed)
+
+    def _measure(self) -> int:
+        """Return how many bytes the documents take so far."""
+        return self.done
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(done, total)
+
+
+def pack(document: Document) -> str:
+    """Return a document as a report embeds it: JSON, deflated without a header, in base64."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return base64.b64encode(deflate.compress(text.encode()) + deflate.flush()).decode()
+
+
+def unpack(packed: str) -> Document:
+    """Return the document that `pack` wrote.
+
+    >>> unpack(pack({"run": "night-3"}))
+    {'run': 'night-3'}
+    """
+    found: Document = json.loads(zlib.decompress(base64.b64decode(packed), -15))
+    return found
+
+
+def _measure_entry(address: str, packed: str) -> int:
+    """Return how many bytes a document takes in the report, with its address, quotation marks and comma."""
+    return len(json.dumps(address)) + len(packed) + 6
+
+
+_UNITS = {"": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KIB": 1024, "MIB": 1024**2, "GIB": 1024**3}
+
+
+def parse_size(text: str) -> int:
+    """Return how many bytes a size in words is.
+
+    >>> parse_size("3MB"), parse_size("1.5 MiB"), parse_size("200000")
+    (3000000, 1572864, 200000)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text, re.ASCII)
+    if found is None or found[2].upper() not in _UNITS:
+        raise DefinitionError(f"{text!r:.60} is no size; write 3MB, 500KB or a number of bytes.")
+    return int(float(found[1]) * _UNITS[found[2].upper()])

@@ -1,0 +1,139 @@
+"""What a reward declares and what a signal says, for people: numbers and ranges in words, and HTML for notebooks."""
+
+from collections.abc import Iterable, Mapping
+
+from plaudit.html import (
+    Markup,
+    build_element,
+    build_folded,
+    build_heading,
+    build_name,
+    build_note,
+    build_table,
+    join,
+)
+from plaudit.language.field import Field
+from plaudit.language.mathml import FormulaText
+from plaudit.language.parameters import Number, Parameter
+from plaudit.language.schedule import Schedule
+from plaudit.reward.term import Term
+from plaudit.terminal import format_value
+
+MOST_VALUES = 8
+"""How many values of a field are written out."""
+
+
+def format_parameter(value: Parameter) -> str:
+    """Return a parameter as people write it; of a long vector the beginning and the end.
+
+    >>> format_parameter((0.5, 2.0)), format_parameter(tuple(float(at) for at in range(99)))
+    ('(0.5, 2)', '(0, 1, 2, 3, 4, 5, …, 98)')
+    """
+    if not isinstance(value, tuple):
+        return str(value) if isinstance(value, Schedule) else format_value(value)
+    return f"({', '.join(_shorten([format_parameter(entry) for entry in value]))})"
+
+
+def _shorten(texts: list[str]) -> list[str]:
+    return texts if len(texts) <= MOST_VALUES else [*texts[: MOST_VALUES - 2], "…", texts[-1]]
+
+
+def format_wanted(field: Field) -> str:
+    """Return what is wanted of a field, all else equal.
+
+    >>> format_wanted(Field("effort", better="low")), format_wanted(Field("height", aim=0.3))
+    ('low', '0.3')
+    """
+    return field.better or ("" if field.aim is None else format_value(field.aim))
+
+
+def format_range(low: Number | None, high: Number | None) -> str:
+    """Return a range as people write it.
+
+    >>> format_range(0.0, 0.3), format_range(0.0, None), format_range(None, None)
+    ('0 … 0.3', '≥ 0', '')
+    """
+    if low is not None and high is not None:
+        return f"{format_parameter(low)} … {format_parameter(high)}"
+    if low is not None:
+        return f"≥ {format_parameter(low)}"
+    return "" if high is None else f"≤ {format_parameter(high)}"
+
+
+def format_allowed(field: Field) -> str:
+    """Return which values a field can have, and what becomes of others.
+
+    >>> format_allowed(Field("distance", low=0, infinite=True))
+    '≥ 0 or inf'
+    >>> format_allowed(Field("delta", low=-1, high=1, outside="clip"))
+    '-1 … 1; others clipped'
+    """
+    values = f"{_format_values(field)} or inf" if field.infinite else _format_values(field)
+    outside = {"raise": "", "clip": "others clipped", "allow": "others pass"}[field.outside]
+    other = "" if field.other is None else f"others: {format_value(field.other)}"
+    absent = "" if field.missing is None else f"absent: {format_value(field.missing)}"
+    return "; ".join(part for part in (values, outside, other, absent) if part)
+
+
+def _format_values(field: Field) -> str:
+    if field.kind == "flag":
+        return "true, false"
+    if not field.values:
+        return format_range(field.low, field.high) or "any number"
+    return ", ".join(_shorten([format_value(value) for value in field.values]))
+
+
+# -- notebooks ---------------------------------------------------------------------------------------------------------
+
+
+def build_reward_html(
+    title: str,
+    fingerprint: str,
+    doc: str,
+    terms: Iterable[Term],
+    total: str,
+    fields: Mapping[str, Field],
+    formula: FormulaText,
+) -> Markup:
+    """Return a reward as HTML: its terms, its formulas, and what it reads."""
+    rows = [
+        (build_name(each.name), format_parameter(each.weight), format_range(each.low, each.high), _first_line(each.doc))
+        for each in terms
+    ]
+    read = [
+        (build_name(name), each.kind, format_allowed(each), each.unit, _first_line(each.doc))
+        for name, each in fields.items()
+    ]
+    return join(
+        build_heading(title, build_element("code", fingerprint[:12])),
+        build_note(doc) if doc else None,
+        build_table(
+            ("term", "weight", "clamped to", "what it rewards"), rows, right=["weight"], total=("total", "", total, "")
+        ),
+        build_folded("Formulas", Markup(formula._repr_html_())),
+        build_folded("Fields", build_table(("field", "kind", "range", "unit", "what it is"), read)),
+    )
+
+
+def build_signal_html(
+    title: str,
+    terms: Iterable[tuple[str, float, float, float, float]],
+    total: float,
+    note: str,
+    inputs: Mapping[str, float | bool | str],
+) -> Markup:
+    """Return a signal as HTML: each term from score to value, and the inputs."""
+    rows = [(build_name(each[0]), *each[1:]) for each in terms]
+    headers = ("term", "score", "clamped", "weight", "value")
+    return join(
+        build_heading(title),
+        build_table(headers, rows, right=headers[1:], total=("total", "", "", "", total)),
+        build_note(note) if note else None,
+        build_folded(
+            "Inputs", build_table(("input", "value"), [(build_name(k), v) for k, v in inputs.items()], right=["value"])
+        ),
+    )
+
+
+def _first_line(doc: str) -> str:
+    return doc.partition("\n")[0]

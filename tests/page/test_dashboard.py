@@ -1,0 +1,136 @@
+"""`plaudit dashboard`: what it prints, what it refuses, and how it ends."""
+
+import signal
+import socket
+import urllib.request
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.page import serving
+from support.command_line import plaudit, process
+from support.ledgers import REWARD, columns
+
+__all__ = ["plaudit", "process"]  # fixtures
+
+
+@pytest.fixture
+def rewards(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(REWARD, columns(0, 5), run="night", episode="1", step=range(5))
+    return tmp_path / "rewards.db"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_it_says_where_the_page_is_and_ends_when_asked_to(rewards, process, number, code):
+    running = process("dashboard", "rewards.db", "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
+    try:
+        line = running.stdout.readline().decode()
+        assert line.startswith("rewards.db: http://127.0.0.1:")
+        with urllib.request.urlopen(line.split()[-1], timeout=20) as answer:
+            assert b"<!doctype html>" in answer.read()
+        running.send_signal(number)
+        _, err = running.communicate(timeout=20)
+    finally:
+        running.kill()
+    assert running.returncode == code
+    assert b"Traceback" not in err
+    assert (b"has ended" in err) == (code == 0)
+
+
+def test_a_port_that_is_taken_is_said_so(rewards, plaudit):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = plaudit("dashboard", rewards, "--port", taken.getsockname()[1], "--no-browser")
+    assert result.exit_code == 2
+    assert "is taken" in result.stderr
+    assert "--port" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("no-such-machine.invalid", "there is no machine"),
+        ("203.0.113.7", "not an address of this machine"),
+        ("a" * 70, "there is no machine"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on_is_said_so(rewards, plaudit, host, said):
+    result = plaudit("dashboard", rewards, "--host", host, "--no-browser")
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize("name", ["missing.db", "notes.txt"])
+def test_what_is_no_ledger_is_said_so(plaudit, tmp_path, name):
+    (tmp_path / "notes.txt").write_text("no ledger")
+    result = plaudit("dashboard", name, "--port", 0, "--no-browser")
+    assert result.exit_code in (1, 2)
+    assert name in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(rewards, plaudit, monkeypatch):
+    for name in ("plaudit.page.serving", "plaudit.page.server", "plaudit.page.access"):
+        monkeypatch.delitem(__import__("sys").modules, name, raising=False)
+    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
+    result = plaudit("dashboard", rewards, "--no-browser")
+    assert result.exit_code == 2
+    assert "pip install 'plaudit[page]'" in result.stderr
+
+
+# -- a browser --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Run a dashboard that ends once it has begun; return what a browser was to open."""
+    opened = []
+    monkeypatch.setattr(serving, "_open", lambda url: opened.append(url))
+    monkeypatch.setattr(
+        serving.threading,
+        "Thread",
+        lambda target, args, **options: type("Now", (), {"start": lambda self: serving._open(*args)})(),
+    )
+
+    class Ended(serving.Server):
+        def run(self):
+            self._on_ready()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "Server", Ended)
+    return opened
+
+
+def test_a_browser_is_opened_unless_told_not_to(rewards, plaudit, started, monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":0")
+    result = plaudit("dashboard", rewards, "--port", 0)
+    assert result.exit_code == 0
+    assert started == [result.stdout.split("\n")[0].split()[-1]]
+    plaudit("dashboard", rewards, "--port", 0, "--no-browser")
+    assert len(started) == 1
+
+
+@pytest.mark.parametrize("ssh", [True, False])
+def test_where_there_is_no_browser_it_says_what_to_do(rewards, plaudit, started, monkeypatch, ssh):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION"):
+        monkeypatch.delenv(name, raising=False)
+    if ssh:
+        monkeypatch.setenv("SSH_CONNECTION", "10.0.0.2 1 10.0.0.1 22")
+    monkeypatch.setattr(serving.sys, "platform", "linux")
+    result = plaudit("dashboard", rewards, "--port", 0)
+    assert result.exit_code == 0
+    assert started == []
+    assert ("ssh -N -L" if ssh else "open the address above") in result.stderr
+
+
+def test_a_token_stands_in_no_command_line_of_a_browser(rewards, plaudit, started, monkeypatch, tmp_path):
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(serving.tempfile, "tempdir", str(tmp_path))
+    kept = []
+    monkeypatch.setattr(serving, "_open", lambda url: kept.append((url, urllib.request.urlopen(url).read().decode())))
+    result = plaudit("dashboard", rewards, "--port", 0, "--token")
+    token = result.stdout.split("#token=")[1].split()[0]
+    (url, page), *_ = kept
+    assert token not in url
+    assert token in page
+    assert list(tmp_path.glob("plaudit-*.html")) == [], "it is removed in the end"
