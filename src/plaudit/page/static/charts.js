@@ -135,7 +135,7 @@ function makeSeries(each) {
     stroke: each.colour,
     width: each.width ?? 1.75,
     dash: each.dash,
-    paths: points || each.kind === "none" ? () => null : each.stepped ? uPlot.paths.stepped({ align: 0 }) : undefined,
+    paths: points || each.kind === "none" ? () => null : each.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
     points: points ? { show: true, size: each.size ?? 6, fill: `${each.colour}99`, width: 1 } : { show: each.kind === "none" ? false : undefined },
     spanGaps: false,
   };
