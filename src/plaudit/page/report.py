@@ -25,6 +25,8 @@ MOST_STEPS = 20_000
 """Steps of one embedded episode: a longer one is cut, and says so."""
 MOST_PAIRS = 3
 """Comparisons with other rewards that each run gets."""
+MOST_SINGLE = 100
+"""Steps that are embedded by themselves, besides the worst of each episode: each takes a while to explain."""
 SPENT_ON_EPISODES = 0.8
 """Of the room that summaries leave; the rest is for single steps."""
 
@@ -59,7 +61,7 @@ def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progre
     """Return a report on everything in a library, of at most `max_size` bytes.
 
     Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
-    it, as long as there is room; then their worst and best steps.
+    it, as long as there is room; and why single steps were paid what they were, the worst of each first.
 
     Raises:
         DefinitionError: Not even the summaries fit.
@@ -94,8 +96,9 @@ class _Writer:
                 "Allow more with --max-size, or choose one run with --run."
             )
         self._add_episodes(runs, self._measure() + SPENT_ON_EPISODES * (room - self._measure()))
-        self._add_worst_steps(runs, room)
+        self._add_steps(runs, room, 1)
         self._add_episodes(runs, room)
+        self._add_steps(runs, room, MOST_SINGLE)
         of, of_steps = (sum(each) for each in ([len(listing) for *_, listing in runs], [x.steps for *_, x in runs]))
         counts = {
             "episodes": sum(map(len, self.embedded.values())),
@@ -177,21 +180,24 @@ class _Writer:
             self.embedded[source.id, run].append(at)
             self.steps += document["shown"]
 
-    def _add_worst_steps(self, runs: list[_Run], room: float) -> None:
-        """Add the worst and the best step of each embedded episode, as long as there is room."""
+    def _add_steps(self, runs: list[_Run], room: float, most: int) -> None:
+        """Add steps of the embedded episodes by themselves, the worst of each first, until the next does not fit."""
+        ranked = []
         for source, run, listing in runs:
             for at in self.embedded[source.id, run]:
-                episode = format_address("episode", source.id, run, listing.ids[at])
-                document = unpack(self.packed[episode])
-                totals = [float(each) for each in document["total"]]
-                order = sorted(range(len(totals)), key=totals.__getitem__)
-                for place in dict.fromkeys((order[0], order[-1])) if order else ():
-                    step = format_address("step", source.id, run, listing.ids[at], document["step_ids"][place])
-                    packed = pack(self.library.get(step))
-                    if self._measure() + _measure_entry(step, packed) > room:
-                        return
-                    self._tell(self._measure(), int(room))
-                    self._put(step, packed)
+                episode = unpack(self.packed[format_address("episode", source.id, run, listing.ids[at])])
+                order = sorted(range(len(episode["total"])), key=lambda row: float(episode["total"][row]))
+                names = [episode["step_ids"][row] for row in order[:most]]
+                ranked.append([format_address("step", source.id, run, listing.ids[at], name) for name in names])
+        turns = [step for turn in zip_longest(*ranked) for step in turn if step is not None]
+        for step in turns[: max(most, len(ranked))]:
+            self._tell(self._measure(), int(room))
+            if step in self.packed:
+                continue
+            packed = pack(self.library.get(step))
+            if self._measure() + _measure_entry(step, packed) > room:
+                return
+            self._put(step, packed)
 
     # -- packing -----------------------------------------------------------------------------------------------------
 

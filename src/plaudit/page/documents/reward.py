@@ -7,7 +7,7 @@ from typing import Any
 
 from plaudit.checks.bounds import Bound, bounds
 from plaudit.checks.check import check
-from plaudit.checks.finding import Finding
+from plaudit.checks.finding import Finding, Incentive
 from plaudit.checks.formats.json import format_step
 from plaudit.checks.formats.text import format_incentive_lines, join_pieces
 from plaudit.checks.report import Report
@@ -118,7 +118,7 @@ def _describe_field(field: Field) -> Document:
 
 
 def _describe_incentives(report: Report) -> Document:
-    lines = [join_pieces(line).strip() for line in format_incentive_lines(report.incentives, _WIDTH)]
+    lines = [_describe_incentive(each) for each in report.incentives]
     rows = [
         {
             "kind": each.kind,
@@ -129,7 +129,12 @@ def _describe_incentives(report: Report) -> Document:
         }
         for each in report.incentives
     ]
-    return {"text": lines[1:], "list": rows}
+    return {"text": lines, "list": rows}
+
+
+def _describe_incentive(incentive: Incentive) -> str:
+    _, *lines = format_incentive_lines([incentive], _WIDTH)  # the first is a title
+    return " ".join(" ".join(map(join_pieces, lines)).split())
 
 
 def _describe_finding(finding: Finding) -> Document:

@@ -52,7 +52,14 @@ function formatTime(text) {
   return time.toISOString().slice(0, 16).replace("T", " ");
 }
 
-const interval = (pair) => (pair ? `${formatNumber(pair[0])} \u2026 ${formatNumber(pair[1])}` : "\u2013");
+/** From a number to a number; one of them may be open. */
+function interval(pair) {
+  if (!pair) return "\u2013";
+  const [low, high] = pair.map((each) => (each === null || each === undefined ? null : formatNumber(each)));
+  if (low === null) return high === null ? "\u2013" : `\u2264 ${high}`;
+  return high === null ? `\u2265 ${low}` : `${low} \u2026 ${high}`;
+}
+
 const runName = (run) => (run ? shorten(run, 40) : "records without a run");
 const shorten = (text, most = 60) => (String(text).length > most ? `${String(text).slice(0, most - 1)}\u2026` : String(text));
 

@@ -50,6 +50,8 @@ function copy(element, kind, depth) {
     // url(…) and script could only hide in a value that refers elsewhere.
     if (ATTRIBUTES[kind].includes(name) && !/url\s*\(|:\s*\/\/|script:/i.test(value)) made.setAttribute(name, value);
   }
+  const side = /^\s*text-align:\s*(left|right|center)\s*;?\s*$/.exec(element.getAttribute("style") ?? "");
+  if (kind === "math" && side) made.style.textAlign = side[1]; // columns of cases
   for (const child of element.childNodes) {
     if (child.nodeType === Node.TEXT_NODE || child.nodeType === Node.CDATA_SECTION_NODE) made.append(child.data);
     const part = child.nodeType === Node.ELEMENT_NODE ? copy(child, kind, depth + 1) : null;

@@ -55,6 +55,18 @@ function drawAreas(plot, draw, layers) {
 
 const part = (layer, at, sign) => (layer.values[at] * sign > 0 ? layer.values[at] : 0);
 
+/** A short line across each bar, at what it adds up to. */
+function drawLevels(plot, draw, values, colour) {
+  const x = plot.data[0];
+  const [from, to] = visible(plot, x);
+  const half = Math.abs(plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)) / 2;
+  draw.fillStyle = colour;
+  for (let at = from; at <= to; at++) {
+    if (values[at] === null) continue;
+    draw.fillRect(plot.valToPos(x[at], "x", true) - half, plot.valToPos(toNumber(values[at]), "y", true) - devicePixelRatio, 2 * half, 2 * devicePixelRatio);
+  }
+}
+
 /** Where several steps share a pixel, the highest pile and the deepest are drawn: no peak is lost. */
 function drawBars(plot, draw, layers) {
   const x = plot.data[0];
@@ -188,4 +200,4 @@ function drawDiamond(draw, x, y) {
   draw.fill();
 }
 
-plaudit.stacks = { pile, heatMap, drawDiamond };
+plaudit.stacks = { pile, heatMap, drawDiamond, drawLevels };

@@ -7,7 +7,7 @@ const { number, toNumber, isNumber, value: formatValue } = plaudit.format;
  * Make a table.
  * @param {Object} spec
  * @param {string} spec.label what the table holds, for those who cannot see it
- * @param {Array<{name: any, number?: boolean, value: (row: any) => any, show?: (row: any) => any, sortable?: boolean}>} spec.columns
+ * @param {Array<{name: any, number?: boolean, time?: boolean, value: (row: any) => any, show?: (row: any) => any, sortable?: boolean}>} spec.columns
  * @param {any[]} spec.rows
  * @param {{column: number, down: boolean}} [spec.sort] how it is sorted at first; as given where it is left out
  * @param {(sort: {column: number, down: boolean}) => void} [spec.onSort]
@@ -52,7 +52,7 @@ function makeTable({ label, columns, rows, sort = null, onSort = () => {}, most 
 
 function makeCell(column, row) {
   const value = column.show ? column.show(row) : column.number ? number(column.value(row)) : formatValue(column.value(row));
-  return h("td", { class: column.number ? "number" : null }, value);
+  return h("td", { class: column.number ? "number" : column.time ? "time" : null }, value);
 }
 
 function sortRows(rows, column, down) {

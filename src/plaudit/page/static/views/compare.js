@@ -17,21 +17,35 @@ async function show(page) {
   const names = [a, b].map((id) => nameReward(rewards.get(id) ?? { name: id.slice(0, 12) }));
   return [
     h("h1", {}, names[0], h("span.quiet", {}, " and "), names[1]),
-    h("p.lead", {}, `Both on the steps of this run: ${number(found.scatter.shown)} of ${count(found.scatter.of, "step")} are drawn.`),
+    h("p.lead", {}, tellScope(found)),
     chooser,
     facts([
       ["Correlation of steps", number(found.steps?.pearson, 4), "Pearson"],
       ["Same order of steps", number(found.steps?.spearman, 4), "Spearman"],
       ["Same order of episodes", number(found.returns?.spearman, 4), "Spearman"],
-      ["Pairs that flip", share(found.flips?.share)],
+      ["Steps that change sign", share(found.flips?.share), found.flips?.of ? `${number(found.flips.count)} of ${number(found.flips.of)}` : ""],
     ]),
-    h("div.columns", {},
-      section("Step against step", {}, drawAgainst(found.scatter, names, `Total of a step under both`)),
-      section("Episode against episode", {}, drawAgainst(found.returns, names, "Return of an episode under both", (at) => link("episode", source, run, found.returns.ids[at])))),
-    section("The largest changes", {}, listLargest(found.largest, names)),
-    h("div.columns", {}, section("Episodes that change rank", {}, listRanks(found.ranks, source, run)), section("How far apart", {}, listDistances(found.distances))),
+    (found.remarks ?? []).map((each) => h("p.note", {}, each)),
+    found.scatter.of > 0 && showHistory(found, names, source, run),
+    section("How far apart", {}, listDistances(found.distances), found.distances_note && h("p.quiet", {}, found.distances_note)),
     section("What is different in the definitions", {}, listDefinitions(found.definitions)),
   ];
+}
+
+/** What both paid for the same steps. */
+function showHistory(found, names, source, run) {
+  return [
+    h("div.columns", {},
+      section("Step against step", {}, drawAgainst(found.scatter, names, "Total of a step under both")),
+      section("Episode against episode", {}, drawAgainst(found.returns, names, "Return of an episode under both", (at) => link("episode", source, run, found.returns.ids[at])))),
+    section("The largest changes", {}, listLargest(found.largest, names)),
+    section("Episodes that change rank", {}, listRanks(found.ranks, source, run)),
+  ];
+}
+
+function tellScope({ scored, scatter }) {
+  const part = scored && scored.steps < scored.of ? `${number(scored.steps)} of ${count(scored.of, "step")}` : `all ${count(scatter.of, "step")}`;
+  return `Both on the history of this run: ${part} scored by each${scatter.shown < scatter.of ? `, ${number(scatter.shown)} of them drawn` : ""}.`;
 }
 
 function listRewards(index) {
@@ -86,7 +100,7 @@ function listLargest(largest, names) {
     label: "The largest changes",
     rows: largest.slice(0, 10),
     columns: [
-      { name: "Step", value: (row) => row.address, show: (row) => (row.address ? h("a", { href: `#/${row.address}` }, row.address.split("/").slice(3).map(decodeURIComponent).join(" / ")) : "–") },
+      { name: "Step", value: (row) => row.address, show: (row) => (row.address ? h("a", { href: `#/${row.address}` }, nameStep(row)) : nameStep(row)) },
       { name: names[0], number: true, value: (row) => row.before },
       { name: names[1], number: true, value: (row) => row.after },
       { name: "Change", number: true, value: (row) => toNumber(row.after) - toNumber(row.before), show: (row) => signed(toNumber(row.after) - toNumber(row.before)) },
@@ -94,6 +108,8 @@ function listLargest(largest, names) {
     ],
   });
 }
+
+const nameStep = (row) => `${shorten(row.episode ?? "record", 20)} / ${row.step ?? row.record}`;
 
 const tellWhy = (why) => h("span.quiet", {}, shorten(typeof why === "string" ? why : Object.entries(why ?? {}).map(([term, value]) => `${term} ${number(value)}`).join(", "), 300));
 
@@ -118,7 +134,7 @@ function listDistances(distances) {
     label: "Distances",
     rows: distances,
     columns: [
-      { name: "Measure", value: (row) => row.measure, show: (row) => [h("strong", {}, row.measure), row.note && h("div.quiet", {}, row.note)] },
+      { name: "Measure", value: (row) => row.measure, show: (row) => h("strong", {}, row.measure) },
       { name: "Value", number: true, value: (row) => row.value },
       { name: "From", number: true, value: (row) => row.low },
       { name: "To", number: true, value: (row) => row.high },
@@ -132,7 +148,7 @@ function listDefinitions(definitions) {
     label: "Differences of the definitions",
     rows: definitions,
     columns: [
-      { name: "What", value: (row) => `${row.kind} ${row.name}`, show: (row) => [h("span.tag", {}, row.kind), " ", h("code", {}, shorten(row.name, 80))] },
+      { name: "What", value: (row) => `${row.kind} ${row.name}`, show: (row) => [h("span.tag", {}, row.kind), " ", h("code", {}, shorten(row.name, 80)), row.what && row.what !== "changed" && h("span.quiet", {}, ` ${row.what}`)] },
       { name: "Before", value: (row) => row.before, show: (row) => h("code", {}, tell(row.before)) },
       { name: "After", value: (row) => row.after, show: (row) => h("code", {}, tell(row.after)) },
     ],

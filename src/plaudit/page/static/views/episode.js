@@ -116,12 +116,16 @@ function drawTimeline(episode, place, player) {
   const parts = { ...episode.values, ...episode.adjustments };
   const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
   const pile = plaudit.stacks.pile(series, "bars");
-  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, stepped: false });
+  const few = episode.shown <= 300;
+  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, kind: few ? "none" : "line" });
   return plaudit.charts.chart({
     label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
     together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
     under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
-    over: (plot, draw) => mark(plot, draw, player),
+    over: (plot, draw) => {
+      if (few && plot.series.at(-1).show) plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink"));
+      mark(plot, draw, player);
+    },
     caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
   });
 }
@@ -146,11 +150,10 @@ function drawInputs(page, episode, player) {
 }
 
 function drawInput(episode, name, values, player) {
-  const labels = episode.labels?.[name];
   const tell = h("output", {});
   const chart = plaudit.charts.chart({
     label: `${name} at every step`, x: xOf(episode), height: 52, legend: false, axes: false, together: "episode", zoom: false, onPick: player.move,
-    series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: Boolean(labels) || (episode.flags ?? []).includes(name) }],
+    series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: isStepped(values) }],
     xRange: (plot, low, high) => [low - 0.5, high + 0.5], over: (plot, draw) => mark(plot, draw, player),
   });
   const unit = episode.units?.[name];
@@ -162,6 +165,9 @@ function drawInput(episode, name, values, player) {
     },
   };
 }
+
+/** Labels, bools and counts go from one value to the next without being anything between. */
+const isStepped = (values) => values.every((each) => each === null || typeof each === "boolean" || Number.isInteger(each));
 
 const nameValue = (episode, name, value) => (value === null ? "–" : (episode.labels?.[name]?.[value] ?? ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value))));
 

@@ -102,7 +102,7 @@ function listRows(page, rows, numbers, place) {
       { name: "Steps", number: true, value: (row) => row.length },
       { name: "End", value: (row) => row.end ?? "", show: (row) => row.end && h("span.tag", {}, row.end) },
       ...terms.slice(0, 40).map((name) => ({ name: named(place(name), name), number: true, value: (row) => row.terms[name] })),
-      { name: "Began (UTC)", value: (row) => row.time, show: (row) => time(row.time) },
+      { name: "Began (UTC)", time: true, value: (row) => row.time, show: (row) => time(row.time) },
       { name: h("span.hidden", {}, "Side by side"), sortable: false, value: () => null, show: (row) => row.opens && choose(row) },
     ],
   });

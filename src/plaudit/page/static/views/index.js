@@ -45,7 +45,7 @@ function showLedger(source) {
       { name: "Mean return", number: true, value: (run) => run.return?.mean },
       { name: "Lowest", number: true, value: (run) => run.return?.min },
       { name: "Highest", number: true, value: (run) => run.return?.max },
-      { name: "Last record (UTC)", value: (run) => run.last, show: (run) => time(run.last) },
+      { name: "Last record (UTC)", time: true, value: (run) => run.last, show: (run) => time(run.last) },
     ],
     rows: runs,
   });

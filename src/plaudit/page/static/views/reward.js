@@ -20,7 +20,8 @@ async function show(page) {
       ["Fingerprint", h("code", { title: reward.fingerprint }, reward.fingerprint.slice(0, 12))],
     ]),
     section("What it adds up", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
-    h("div.columns", {}, showIncentives(reward), showFindings(reward)),
+    showIncentives(reward),
+    showFindings(reward),
     section("Terms", {}, reward.terms.map((term, at) => showTerm(term, at)), reward.adjustments.map((each, at) => showAdjustment(each, reward.terms.length + at))),
     section("Fields", {}, listFields(reward.fields)),
     reward.knobs.length > 0 && section("Knobs", {}, listKnobs(reward.knobs), adviseWhatIf(page, reward)),
@@ -57,13 +58,13 @@ function showIncentives(reward) {
 
 function showFindings(reward) {
   if (reward.findings.length === 0) return section("Findings", {}, emptyState("Nothing was found wrong with it."));
-  return section("Findings", {}, reward.findings.map((each) => finding(each, each.witness && showWitness(each.witness))));
+  return section("Findings", {}, h("div.findings", {}, reward.findings.map((each) => finding(each, each.witness && showWitness(each.witness)))));
 }
 
 function showWitness(steps) {
   const list = Array.isArray(steps) ? steps : [steps];
   const tell = (step) => Object.entries(step.inputs ?? step).map(([name, value]) => `${name}=${formatValue(value)}`).join(", ");
-  return h("details", {}, h("summary", {}, "Inputs that show it"), list.map((step) => h("p", {}, step.label && `${step.label}: `, h("code", {}, shorten(tell(step), 1000)), step.total !== undefined && ` pays ${number(step.total)}`)));
+  return h("details", {}, h("summary", {}, "Inputs that show it"), list.map((step) => h("p", {}, step.note && `${step.note}: `, h("code", {}, shorten(tell(step), 1000)), step.total !== undefined && ` pays ${number(step.total)}`)));
 }
 
 function showTerm(term, at) {

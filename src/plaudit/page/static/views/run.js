@@ -1,10 +1,11 @@
 // A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
 
-const { h, section, emptyState } = plaudit.dom;
+const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, joinAddress, link, shorten, runName } = plaudit.format;
 const { choose, select, facts, finding } = plaudit.controls;
-const { colour, dash, swatch, makePositions, read } = plaudit.palette;
+const { colour, dash, swatch, named, makePositions, mix, read } = plaudit.palette;
 
+const MOST_BRANCHES = 12;
 const SMOOTH = [["0", "none"], ["5", "5 points"], ["20", "20 points"], ["100", "100 points"]];
 
 async function show(page) {
@@ -26,7 +27,7 @@ async function show(page) {
     section("Return", {}, drawReturns(run, others, options, page)),
     section("Terms", {}, drawTerms(run, place, options)),
     section("Share of each term", {}, drawShares(run, place), h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value.")),
-    showSteps(run, place),
+    showSteps(page, run, place),
     section("Findings", {}, listFindings(run)),
   ];
 }
@@ -81,13 +82,12 @@ function smooth(values, points) {
 function drawReturns(run, others, { smooth: points, log }, page) {
   const all = [run, ...others];
   if (all.length > 1) return overlay(all, points, log);
-  const series = [{ name: "return", values: smooth(run.return.mean, points), low: run.reduced || points ? run.return.min : null, high: run.return.max, colour: read("ink"), mark: h("span.swatch", { style: { "--swatch": "var(--ink)" }, "aria-hidden": "true" }) }];
-  if (points) series[0].low = run.return.min;
-  if (run.native) series.push({ name: "the environment's own reward", values: smooth(run.native.mean ?? run.native, points), colour: read("quiet"), dash: [5, 4] });
+  const band = run.reduced || points ? { low: run.return.min, high: run.return.max } : {};
+  const series = [{ name: "return", values: smooth(run.return.mean, points), colour: read("ink"), ...band }];
   return plaudit.charts.chart({
     label: `Return over ${count(run.episodes, "episode")}`, x: run.x, series, log, height: 280, xTitle: "episode", over: (plot, draw) => markFindings(plot, draw, run),
     onPick: (at) => { location.hash = link("episode", ...page.parts, run.ids[at]); },
-    caption: run.reduced ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer." : "Click to open an episode, drag to look closer.",
+    caption: band.low ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer." : "Click to open an episode, drag to look closer.",
   }).element;
 }
 
@@ -123,7 +123,7 @@ function drawPile(spec, shape) {
   const pile = plaudit.stacks.pile(spec.series.filter((each) => each.kind === "none"), shape);
   const made = plaudit.charts.chart({
     ...spec,
-    range: pile.range,
+    range: spec.range ?? pile.range,
     under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); spec.under?.(plot, draw); },
     onToggle: (name, on) => pile.toggle(name, on),
   });
@@ -133,21 +133,49 @@ function drawPile(spec, shape) {
 function drawShares(run, place) {
   const series = Object.entries(run.share).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
   if (series.length === 0) return emptyState("No term was recorded.");
-  return drawPile({ label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode" }, "areas");
+  return drawPile({ label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode", range: () => [0, 1] }, "areas");
 }
 
-/** Clamps and branches over time, from a sample of steps where there are many. */
-function showSteps(run, place) {
-  const steps = run.steps_over_time ?? run.sampled ?? (typeof run.steps === "object" ? run.steps : null);
-  if (!steps) return null;
-  const lines = (entries, label) => {
-    const series = Object.entries(entries ?? {}).map(([name, values], at) => {
-      const own = name in run.terms ? place(name) : at;
-      return { name, values, colour: colour(own), dash: dash(own), mark: swatch(own) };
-    });
-    return series.length > 0 && section(label, {}, plaudit.charts.chart({ label, x: steps.x, series, height: 200, xTitle: "episode", range: () => [0, 1], caption: steps.how }).element);
-  };
-  return h("div.columns", {}, lines(steps.clamps, "Share of steps where a clamp held"), lines(steps.branches, "Share of steps that took a branch"));
+/** Clamps and branches over time; they take longer to read than the curves, and come when they are there. */
+function showSteps(page, run, place) {
+  const holder = h("div", {});
+  const address = joinAddress("steps", ...page.parts);
+  if (!plaudit.store.has(address)) return holder;
+  page.get(address).then((steps) => replace(holder, drawSteps(page, run, steps, place))).catch((error) => replace(holder, h("p.note", {}, error.message)));
+  return holder;
+}
+
+function drawSteps(page, run, steps, place) {
+  const { sampled } = steps;
+  const caption = sampled && sampled.episodes < sampled.of ? `From ${number(sampled.episodes)} of ${count(sampled.of, "episode")}, spread over the run.` : null;
+  const shared = { x: steps.x, xTitle: "episode", caption };
+  const clamps = Object.entries(steps.clamps ?? {}).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)) }));
+  const branches = [...groupBranches(steps.branches ?? {})].map(([term, series]) => h("div", {}, h("h3", {}, named(place(term), term)), drawBranches(shared, place(term), series)));
+  return [
+    clamps.length > 0 && section("Share of steps where a clamp held", {}, plaudit.charts.chart({ ...shared, label: "Share of steps where a clamp held", series: clamps, height: 200, range: () => [0, 1.02] }).element),
+    branches.length > 0 && section("Branches taken, by share of steps", {}, h("div.columns", {}, branches)),
+    steps.native && section("The environment's own reward", {}, plaudit.charts.chart({ ...shared, label: "The environment's own reward", series: [{ name: "environment's reward", values: steps.native, colour: read("ink") }], height: 200 }).element),
+  ];
+}
+
+/** `"term: condition"` by term. */
+function groupBranches(branches) {
+  const groups = new Map();
+  for (const [name, values] of Object.entries(branches)) {
+    const at = name.indexOf(": ");
+    const [term, condition] = at < 0 ? [name, name] : [name.slice(0, at), name.slice(at + 2)];
+    groups.set(term, [...(groups.get(term) ?? []), { name: condition, values }]);
+  }
+  return groups;
+}
+
+/** The branches of one term, in shades of its colour. */
+function drawBranches(shared, at, series) {
+  const shaded = series.slice(0, MOST_BRANCHES).map((each, k) => {
+    const shade = mix(colour(at), read("surface"), (0.85 * k) / Math.max(1, series.length - 1));
+    return { ...each, colour: shade, kind: "none" };
+  });
+  return drawPile({ ...shared, label: `Branches taken: ${series.map((each) => each.name).join("; ")}`, series: shaded, height: 150, range: () => [0, 1] }, "areas");
 }
 
 function listFindings(run) {

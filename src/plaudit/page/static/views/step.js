@@ -47,7 +47,8 @@ async function load(page) {
   if (plaudit.store.has(address)) return page.get(address);
   const episode = await page.get(joinAddress("episode", ...page.parts.slice(0, 3)));
   const ids = episode.step_ids ?? episode.steps.map(String);
-  const at = ids.indexOf(page.parts[3]);
+  const [, record] = /^record-(\d+)$/.exec(page.parts[3]) ?? [];
+  const at = record ? episode.record_ids.indexOf(Number(record)) : ids.indexOf(page.parts[3]);
   if (at < 0) throw new plaudit.store.Missing(`The episode has no step ${shorten(page.parts[3])}.`);
   return takeStep(episode, ids, at);
 }
@@ -120,8 +121,13 @@ function showTerm(term, reward, place) {
 /** The nearest branches that were not taken, and what each would have paid. */
 function listNearest(term) {
   if (!term.nearest?.length) return null;
-  return h("div.nearest", {}, h("h4", {}, "Nearest otherwise"), h("ul", {}, term.nearest.map((each) =>
-    h("li", {}, each.text ? shorten(each.text, 400) : `${each.input} ${formatValue(each.from)} → ${formatValue(each.to)}`, " ", each.delta !== null && each.delta !== undefined && !each.text && h("span.quiet", {}, `(${signed(each.delta)}${each.unit ? ` ${each.unit}` : ""}) `), each.total !== undefined && h("span.quiet", {}, ` pays ${number(each.value)}, in all ${number(each.total)}`)))));
+  return h("div.nearest", {}, h("h4", {}, "Nearest branches not taken"), h("ul", {}, term.nearest.map((each) => h(
+    "li", {},
+    h("code", {}, `${each.input} ${formatValue(each.from)} → ${formatValue(each.to)}`),
+    each.delta !== null && each.delta !== undefined && h("span.quiet", {}, ` (${signed(each.delta)}${each.unit ? ` ${each.unit}` : ""})`),
+    `: ${term.name} ${number(each.value)}, total ${number(each.total)}`,
+    each.condition && h("span.quiet", {}, " as ", h("code", {}, shorten(each.condition, 120))),
+    each.breaks?.length > 0 && h("span.bad", {}, ` breaks ${each.breaks.join(", ")}`)))));
 }
 
 plaudit.views.step = { show };

@@ -8,7 +8,16 @@ const { colour, read } = plaudit.palette;
 function formula({ mathml, formula: written }) {
   const drawn = plaudit.sanitise(mathml ?? "", "math");
   if (!drawn && !written) return null;
+  drawn?.querySelectorAll("mtable").forEach(braceCases);
   return h("div.formula", { tabindex: "0", role: "region", "aria-label": "Formula" }, drawn ?? h("code", {}, written));
+}
+
+/** A brace before cases grows only with a font for mathematics, which few systems have: a rounded edge stands for it. */
+function braceCases(table) {
+  const brace = table.previousElementSibling;
+  if (brace?.localName !== "mo" || brace.textContent.trim() !== "{") return;
+  brace.setAttribute("class", "hidden");
+  table.setAttribute("class", "cases");
 }
 
 /**
