@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from plaudit.cli.streams import STANDARD, Output
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, NotInLedger
 from plaudit.systems.commands import output_option
 from plaudit.terminal import format_count, handle_signals, show_progress
 
@@ -48,6 +48,8 @@ def report(given: Sequence[str], run: str | None, output: str, max_size: int, as
     with handle_signals(), Output(output) as file:
         library = Library(given, run=run)
         try:
+            if run is not None and not library.has_runs:
+                raise NotInLedger(f"No ledger here has a run {run!r:.60}. `plaudit ledger runs LEDGER` lists them.")
             with show_progress("report") as progress:
                 made = build_report(library, max_size=max_size, progress=progress)
         finally:

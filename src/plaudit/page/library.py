@@ -15,6 +15,7 @@ from plaudit.page.documents.steps import build_steps
 from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif, rescore_run
 from plaudit.page.sources import LedgerSource, RewardIds, RewardSource, Source, names_reward
+from plaudit.reward.reward import Reward
 
 
 class Library:
@@ -92,12 +93,23 @@ class Library:
                 found += [format_address(kind, source.id, run) for kind in ("run", "steps", "episodes", "whatif")]
         return ["index", *found] if found else []
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether a ledger has a record, of the run that was chosen."""
+        return any(source.runs for source in self.sources if isinstance(source, LedgerSource))
+
     def find_ledger(self, source: str) -> LedgerSource:
         """Return the ledger with an id."""
         for each in self.sources:
             if each.id == source and isinstance(each, LedgerSource):
                 return each
         raise UnknownDocument(f"there is no ledger {source[:60]!r} on this page.")
+
+    def find_reward(self, reward: str) -> Reward:
+        """Return the reward with an id, of those that were named or that a ledger holds by now."""
+        if reward not in self.rewards:
+            self.list_rewards()
+        return self.rewards[reward]
 
     def list_rewards(self) -> list[str]:
         """Return the ids of all rewards: those that were named, and those of the ledgers."""
@@ -127,14 +139,14 @@ class Library:
 def _build_reward(library: Library, reward: str) -> Document:
     from plaudit.page.documents.reward import build_reward
 
-    found = library.rewards[reward]
+    found = library.find_reward(reward)
     return library.keep(f"reward/{reward}", lambda: build_reward(reward, found))
 
 
 def _build_comparison(library: Library, source: str, run: str, one: str, other: str) -> Document:
     from plaudit.page.documents.compare import build_comparison
 
-    ledger, rewards = library.find_ledger(source), [library.rewards[one], library.rewards[other]]
+    ledger, rewards = library.find_ledger(source), [library.find_reward(each) for each in (one, other)]
     return build_comparison(ledger, run, (one, other), rewards)
 
 

@@ -59,7 +59,7 @@ def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progre
     """Return a report on everything in a library, of at most `max_size` bytes.
 
     Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
-    it, as long as there is room; then their worst and best steps.
+    it, as long as there is room; and why the worst step of each was paid so little.
 
     Raises:
         DefinitionError: Not even the summaries fit.
@@ -178,20 +178,18 @@ class _Writer:
             self.steps += document["shown"]
 
     def _add_worst_steps(self, runs: list[_Run], room: float) -> None:
-        """Add the worst and the best step of each embedded episode, as long as there is room."""
+        """Add the worst step of each embedded episode, as long as there is room."""
         for source, run, listing in runs:
             for at in self.embedded[source.id, run]:
-                episode = format_address("episode", source.id, run, listing.ids[at])
-                document = unpack(self.packed[episode])
-                totals = [float(each) for each in document["total"]]
-                order = sorted(range(len(totals)), key=totals.__getitem__)
-                for place in dict.fromkeys((order[0], order[-1])) if order else ():
-                    step = format_address("step", source.id, run, listing.ids[at], document["step_ids"][place])
-                    packed = pack(self.library.get(step))
-                    if self._measure() + _measure_entry(step, packed) > room:
-                        return
-                    self._tell(self._measure(), int(room))
-                    self._put(step, packed)
+                episode = unpack(self.packed[format_address("episode", source.id, run, listing.ids[at])])
+                totals = [float(each) for each in episode["total"]]
+                name = episode["step_ids"][totals.index(min(totals))]
+                step = format_address("step", source.id, run, listing.ids[at], name)
+                packed = pack(self.library.get(step))
+                if self._measure() + _measure_entry(step, packed) > room:
+                    return
+                self._tell(self._measure(), int(room))
+                self._put(step, packed)
 
     # -- packing -----------------------------------------------------------------------------------------------------
 

@@ -3,23 +3,26 @@
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
-from plaudit.errors import LedgerBroken, NotInLedger
+from plaudit.errors import LedgerBroken
 from plaudit.ledger.episodes import Episode, Episodes
 from plaudit.ledger.returns import name_episode
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
+from plaudit.page.documents.columns import Steps, read_episode
 from plaudit.page.documents.paths import RewardPaths
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, is_file_name, is_system, open_ledger
 
 FRESH = 0.25
 """For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
+
+MOST_KEPT = 100_000
+"""Steps of episodes that are kept in memory, so that the next step is there at once."""
 
 
 class RewardIds:
@@ -48,8 +51,11 @@ class RewardIds:
             raise UnknownDocument(f"there is no reward {reward[:60]!r} on this page.")
         return self._rewards[reward]
 
+    def __contains__(self, reward: object) -> bool:
+        return reward in self._rewards
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rewards)
+        return iter(list(self._rewards))
 
     def find_paths(self, layout: RecordLayout) -> RewardPaths:
         """Return the paths through the terms of stored steps, by the source that the page shows of their reward."""
@@ -108,6 +114,7 @@ class LedgerSource:
         self._runs: dict[str | None, Listing] = {}
         self._records: dict[str | None, Totals] = {}
         self._labels: dict[tuple[str, str], str] = {}
+        self._kept: dict[tuple[int, int, str, str], list[Steps]] = {}
         self._seen: set[str | None] = set()
         self._opened = 0
         self._reported = self._opened, self.find_newest()
@@ -116,9 +123,8 @@ class LedgerSource:
         """Return the number of the newest record; 0 where there is none."""
         with self._lock:
             self._reopen_if_replaced()
-        with suppress(NotInLedger):
-            return self.ledger.history().last(1).first().id
-        return 0
+        before = self.ledger.history().last(1).query.after
+        return 0 if before is None else before + 1
 
     def _reopen_if_replaced(self) -> None:
         """Open what is under its name now, if that is another file: somebody began anew. An error if there is none."""
@@ -187,6 +193,21 @@ class LedgerSource:
             raise UnknownDocument(f"the run {run[:60]!r} of {self.name} has no episode {name[:60]!r}.")
         return listing, listing.positions[name]
 
+    def read_steps(self, run: str, name: str) -> list[Steps]:
+        """Return the steps of an episode; the last few are kept, for whoever goes through one step by step."""
+        listing, at = self.find_episode(run, name)
+        key = self._opened, self._read_until, run, name
+        with self._lock:
+            if key in self._kept:
+                self._kept[key] = found = self._kept.pop(key)
+                return found
+        found = list(read_episode(self.ledger, listing.episodes[at]))
+        with self._lock:
+            self._kept[key] = found
+            while len(self._kept) > 1 and sum(map(_count_steps, self._kept.values())) > MOST_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+        return found
+
     def list_changed(self) -> set[str | None]:
         """Return the runs that have got records since this was last asked."""
         newest = self.find_newest()
@@ -201,6 +222,10 @@ class LedgerSource:
     def close(self) -> None:
         """Close the ledger."""
         self.ledger.close()
+
+
+def _count_steps(parts: Sequence[Steps]) -> int:
+    return sum(len(part.records) for part in parts)
 
 
 class RewardSource:

@@ -84,6 +84,14 @@ class Curves:
         nodes = (program.nodes[at] for at in find_reachable(program.nodes, [program.outputs[f"{term.name}.score"]]))
         return [node.name for node in nodes if isinstance(node, n.Input) and node.name != "terminal"]
 
+    def _list_numbers(self, term: Term) -> list[float]:
+        """Return the knobs that the score of a term depends on, shared ones too, and its constants."""
+        program = self._reward.program
+        read = find_reachable(program.nodes, [program.outputs[f"{term.name}.score"]])
+        nodes = [program.nodes[at] for at in read]
+        knobs = [program.params[node.name] for node in nodes if isinstance(node, n.Param)]
+        return [*map(float, knobs), *(float(node.value) for node in nodes if isinstance(node, n.Const))]
+
     def _draw_line(self, term: Term, name: str, held: Mapping[str, Any]) -> Document:
         field = self._fields[name]
         paths = self._paths.terms[term.name]
@@ -121,7 +129,8 @@ class Curves:
         """Return numbers over the declared range, or as far as the knobs of the term reach where there is none."""
         if field.numbers:
             return np.array(sorted(field.numbers)[:points], np.float64)
-        reach = 1.5 * max((abs(float(value)) for value in term.params.values() if math.isfinite(value)), default=0.0)
+        numbers = self._list_numbers(term)
+        reach = 1.5 * max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
         low = field.low if field.low is not None else min(-(reach or 1.0), (field.high or 0.0) - 1.0)
         high = field.high if field.high is not None else max(reach or 1.0, low + 1.0)
         return np.linspace(low, high, points)

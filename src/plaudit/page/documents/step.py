@@ -8,7 +8,7 @@ from plaudit.analysis.step_branches import NearestBranch
 from plaudit.errors import InputError
 from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.page.addresses import UnknownDocument
-from plaudit.page.documents.columns import Steps, read_episode
+from plaudit.page.documents.columns import Steps
 from plaudit.page.documents.episode import name_steps
 from plaudit.page.documents.values import Document, format_time, to_plain
 from plaudit.page.sources import LedgerSource
@@ -20,8 +20,7 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     """Return a step of an episode."""
     listing, at = source.find_episode(run, name)
     episode = listing.episodes[at]
-    parts = list(read_episode(source.ledger, episode))
-    part, row, names, position = _find_step(parts, step)
+    part, row, names, position = _find_step(source.read_steps(run, name), step)
     if part is None:
         raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
     record = int(part.records[row])

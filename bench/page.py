@@ -1,0 +1,153 @@
+"""The dashboard on a large ledger: from the command to the first picture, later clicks, and the memory of the server.
+
+`python bench/page.py [steps]`. Episodes have 1,000 steps. Documents are timed from the request to the last byte; where
+Chromium and Playwright are installed, views are too, from the change of the address to the painted frame. Where there
+is no `/proc`, memory is left out.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from episodes import LENGTH, record
+from timing import QUICK, size, table
+
+from plaudit import Ledger
+
+CLICKS = 10 if QUICK else 200
+SHOW = """async (hash) => {
+  const start = performance.now(), main = document.getElementById("main"), before = main.firstElementChild;
+  const frame = () => new Promise(requestAnimationFrame);
+  location.hash = hash;
+  while (main.firstElementChild === before) await frame();
+  await frame();
+  return performance.now() - start;
+}"""
+
+
+def main(steps: int) -> None:
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as folder:
+        path = Path(folder) / "rewards.db"
+        with Ledger(path) as ledger:
+            record(ledger, steps, 1)
+        episodes = max(1, steps // LENGTH)
+        print(f"A ledger of {steps:,} steps in {episodes:,} episodes, {path.stat().st_size / 2**20:,.0f} MiB\n")
+        measure_documents(path, episodes)
+        chromium = shutil.which("chromium") or shutil.which("google-chrome")
+        if chromium and find_spec("playwright"):
+            print()
+            measure_views(path, episodes, chromium)
+
+
+@contextmanager
+def start(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
+    """Yield a dashboard, where it is, and when its command was given."""
+    begun = time.perf_counter()
+    command = [sys.executable, "-m", "plaudit", "dashboard", str(path), "--port", "0", "--no-browser"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        yield running, running.stdout.readline().split()[-1], begun
+    finally:
+        running.terminate()
+        running.wait(60)
+        running.communicate()
+
+
+def measure_documents(path: Path, episodes: int) -> None:
+    with start(path) as (running, url, begun):
+        rows: list[tuple[str, ...]] = [("what the server sends", "s", "KiB", "again, ms")]
+        ask(url)
+        index, _ = ask(f"{url}documents/index")
+        first = time.perf_counter() - begun
+        source = json.loads(index)["sources"][0]
+        run, reward = source["runs"][0]["run"], source["runs"][0]["rewards"][0]
+        at_first = read_memory(running)
+        middle = episodes // 2
+        named = {
+            "the run": f"documents/run/l0/{run}",
+            "its episodes": f"documents/episodes/l0/{run}",
+            "an episode": f"documents/episode/l0/{run}/{middle}",
+            "a step": f"documents/step/l0/{run}/{middle}/{LENGTH // 2}",
+            "its clamps and branches": f"documents/steps/l0/{run}",
+            "what can be turned": f"documents/whatif/l0/{run}",
+            "the reward and its findings": f"documents/reward/{reward}",
+        }
+        rows.append(("the page and its index, from the command on", f"{first:.2f}", f"{len(index) / 1024:.0f}", "-"))
+        for what, address in named.items():
+            body, seconds = ask(url + address)
+            _, again = ask(url + address)
+            rows.append((what, f"{seconds:.3f}", f"{len(body) / 1024:,.0f}", f"{1000 * again:.1f}"))
+        _, seconds = ask(f"{url}rescore/l0/{run}?set=%7B%22comfort.weight%22:2%7D")
+        rows.append(("the whole run, scored with another weight", f"{seconds:.2f}", "-", "-"))
+        table(rows)
+        times = []
+        before = read_memory(running)
+        for click in range(CLICKS):
+            times.append(ask(f"{url}documents/episode/l0/{run}/{click * 7919 % episodes}")[1])
+        times.sort()
+        print(f"\n{CLICKS} further episodes: median {1000 * times[len(times) // 2]:.0f} ms", end=", ")
+        print(f"95 % within {1000 * times[int(0.95 * len(times))]:.0f} ms")
+        if at_first:
+            after = read_memory(running)
+            print(
+                f"Memory of the server: {at_first} MiB at first, {before} MiB after these, {after} MiB after the clicks"
+            )
+
+
+def measure_views(path: Path, episodes: int, chromium: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright, closing(playwright.chromium.launch(executable_path=chromium)) as browser:
+        page = browser.new_page()
+        with start(path) as (_, url, begun):
+            page.goto(url)
+            page.wait_for_selector("main h1")
+            page.evaluate("() => new Promise(requestAnimationFrame)")
+            rows: list[tuple[str, ...]] = [("what is seen", "ms")]
+            rows.append(("the first view, from the command on", f"{1000 * (time.perf_counter() - begun):,.0f}"))
+            index = fetch(f"{url}documents/index")
+            run, reward = index["sources"][0]["runs"][0]["run"], index["sources"][0]["rewards"][0]["id"]
+            for what, address in {
+                "the run": f"run/l0/{run}",
+                "its episodes": f"episodes/l0/{run}",
+                "an episode": f"episode/l0/{run}/{episodes // 2}",
+                "another episode": f"episode/l0/{run}/{episodes // 3}",
+                "a step": f"step/l0/{run}/{episodes // 2}/{LENGTH // 2}",
+                "what if": f"whatif/l0/{run}",
+                "the reward": f"reward/{reward}",
+            }.items():
+                rows.append((what, f"{page.evaluate(SHOW, f'#/{address}'):,.0f}"))
+            table(rows)
+
+
+def ask(url: str) -> tuple[bytes, float]:
+    begun = time.perf_counter()
+    with urllib.request.urlopen(url, timeout=600) as answer:
+        body = answer.read()
+    return body, time.perf_counter() - begun
+
+
+def fetch(url: str) -> Any:
+    return json.loads(ask(url)[0])
+
+
+def read_memory(running: subprocess.Popen[str]) -> int | None:
+    """Return how many MiB a process has in memory."""
+    status = Path(f"/proc/{running.pid}/status")
+    if not status.exists():
+        return None
+    return int(status.read_text().split("VmRSS:")[1].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    main(size(10_000_000, quick=20_000))

@@ -1,0 +1,133 @@
+"""Reports: one file with everything in it, as large as it may be."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from plaudit import Ledger
+from plaudit.cli import main
+from plaudit.errors import DefinitionError
+from plaudit.page.addresses import format_address
+from plaudit.page.documents.episodes import choose_episodes, rank_episodes
+from plaudit.page.library import Library
+from plaudit.page.report import build_report, parse_size, unpack
+from plaudit.page.sources import Listing
+from support.moving import ONE, draw
+
+
+def read_documents(html):
+    """Return the documents that a report embeds, by address."""
+    [found] = re.findall(r'<script type="application/json" id="documents">(.*?)</script>', html, re.DOTALL)
+    return {address: unpack(packed) for address, packed in json.loads(found).items()}
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """A run of 30 episodes of 200 steps."""
+    path = tmp_path_factory.mktemp("page") / "long.db"
+    with Ledger(path) as ledger:
+        at = range(30 * 200)
+        episode, step = [each // 200 for each in at], [each % 200 for each in at]
+        ledger.record_batch(ONE, draw(len(at)), run="night", episode=episode, step=step)
+    return path
+
+
+def build(path, **options):
+    library = Library([str(path)])
+    try:
+        return build_report(library, **options)
+    finally:
+        library.close()
+
+
+def test_a_report_holds_what_the_library_gives(recorded):
+    made = build(recorded)
+    documents = read_documents(made.html)
+    library = Library([str(recorded)])
+    for address in ("run/l0/night", "episode/l0/night/3", "episode/l0/a%2Fb%20c/1", "step/l0//solo/2", "steps/l0/"):
+        assert documents[address] == library.get(address)
+    library.close()
+    assert documents["index"]["embedded"] == {"episodes": 7, "of": 7, "steps": 38, "of_steps": 38}
+    assert sorted(documents["episodes/l0/night"]["embedded"]) == ["0", "1", "2", "3", "4"]
+    assert made.html.count("</script>") == made.html.count("<script")  # the context of a record holds such a text
+
+
+def test_a_report_has_as_many_episodes_as_fit(long_run):
+    made = build(long_run, max_size=400_000)
+    assert 4 < made.episodes < 30
+    assert 0.9 * 400_000 < made.size <= 400_000
+    documents = read_documents(made.html)
+    library = Library([str(long_run)])
+    listed = library.find_ledger("l0").runs["night"].episodes
+    library.close()
+    order = sorted(range(30), key=lambda at: listed[at].total)
+    for at in (order[0], order[-1], 0, 29):
+        assert f"episode/l0/night/{at}" in documents
+    embedded = documents["episodes/l0/night"]["embedded"]
+    assert len(embedded) == made.episodes == documents["index"]["embedded"]["episodes"]
+    assert all(format_address("episode", "l0", "night", each) in documents for each in embedded)
+    whatif = documents["whatif/l0/night"]
+    assert {each["episode"] for each in whatif["episodes"]} == set(embedded)
+    assert (whatif["shown"], whatif["of"]) == (made.episodes, 30)
+
+
+def test_a_report_without_room_says_what_it_needs(recorded):
+    with pytest.raises(DefinitionError, match=r"no room for its summaries, which take 0\.\d MB.*--max-size"):
+        build(recorded, max_size=50_000)
+
+
+def test_a_report_of_a_reward_alone_shows_it(tmp_path):
+    spec = tmp_path / "moving.json"
+    spec.write_text(ONE.to_json())
+    documents = read_documents(build(spec).html)
+    reward = documents["index"]["sources"][0]["rewards"][0]["id"]
+    assert documents["index"]["embedded"] is None
+    assert [each["name"] for each in documents[f"reward/{reward}"]["terms"]] == ["near", "haste"]
+
+
+def test_the_worst_best_first_and_last_come_first_then_others_in_turn(recorded):
+    class Each:
+        actor, reward, version, first_record = None, "moving", "1", 1
+
+        def __init__(self, at, total):
+            self.episode, self.total, self.length = str(at), total, 1
+
+    totals = [5, 1, 4, 2, 9, 3, 8, 7, 6, 0]
+    listing = Listing([Each(at, total) for at, total in enumerate(totals)])
+    assert rank_episodes(listing)[:4] == [9, 4, 0, 1]
+    assert sorted(rank_episodes(listing)) == list(range(10))
+    assert choose_episodes(listing, 4) == [0, 1, 4, 9]
+    assert rank_episodes(Listing([])) == []
+
+
+@pytest.mark.parametrize("text", ["", "3 bananas", "-3MB", "MB", "3MB4", "٣MB"])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(DefinitionError, match="is no size"):
+        parse_size(text)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_file_and_says_what_is_in_it(recorded, tmp_path):
+    output = tmp_path / "report.html"
+    output.write_text("an older one")
+    done = CliRunner().invoke(main, ["report", str(recorded), "-o", str(output), "--json", "--run", "night"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert (told["episodes"], told["of"], told["bytes"]) == (5, 5, output.stat().st_size)
+    assert [run["run"] for run in read_documents(output.read_text())["index"]["sources"][0]["runs"]] == ["night"]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_fails_leaves_the_older_one(recorded, tmp_path):
+    output = tmp_path / "report.html"
+    output.write_text("an older one")
+    for arguments in (["--run", "nigth"], [str(output)], ["missing.db"]):
+        done = CliRunner().invoke(main, ["report", str(recorded), "-o", str(output), *arguments])
+        assert done.exit_code in (1, 2), done.output
+        assert "Traceback" not in done.output
+    assert output.read_text() == "an older one"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
