@@ -62,7 +62,7 @@ def audit(
     if where is None:
         raise click.UsageError("name a LEDGER.")
     query = parse_query(options)
-    with handle_signals(), open_report(output) as file, open_ledger(where) as ledger:
+    with refuse_unreadable(), handle_signals(), open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for reward in _list_rewards(ledger, query):
             report = _audit(ledger, reward, only, ignore, threshold, query)

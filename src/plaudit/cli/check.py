@@ -89,7 +89,7 @@ def check(
     names = _list_names(rewards, everything)
     job = CheckJob(names, tuple(only), tuple(ignore), timeout, limit, params, tuple(settings), outcomes, where, query)
     done: list[LocatedReport] = []
-    with handle_signals() as stop, open_report(output) as file:
+    with refuse_unreadable(), handle_signals() as stop, open_report(output) as file:
         done = check_rewards(job, stop)
         print_reports(done, form, file)
     exit_with(done, fail_on)
@@ -143,11 +143,11 @@ def check_rewards(job: CheckJob, stop: Callable[[], None] = lambda: None) -> lis
 
 def _check(job: CheckJob, reward: Reward, outcomes: Episodes | None) -> Report:
     """Return what is wrong with a reward, and what of it happened where there is a ledger."""
-    only = [code for code in job.only if code in RULES]
+    only = tuple(code for code in job.only if code in RULES)
     if job.only and not only:  # what happened alone was asked for
         report = Report(reward=reward.name, version=reward.version, fingerprint=reward.fingerprint)
     else:
-        ignore = [code for code in job.ignore if code in RULES]
+        ignore = tuple(code for code in job.ignore if code in RULES)
         report = check_reward(reward, only=only, ignore=ignore, outcomes=outcomes, timeout=job.timeout, limit=job.limit)
     if job.ledger is None:
         return report

@@ -19,9 +19,10 @@ from plaudit.checks.formats.sarif import format_sarif
 from plaudit.checks.history_rules import HistoryRule
 from plaudit.checks.report import WIDTH, LocatedReport, format_lines, format_reports, summarise_counts
 from plaudit.checks.rules.registry import Rule
-from plaudit.errors import did_you_mean
+from plaudit.cli.errors import fail, format_error
+from plaudit.errors import LedgerError, did_you_mean
 from plaudit.systems.commands import Command, add_options, output_option
-from plaudit.terminal import INTERNAL, Screen, build_table
+from plaudit.terminal import FAILED, INTERNAL, Screen, build_table
 
 Format = Literal["text", "json", "sarif", "github"]
 FOUND = 1
@@ -114,6 +115,15 @@ def _print_text(checked: Sequence[LocatedReport]) -> None:
     screen = Screen()
     for line in format_lines(checked, width=min(screen.width, WIDTH)):
         screen.print(Text.assemble(*((span.text, _STYLES[span.part]) for span in line)), soft_wrap=True)
+
+
+@contextmanager
+def refuse_unreadable() -> Iterator[None]:
+    """Read a ledger; where it cannot be read, or lacks what is asked for, the exit code is not that of findings."""
+    try:
+        yield
+    except LedgerError as error:
+        fail(format_error(error), FAILED)
 
 
 def exit_with(reports: Sequence[LocatedReport], fail_on: FailOn) -> None:

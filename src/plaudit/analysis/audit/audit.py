@@ -140,7 +140,7 @@ class Audit:
             fingerprint=self.reward.fingerprint,
             findings=kept,
             suppressed=suppressed,
-            remarks=(self._describe(), *self._remarks, *self.context.table.list_remarks()),
+            remarks=(self._describe(), *self._remarks, *self.context.remarks, *self.context.table.list_remarks()),
             skipped={code: self.context.skipped[code] for code in chosen if code in self.context.skipped},
             seconds=time.perf_counter() - started,
         )

@@ -35,6 +35,8 @@ class AuditContext:
     """How many steps were read."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Codes that nothing can be said about, and why."""
+    remarks: list[str] = field(default_factory=list)
+    """What else is to be said of what was not looked at."""
 
     def __post_init__(self) -> None:
         """Choose the late episodes, and find out which terms can pay."""

@@ -31,10 +31,13 @@ class EpisodeOutcomes:
         goal = reward.goal_program
         self._goal = compile_goal(context)
         if goal.outputs and self._goal is None:
-            lacking = ", ".join(sorted(goal.inputs.keys() - recorded))
-            context.skip(f"the goal reads {lacking}, which is not recorded", "goal-earned-less")
+            names = ", ".join(sorted(goal.inputs.keys() - recorded))
+            context.skip(f"the goal reads {names}, which is not recorded", "goal-earned-less")
         wanted = [each for each in reward.fields.values() if each.better is not None or each.aim is not None]
         self._fields = {each.name: (each, names) for each in wanted if (names := find_input(each, recorded))}
+        lacking = [each.name for each in wanted if each.name not in self._fields]
+        if lacking:
+            context.remarks.append(f"Not recorded, for no term reads it: {', '.join(lacking)}.")
         count = len(context.table)
         self._steps = np.zeros(count)
         self._reached = np.zeros(count)

@@ -39,8 +39,8 @@ def _find_one_term(context: AuditContext) -> Iterator[Finding]:
     yield context.finding(
         "one-term-paid",
         largest,
-        f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the late "
-        f"{len(earned[largest]):,} episodes were paid for; of the others: {others}.",
+        f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the "
+        f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.",
         f"If {largest!r} is what is wanted, say so: kind='goal'. If not, lower its weight, or see why nothing else is "
         "reached.",
         witness=_show_best(context, earned[largest], largest),
@@ -76,8 +76,8 @@ def _find_length(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[F
     yield context.finding(
         "length-paid",
         "total",
-        f"how long an episode lasts explains {format_percent(explained)} of what it earns, over {len(lengths):,} episodes of "
-        f"{format_number(lengths.min())} to {format_number(lengths.max())} steps: a step is worth "
+        f"how long an episode lasts explains {format_percent(explained)} of what it earns, over {len(lengths):,} "
+        f"episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: a step is worth "
         f"{format_number(returns.sum() / lengths.sum())}, whatever is done in it.",
         "If lasting is the task, allow this with that reason; if not, let a step cost something, and pay for what is "
         "wanted.",

@@ -159,8 +159,8 @@ class Walks:
         best: dict[int, int] = {}
         for at in np.flatnonzero(pays > 0).tolist():
             row = int(rows[firsts[at]])
-            if row not in best or pays[at] > pays[best[row]]:
-                best[row] = at
+            if row not in best or (round(pays[at], 9), -firsts[at]) > (round(pays[best[row]], 9), -firsts[best[row]]):
+                best[row] = at  # of laps that pay the same, the first
         for row, at in best.items():
             first, last = int(firsts[at]), int(lasts[at])
             between = totals[first + 1 : last + 1]
