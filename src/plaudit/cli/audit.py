@@ -17,6 +17,7 @@ from plaudit.cli.reports import (
     open_report,
     print_reports,
     print_rules,
+    refuse_unreadable,
     report_options,
 )
 from plaudit.systems.arguments import open_ledger

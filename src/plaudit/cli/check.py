@@ -23,6 +23,7 @@ from plaudit.cli.reports import (
     open_report,
     print_reports,
     print_rules,
+    refuse_unreadable,
     report_options,
 )
 from plaudit.reward.reward import Reward

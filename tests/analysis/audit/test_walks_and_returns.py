@@ -68,7 +68,7 @@ def audit_episodes(tmp_path, reward, episodes, **how):
 
 
 def test_laps_that_were_walked_are_found_with_their_records(tmp_path):
-    found, report = audit_episodes(tmp_path, MAZE, [go_out()] * 15 + [go_round(200)] * 15)
+    found, _ = audit_episodes(tmp_path, MAZE, [go_out()] * 15 + [go_round(200)] * 15)
     laps = found["walked-laps"]
     assert laps.severity == "warning"
     assert "15 episodes of 30" in laps.message
@@ -175,6 +175,22 @@ def test_landing_is_neither(tmp_path):
     down = {**land(), "height": np.linspace(100, 0, 60)}
     found, _ = audit_episodes(tmp_path, TALL, [down] * 25)
     assert not {"stayed-put", "one-term-paid"} & found.keys()
+
+
+@pytest.mark.parametrize(("paid_for_sitting", "found_out"), [(-1.0, True), (1.0, False), (None, False)])
+def test_without_a_goal_the_environments_own_reward_says_whether_staying_is_wanted(
+    tmp_path, paid_for_sitting, found_out
+):
+    reward = Reward("lander", version="3", terms=[contact, altitude], fields=[HEIGHT, Field("leg", flag=True)])
+    still = {"leg": np.ones(100, bool), "height": np.full(100, 1.0)}
+    down = {"leg": np.zeros(100, bool), "height": np.linspace(100, 0, 100)}
+    episodes = [down] * 20 + [still] * 10
+    original = None
+    if paid_for_sitting is not None:
+        original = [np.zeros(100)] * 20 + [np.full(100, paid_for_sitting)] * 10
+    found, report = audit_episodes(tmp_path, reward, episodes, original=original)
+    assert ("stayed-put" in found) == found_out
+    assert ("stayed-put" in report.skipped) == (paid_for_sitting is None)
 
 
 def test_staying_where_the_goal_is_reached_is_the_task(tmp_path):

@@ -109,8 +109,8 @@ class Audit:
         )
         self.terms = TermStatistics(self.reward, thresholds.drowned)
         self.clamps = ClampCounts(self.reward)
-        self.walks = Walks(self.context)
         self.outcomes = EpisodeOutcomes(self.context)
+        self.walks = Walks(self.context, self.outcomes)
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
         self._detectors: Sequence[Detector] = (

@@ -148,7 +148,8 @@ class TermStatistics:
             "drowned-in-practice",
             term.name,
             f"{term.name!r} was {format_percent(context.thresholds.drowned)} of what all terms are together, or more, "
-            f"in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was {format_number(self.largest[at])}.",
+            f"in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
+            f"{format_number(self.largest[at])}.",
             "Raise its weight until it is heard, lower what drowns it, or drop it.",
             witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
         )
@@ -164,8 +165,8 @@ class TermStatistics:
             "spike",
             term.name,
             f"{term.name!r} was {format_number(self.largest[at])} in size, and {format_percent(1 - RARE)} of its "
-            f"payments were below {format_number(usual)}; {context.format_share(count)} are {context.thresholds.spike:g} times as "
-            "large as that.",
+            f"payments were below {format_number(usual)}; {context.format_share(count)} are "
+            f"{context.thresholds.spike:g} times as large as that.",
             "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
             witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
         )

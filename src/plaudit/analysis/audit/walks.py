@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.audit.context import AuditContext, compile_goal
+from plaudit.analysis.audit.outcomes import EpisodeOutcomes
 from plaudit.analysis.audit.steps import Numbers, Positions, StepBatch
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.plain import format_number
@@ -59,9 +60,9 @@ class _Steps(NamedTuple):
 class Walks:
     """The laps and the stays of every episode that has some."""
 
-    def __init__(self, context: AuditContext) -> None:
+    def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
         """Find what makes up a place, and whether the goal can be asked about."""
-        self._context, self._table = context, context.table
+        self._context, self._table, self._outcomes = context, context.table, outcomes
         model, recorded = context.model, context.recorded
         self._names: dict[str, Field] = {}
         for plain, each in find_state_fields(model).items():
@@ -180,7 +181,7 @@ class Walks:
             return
         wanted: Severity | None = None if context.reward.goal is not None else "advice"
         gone = self.choose(self.laps)
-        if self._is_habit(gone):
+        if self._is_habit(gone) and self._is_unwanted(gone) is not False:
             walk = self.laps[gone[-1]]
             yield context.finding(
                 "walked-laps",
@@ -194,7 +195,10 @@ class Walks:
                 severity=wanted,
             )
         stayed = self.choose(self.stays)
-        if self._is_habit(stayed):
+        if self._is_habit(stayed) and self._is_unwanted(stayed) is None:
+            why = "no goal is declared and no reward of the environment says otherwise: staying may be the task"
+            context.skip(why, "stayed-put")
+        elif self._is_habit(stayed) and self._is_unwanted(stayed):
             walk = self.stays[stayed[-1]]
             yield context.finding(
                 "stayed-put",
@@ -215,6 +219,19 @@ class Walks:
             for row, walk in sorted(walks.items())
             if walk.steps >= share * table.lengths[row] and walk.pay >= share * table.returns[row] > 0
         ]
+
+    def _is_unwanted(self, rows: list[int]) -> bool | None:
+        """Return whether other episodes were better by what is wanted; None where nothing says what that is.
+
+        A walk through the goal is none. Without a goal, what the environment itself paid tells.
+        """
+        if self._context.reward.goal is not None:
+            return True
+        original = self._outcomes.original
+        others = np.setdiff1d(np.flatnonzero(self._table.whole), rows)
+        if original is None or not len(others):
+            return None
+        return bool(original[rows].mean() < original[others].mean())
 
     def _is_habit(self, rows: list[int]) -> bool:
         late = self._context.late
