@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from plaudit.errors import FileError, LedgerBusy, NotInLedger
-from plaudit.page import server
+from plaudit.page import server, serving
 from support.dashboards import SHELL, serve
 
 HOSTILE = [
@@ -293,6 +293,18 @@ def test_listeners_are_told_what_changed_and_get_it_anew(client, shelf):
     shelf.problem, shelf.news = None, ["run/l0/night"]
 
 
+def test_a_document_that_takes_forever_does_not_keep_the_server_from_ending(monkeypatch):
+    monkeypatch.setattr(serving, "_PATIENCE", 0.1)
+    begun, go_on = threading.Event(), threading.Event()
+    shelf = Shelf()
+    monkeypatch.setattr(shelf, "get", lambda address: (begun.set(), go_on.wait(20)))
+    with serve(shelf) as client:
+        client.leave("/documents/index", begun)
+    assert not go_on.is_set()
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name.startswith("plaudit-"))
+    go_on.set()
+
+
 def test_many_who_ask_at_once_wait_for_one(shelf, client):
     begun, go_on = threading.Event(), threading.Event()
     answers = []
@@ -333,6 +345,8 @@ def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
         *("steps/l0/day", "steps/l0/night%2F2", "whatif/l0/day", "whatif/l0/night%2F2"),
     ]
     shelf.documents |= {address: {"address": address} for address in expected[1:]}  # what cannot be built is left out
+    expected.append("episode/l0/day/7")
+    shelf.documents |= {"whatif/l0/day": {"episodes": [{"address": expected[-1]}]}, expected[-1]: {}}
     monkeypatch.setattr(
         shelf, "get", lambda address: (done.set() if address == expected[-1] else None, Shelf.get(shelf, address))[1]
     )

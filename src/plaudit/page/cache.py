@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
+
+from plaudit.page.threads import Threads
 
 MOST_BYTES = 64 << 20
 """Compressed bytes of documents to keep; those that nobody asked for the longest go first."""
@@ -40,7 +41,7 @@ class DocumentCache:
         """Have documents built by `build`, in threads."""
         self._build = build
         self._most_bytes = most_bytes
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="plaudit-document")
+        self._threads = Threads(_THREADS, "plaudit-document")
         self._kept: OrderedDict[str, Packed] = OrderedDict()
         self._bytes = 0
         self._building: dict[str, asyncio.Future[Packed]] = {}
@@ -52,8 +53,7 @@ class DocumentCache:
             return self._kept[address]
         future = self._building.get(address)
         if future is None:
-            loop = asyncio.get_running_loop()
-            future = loop.run_in_executor(self._pool, lambda: pack(self._build(address)))
+            future = self._threads.run(lambda: pack(self._build(address)))
             self._building[address] = future
             future.add_done_callback(lambda done: self._finish(address, done))
         return await asyncio.shield(future)  # whoever leaves does not take it from the others
@@ -82,4 +82,4 @@ class DocumentCache:
 
     def close(self) -> None:
         """Build nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()

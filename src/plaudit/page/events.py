@@ -3,9 +3,9 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from plaudit.errors import PlauditError
+from plaudit.page.threads import Threads
 
 MOST_LISTENERS = 100
 _EVERY = 0.5
@@ -36,17 +36,17 @@ class Changes:
 
     async def watch(self) -> None:
         """Ask until closed; what cannot be read now is asked for again."""
-        loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1, thread_name_prefix="plaudit-changes") as pool:
-            while not self._closed.is_set():
-                try:
-                    changed = await loop.run_in_executor(pool, self._ask)
-                except PlauditError as error:
-                    self._report(self._describe(error))
-                else:
-                    self._problem = None
-                    self._tell(changed)
-                await _wait(self._closed, self._every)
+        threads = Threads(1, "plaudit-changes")
+        while not self._closed.is_set():
+            try:
+                changed = await threads.run(self._ask)
+            except PlauditError as error:
+                self._report(error)
+            else:
+                self._problem = None
+                self._tell(changed)
+            await _wait(self._closed, self._every)
+        threads.close()
 
     def _tell(self, changed: Sequence[str]) -> None:
         if changed:
@@ -54,12 +54,12 @@ class Changes:
         for listener in self._listeners:
             listener.add(changed)
 
-    def _report(self, problem: str) -> None:
+    def _report(self, error: PlauditError) -> None:
         """Say once that something cannot be read."""
-        if problem != self._problem:
-            self._problem = problem
+        if self._problem is None:
+            self._problem = self._describe(error)
             for listener in self._listeners:
-                listener.report(problem)
+                listener.report(self._problem)
 
     @property
     def is_full(self) -> bool:

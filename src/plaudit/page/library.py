@@ -10,7 +10,6 @@ from plaudit.page.documents.episode import build_episode
 from plaudit.page.documents.episodes import build_episodes
 from plaudit.page.documents.index import build_index
 from plaudit.page.documents.run import build_run
-from plaudit.page.documents.step import build_step
 from plaudit.page.documents.steps import build_steps
 from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif, rescore_run
@@ -143,6 +142,12 @@ def _build_reward(library: Library, reward: str) -> Document:
     return library.keep(f"reward/{reward}", lambda: build_reward(reward, found))
 
 
+def _build_step(library: Library, source: str, run: str, episode: str, step: str) -> Document:
+    from plaudit.page.documents.step import build_step
+
+    return build_step(library.find_ledger(source), run, episode, step)
+
+
 def _build_comparison(library: Library, source: str, run: str, one: str, other: str) -> Document:
     from plaudit.page.documents.compare import build_comparison
 
@@ -173,7 +178,7 @@ _BUILDERS: dict[str, Callable[..., Document]] = {
     "steps": lambda library, source, run: build_steps(library.find_ledger(source), run),
     "episodes": lambda library, source, run: build_episodes(library.find_ledger(source), run),
     "episode": lambda library, source, *where: build_episode(library.find_ledger(source), *where),
-    "step": lambda library, source, *where: build_step(library.find_ledger(source), *where),
+    "step": _build_step,
     "whatif": lambda library, source, run: build_whatif(library.find_ledger(source), run, live=library.live),
     "audit": _build_audit,
     "compare": _build_comparison,

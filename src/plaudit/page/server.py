@@ -8,7 +8,6 @@ import sys
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 from urllib.parse import quote, unquote_to_bytes
 
@@ -32,6 +31,7 @@ from plaudit.page.access import Access, Guard
 from plaudit.page.addresses import UnknownDocument, format_address
 from plaudit.page.cache import DocumentCache
 from plaudit.page.events import Changes
+from plaudit.page.threads import Threads
 
 MOST_RESCORINGS = 8
 """How many may wait for their turn: one is computed at a time."""
@@ -76,7 +76,7 @@ class Dashboard:
         self._cache = DocumentCache(library.get)
         self._preparing: asyncio.Task[None] | None = None
         self._changes = Changes(library.changed, self._cache.forget, report)
-        self._scorer = ThreadPoolExecutor(1, thread_name_prefix="plaudit-rescore")
+        self._scorer = Threads(1, "plaudit-rescore")
         self._rescorings = 0
         routes = [
             Route("/", self._send_shell),
@@ -97,16 +97,16 @@ class Dashboard:
         try:
             yield
         finally:
-            self.close()
+            self.end_streams()
+            self._cache.close()
+            self._scorer.close()
             if self._preparing is not None:
                 self._preparing.cancel()
             await watching
 
-    def close(self) -> None:
-        """End every stream and begin nothing new."""
+    def end_streams(self) -> None:
+        """Let go of everybody who listens: a server waits for their requests to end."""
         self._changes.close()
-        self._cache.close()
-        self._scorer.shutdown(wait=False, cancel_futures=True)
 
     async def _send_shell(self, request: Request) -> Response:
         headers = {"content-security-policy": self._policy, "cache-control": "no-cache"}
@@ -133,9 +133,14 @@ class Dashboard:
     async def _prepare(self, index: dict[str, Any]) -> None:
         """Build what will be asked for next, one after the other, once the first view is drawn."""
         await asyncio.sleep(_FIRST_VIEW)
-        for address in list_next(index):
+        waiting = list_next(index)
+        while waiting:
+            address = waiting.pop(0)
             with contextlib.suppress(Exception):  # whoever asks for it is told
-                await self._cache.get(address)
+                packed = await self._cache.get(address)
+                if address.startswith("whatif/"):  # one of a run's views asks for many
+                    listed = json.loads(gzip.decompress(packed.body))["episodes"]
+                    waiting += [each["address"] for each in listed]
 
     async def _send_events(self, request: Request) -> Response:
         if request.method == "HEAD":
@@ -169,8 +174,7 @@ class Dashboard:
             if unwanted.is_set():
                 raise Unwanted
 
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(self._scorer, lambda: self._library.rescore(source, run, settings, go_on))
+        work = self._scorer.run(lambda: self._library.rescore(source, run, settings, go_on))
         leaving = asyncio.create_task(_call_when_left(request, unwanted.set))
         try:
             return await work

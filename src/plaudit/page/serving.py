@@ -113,19 +113,23 @@ def build_server(
         h11_max_incomplete_event_size=_LONGEST_HEAD,
     )
     url = format_url(host, bound, access.token)
-    return Server(config, bound, dashboard.close, lambda: on_ready(url))
+    return Server(config, bound, dashboard.end_streams, lambda: on_ready(url))
 
 
 class Server(uvicorn.Server):
     """A server that says when it answers, and lets go of those who listen for changes when it ends."""
 
     def __init__(
-        self, config: uvicorn.Config, bound: socket.socket, close: Callable[[], None], on_ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        bound: socket.socket,
+        end_streams: Callable[[], None],
+        on_ready: Callable[[], None],
     ) -> None:
-        """Call `on_ready` once requests are answered, and `close` when they are no longer."""
+        """Call `on_ready` once requests are answered, and `end_streams` when they are no longer."""
         super().__init__(config)
         self._bound = bound
-        self._close = close
+        self._end_streams = end_streams
         self._on_ready = on_ready
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
@@ -140,7 +144,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, which would not end by themselves, and then everything else."""
-        self._close()
+        self._end_streams()
         await super().shutdown(sockets)
 
 

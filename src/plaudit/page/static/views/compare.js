@@ -104,14 +104,14 @@ function listLargest(largest, names) {
       { name: names[0], number: true, value: (row) => row.before },
       { name: names[1], number: true, value: (row) => row.after },
       { name: "Change", number: true, value: (row) => toNumber(row.after) - toNumber(row.before), show: (row) => signed(toNumber(row.after) - toNumber(row.before)) },
-      { name: "Why", sortable: false, value: () => null, show: (row) => [tellWhy(row.why_before), h("br"), tellWhy(row.why_after)] },
+      { name: "Why", sortable: false, value: () => null, show: (row) => tellWhy(row) },
     ],
   });
 }
 
 const nameStep = (row) => `${shorten(row.episode ?? "record", 20)} / ${row.step ?? row.record}`;
 
-const tellWhy = (why) => h("span.quiet", {}, shorten(typeof why === "string" ? why : Object.entries(why ?? {}).map(([term, value]) => `${term} ${number(value)}`).join(", "), 300));
+const tellWhy = (row) => (row.why_before || row.why_after) && h("details", {}, h("summary", {}, "why"), [row.why_before, row.why_after].map((why) => h("pre.text", { tabindex: "0" }, why)));
 
 function listRanks(ranks, source, run) {
   if (!ranks?.length) return emptyState("Every episode keeps its rank.");
