@@ -22,7 +22,7 @@ def list_addresses(library):
     for source in index["sources"]:
         for run in source.get("runs", ()):
             where = source["id"], run["run"]
-            found += [format_address(kind, *where) for kind in ("run", "steps", "episodes", "whatif")]
+            found += [format_address(kind, *where) for kind in ("run", "steps", "audit", "episodes", "whatif")]
             found.append(format_address("compare", *where, rewards[0], rewards[-1]))
             for episode in library.get(format_address("episodes", *where))["columns"]["episode"]:
                 found.append(format_address("episode", *where, episode))
@@ -162,6 +162,24 @@ def test_clamps_branches_and_native_rewards_over_training(library):
     assert document["branches"]["near: distance < reach"] == pytest.approx(near)
     assert document["sampled"] == {"episodes": 5, "of": 5, "steps": 30, "of_steps": 30}
     assert library.get("steps/l0/")["native"] == [2.0]
+
+
+def test_an_audit_marks_where_a_finding_begins(tmp_path):
+    """A clamp that binds in every step of every episode is found, at the first record that it bound."""
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for episode in range(20):
+            columns = {"distance": np.full(20, 5.0), "speed": np.full(20, 25.0)}
+            ledger.record_batch(ONE, columns, run="r", episode=str(episode), step=range(20))
+    library = Library([str(tmp_path / "rewards.db")])
+    document = library.get("audit/l0/r")
+    found = {finding["code"]: finding for finding in document["findings"]}
+    assert (found["clamp-bound"]["x"], found["clamp-bound"]["episode"], found["clamp-bound"]["where"]) == (
+        0,
+        "0",
+        "haste",
+    )
+    assert library.get(found["clamp-bound"]["address"])["record"] == 1
+    library.close()
 
 
 # -- rewards ----------------------------------------------------------------------------------------------------------
