@@ -168,8 +168,8 @@ def test_an_audit_marks_where_a_finding_begins(tmp_path):
     """A clamp that binds in every step of every episode is found, at the first record that it bound."""
     with Ledger(tmp_path / "rewards.db") as ledger:
         for episode in range(20):
-            columns = {"distance": np.full(20, 5.0), "speed": np.full(20, 25.0)}
-            ledger.record_batch(ONE, columns, run="r", episode=str(episode), step=range(20))
+            columns = {"distance": np.full(50, 5.0), "speed": np.full(50, 25.0)}
+            ledger.record_batch(ONE, columns, run="r", episode=str(episode), step=range(50))
     library = Library([str(tmp_path / "rewards.db")])
     document = library.get("audit/l0/r")
     found = {finding["code"]: finding for finding in document["findings"]}

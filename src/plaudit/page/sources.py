@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import monotonic
 
 from plaudit.errors import LedgerBroken
@@ -236,7 +236,7 @@ class RewardSource:
     def __init__(self, number: int, text: str, rewards: RewardIds) -> None:
         """Find it."""
         self.id = f"r{number}"
-        self.name = text
+        self.name = PurePath(text).name
         self.reward_id = rewards.add(find_reward(text))
 
     def close(self) -> None:
