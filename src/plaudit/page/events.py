@@ -48,13 +48,18 @@ class Changes:
         threads.close()
 
     def _tell(self, changed: Sequence[str]) -> None:
+        if self._problem is not None:
+            self._problem = None
+            for listener in self._listeners:
+                listener.report("back", None)
         if changed:
             self._forget(changed)
+            self.announce(changed)
+
+    def announce(self, changed: Sequence[str]) -> None:
+        """Tell everybody that documents have changed."""
         for listener in self._listeners:
-            if self._problem is not None:
-                listener.report("back", None)
             listener.add(changed)
-        self._problem = None
 
     def _report(self, error: PlauditError) -> None:
         """Say once that something cannot be read."""
@@ -104,8 +109,7 @@ class _Listener:
 
     def add(self, changed: Sequence[str]) -> None:
         self._changed.update(dict.fromkeys(changed))
-        if changed:
-            self.ready.set()
+        self.ready.set()
 
     def report(self, event: str, data: str | None) -> None:
         self._state = [_format(event, data)]
