@@ -426,6 +426,29 @@ def test_new_records_change_the_documents_of_their_run(tmp_path, monkeypatch):
         library.close()
 
 
+def test_while_somebody_records_only_the_episodes_with_new_records_are_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr("plaudit.page.sources.FRESH", 0.0)
+    path = tmp_path / "rewards.db"
+    with Ledger(path) as ledger:
+        for episode in range(3):
+            record_episode(ledger, episode)
+        library = Library([str(path)], live=True)
+        library.get("index")
+        asked, listed = [], Ledger.episodes
+        monkeypatch.setattr(Ledger, "episodes", lambda self, **query: asked.append(query) or listed(self, **query))
+        ledger.record(ONE.score(distance=5.0, speed=1.0), run="night", episode="1", step=6)
+        ledger.record(ONE.score(distance=5.0, speed=1.0), run="day", episode="9", step=0)
+        table = library.get("episodes/l0/night")["columns"]
+        assert (table["episode"], table["length"]) == (["0", "1", "2"], [6, 7, 6])
+        assert library.get("episodes/l0/day")["columns"]["episode"] == ["9"]
+        assert asked == [{"episode": "1", "run": "night"}, {"episode": "9", "run": "day"}]
+        monkeypatch.setattr("plaudit.page.sources.MOST_NEW", 0)
+        record_episode(ledger, 4)
+        assert library.get("run/l0/night")["episodes"] == 4
+        assert asked[-1] == {}
+        library.close()
+
+
 def test_a_ledger_that_is_compacted_meanwhile_stays_readable(tmp_path, monkeypatch):
     monkeypatch.setattr("plaudit.page.sources.FRESH", 0.0)
     path = tmp_path / "rewards.db"
