@@ -31,7 +31,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
-	$(BIN)/plaudit demo
+	$(BIN)/plaudit demo --output demo.html
 
 test: lint ## Install what the tests need and run all of them
 	$(PYTEST)
@@ -69,7 +69,7 @@ build: $(VENV)/.dev ## Build the wheel and the source distribution into dist/
 	$(BIN)/python -m build --no-isolation
 
 clean: ## Remove everything that make created
-	rm -rf $(VENV) build dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build demo.html dist .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Stamps: an install is repeated only when what it depends on has changed. The one of the tests holds the core too.

@@ -10,6 +10,7 @@ import pytest
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
 NEEDS = {
+    "false_alarms": ["gymnasium"],
     "gpu": ["jax"],
     "hackmatrix": ["jax"],
     "off_policy": ["scipy"],

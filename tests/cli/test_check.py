@@ -11,7 +11,7 @@ import pytest
 from plaudit.checks.finding import Failed
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
-from plaudit.cli.check import FOUND
+from plaudit.cli.reports import FOUND
 from plaudit.errors import DefinitionError
 from plaudit.language.source import SourceLine
 from plaudit.terminal import FAILED, INTERNAL

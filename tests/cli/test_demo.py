@@ -50,6 +50,16 @@ def test_the_tour_remembers_an_episode_and_leaves_nothing_behind(plaudit, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_tour_ends_with_a_report_and_says_where_it_lies(plaudit, tmp_path, monkeypatch):
+    monkeypatch.setattr("plaudit.cli.demo.show_tour", lambda screen, rows: None)
+    monkeypatch.setattr("plaudit.cli.demo.EPISODES", 2)
+    monkeypatch.setattr("plaudit.page.report.MOST_SINGLE", 0)  # explaining steps takes the longest
+    report = tmp_path / "tour.html"
+    shown = plaudit("demo", "-o", str(report)).stdout
+    assert f"A report lies in {report}" in " ".join(shown.split())
+    assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 @pytest.mark.usefixtures("checked")
 def test_a_million_transitions_are_the_default(plaudit):
     shown = plaudit("demo").stdout

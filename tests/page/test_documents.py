@@ -22,7 +22,7 @@ def list_addresses(library):
     for source in index["sources"]:
         for run in source.get("runs", ()):
             where = source["id"], run["run"]
-            found += [format_address(kind, *where) for kind in ("run", "steps", "episodes", "whatif")]
+            found += [format_address(kind, *where) for kind in ("run", "steps", "audit", "episodes", "whatif")]
             found.append(format_address("compare", *where, rewards[0], rewards[-1]))
             for episode in library.get(format_address("episodes", *where))["columns"]["episode"]:
                 found.append(format_address("episode", *where, episode))
@@ -162,6 +162,24 @@ def test_clamps_branches_and_native_rewards_over_training(library):
     assert document["branches"]["near: distance < reach"] == pytest.approx(near)
     assert document["sampled"] == {"episodes": 5, "of": 5, "steps": 30, "of_steps": 30}
     assert library.get("steps/l0/")["native"] == [2.0]
+
+
+def test_an_audit_marks_where_a_finding_begins(tmp_path):
+    """A clamp that binds in every step of every episode is found, at the first record that it bound."""
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for episode in range(20):
+            columns = {"distance": np.full(50, 5.0), "speed": np.full(50, 25.0)}
+            ledger.record_batch(ONE, columns, run="r", episode=str(episode), step=range(50))
+    library = Library([str(tmp_path / "rewards.db")])
+    document = library.get("audit/l0/r")
+    found = {finding["code"]: finding for finding in document["findings"]}
+    assert (found["clamp-bound"]["x"], found["clamp-bound"]["episode"], found["clamp-bound"]["where"]) == (
+        0,
+        "0",
+        "haste",
+    )
+    assert library.get(found["clamp-bound"]["address"])["record"] == 1
+    library.close()
 
 
 # -- rewards ----------------------------------------------------------------------------------------------------------
@@ -405,6 +423,29 @@ def test_new_records_change_the_documents_of_their_run(tmp_path, monkeypatch):
         assert library.changed() == []
         assert library.get("run/l0/night")["episodes"] == 2
         assert library.get("episode/l0/night/1")["next"] == "2"
+        library.close()
+
+
+def test_while_somebody_records_only_the_episodes_with_new_records_are_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr("plaudit.page.sources.FRESH", 0.0)
+    path = tmp_path / "rewards.db"
+    with Ledger(path) as ledger:
+        for episode in range(3):
+            record_episode(ledger, episode)
+        library = Library([str(path)], live=True)
+        library.get("index")
+        asked, listed = [], Ledger.episodes
+        monkeypatch.setattr(Ledger, "episodes", lambda self, **query: asked.append(query) or listed(self, **query))
+        ledger.record(ONE.score(distance=5.0, speed=1.0), run="night", episode="1", step=6)
+        ledger.record(ONE.score(distance=5.0, speed=1.0), run="day", episode="9", step=0)
+        table = library.get("episodes/l0/night")["columns"]
+        assert (table["episode"], table["length"]) == (["0", "1", "2"], [6, 7, 6])
+        assert library.get("episodes/l0/day")["columns"]["episode"] == ["9"]
+        assert asked == [{"episode": "1", "run": "night"}, {"episode": "9", "run": "day"}]
+        monkeypatch.setattr("plaudit.page.sources.MOST_NEW", 0)
+        record_episode(ledger, 4)
+        assert library.get("run/l0/night")["episodes"] == 4
+        assert asked[-1] == {}
         library.close()
 
 

@@ -275,22 +275,27 @@ def test_a_fault_is_no_traceback_on_the_page(client, capfd):
 # -- what changes -----------------------------------------------------------------------------------------------------
 
 
-def test_listeners_are_told_what_changed_and_get_it_anew(client, shelf):
-    assert client.get("/documents/run/l0/night").json() == {"run": "night"}
-    events = client.listen()
-    assert next(events) == ("listening", None)
-    shelf.documents["run/l0/night"] = {"run": "night", "episodes": 2}
-    assert client.get("/documents/run/l0/night").json() == {"run": "night"}, "nobody said that it changed"
-    shelf.news = ["index", "run/l0/night"]
-    assert next(events) == ("changed", ["index", "run/l0/night"])
-    assert client.get("/documents/run/l0/night").json() == {"run": "night", "episodes": 2}
-    shelf.problem = FileError("/home/somebody/rewards.db is gone")
-    name, message = next(events)
-    assert name == "gone"
-    assert "somebody" not in message
-    events.close()
-    shelf.documents["run/l0/night"] = {"run": "night"}
-    shelf.problem, shelf.news = None, ["run/l0/night"]
+def test_listeners_are_told_what_changed_and_get_it_anew():
+    shelf = Shelf()
+    with serve(shelf) as client:
+        assert client.get("/documents/run/l0/night").json() == {"run": "night"}
+        events = client.listen()
+        assert next(events) == ("listening", None)
+        shelf.documents["run/l0/night"] = {"run": "night", "episodes": 2}
+        assert client.get("/documents/run/l0/night").json() == {"run": "night"}, "nobody said that it changed"
+        shelf.news = ["index", "run/l0/night"]
+        assert next(events) == ("changed", ["index", "run/l0/night"])
+        assert client.get("/documents/run/l0/night").json() == {"run": "night", "episodes": 2}
+        shelf.problem = FileError("/home/somebody/rewards.db is gone")
+        name, message = next(events)
+        assert name == "gone"
+        assert "somebody" not in message
+        late = client.listen()
+        assert [next(late)[0], next(late)] == ["listening", ("gone", message)]
+        shelf.problem = None
+        assert next(events) == next(late) == ("back", None)
+        events.close()
+        late.close()
 
 
 def test_a_document_that_takes_forever_does_not_keep_the_server_from_ending(monkeypatch):

@@ -86,6 +86,7 @@ def test_a_ledger_that_is_removed_is_said_so_and_one_in_its_place_is_shown(path,
     assert str(path.parent) not in message
     with Ledger(path) as ledger:
         record(ledger, "again", 4)
+    assert next(events) == ("back", None)
     name, changed = next(events)
     assert name == "changed"
     assert {"run/l0/night", "run/l0/again"} <= set(changed)

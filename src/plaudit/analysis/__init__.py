@@ -1,5 +1,6 @@
-"""Analysis: how far apart rewards are, what is different between two versions, and what earned a reward."""
+"""Analysis: what really happened under a reward, what earned it, what is different between two, and how far apart."""
 
+from plaudit.analysis.audit import Thresholds, audit
 from plaudit.analysis.branches import nearest_branches
 from plaudit.analysis.compare import compare
 from plaudit.analysis.comparison import Comparison, Estimate, Measure
@@ -19,6 +20,8 @@ __all__ = [
     "NearestBranch",
     "StepBranches",
     "TermBranches",
+    "Thresholds",
+    "audit",
     "compare",
     "diff",
     "nearest_branches",

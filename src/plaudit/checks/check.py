@@ -52,6 +52,7 @@ def check(
     """
     if not isinstance(reward, Reward):
         raise DefinitionError(f"check takes a Reward, and this is a {type(reward).__name__}")
+    from plaudit.checks.history_rules import ALL_RULES
     from plaudit.checks.rules import RULES  # `import plaudit` does not load them
     from plaudit.checks.rules.goals import list_told_again
     from plaudit.checks.rules.registry import CheckContext
@@ -59,7 +60,7 @@ def check(
     started = time.perf_counter()
     chosen = _choose_rules(RULES, list_codes(only), list_codes(ignore))
     _validate_options(outcomes, timeout=timeout, limit=limit)
-    _validate_allowances(RULES, reward)
+    _validate_allowances(ALL_RULES, reward)
     solver = Solver(timeout, z3, until=time.monotonic() + limit)
     run = _Run(CheckContext(RewardModel(reward), solver, outcomes=outcomes or {}), chosen)
     if run.are_facts_contradictory():
@@ -72,9 +73,9 @@ def check(
             [code for code, rule in run.rules.items() if rule.needs == "outcomes"], "no outcome episodes were given"
         )
     run.find("outcomes")
-    _, suppressed = _separate_allowed(reward, run.findings)
+    _, suppressed = separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
-    kept, suppressed = _separate_allowed(reward, run.findings)
+    kept, suppressed = separate_allowed(reward, run.findings)
     told_again = set(map(id, list_told_again(run.context, run.findings)))
     return Report(
         reward=reward.name,
@@ -173,7 +174,7 @@ class _Run:
         except PlauditError:
             raise
         except Exception as error:
-            self.failed.append(Failed("incentives", _describe_failure(error)))
+            self.failed.append(Failed("incentives", describe_failure(error)))
 
     def skip(self, codes: Iterable[str], why: str) -> None:
         """Take rules out, and say why."""
@@ -202,10 +203,10 @@ class _Run:
             except TimeIsUp:
                 self.undecided += [Undecided(rule.code, "total", TIME_IS_UP) for rule in sharing]
             except Exception as error:
-                self.failed += [Failed(rule.code, _describe_failure(error)) for rule in sharing]
+                self.failed += [Failed(rule.code, describe_failure(error)) for rule in sharing]
 
 
-def _describe_failure(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """Return what a rule raised, and where."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = traceback.format_exception_only(error)[-1].strip()
@@ -251,7 +252,7 @@ def _validate_allowances(rules: Collection[str], reward: Reward) -> None:
                 )
 
 
-def _separate_allowed(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Return the findings, gravest first, and apart from them those that the reward or the term allows."""
     allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []

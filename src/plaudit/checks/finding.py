@@ -23,6 +23,8 @@ class Step:
     """What this row is: "a step closer", "action 1 instead"."""
     about: tuple[str, ...] = ()
     """The inputs that matter; all of them where none are named."""
+    record: int | None = None
+    """The record of a ledger that it is: `plaudit ledger why` opens it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ class Report:
     undecided: tuple[Undecided, ...] = ()
     failed: tuple[Failed, ...] = ()
     """Rules that failed: what they would have found is not known."""
+    remarks: tuple[str, ...] = ()
+    """What was read of a history, and what of it was left out."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Rules that did not run at all, and why."""
     rest: Mapping[str, float | bool | str] = field(default_factory=dict, repr=False)
@@ -129,11 +131,13 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
     title = Piece(located.name, "title"), Piece(f"  {report.fingerprint[:12]}", "dim")
     if not (report.findings or report.undecided or report.failed or report.suppressed):
         yield (*title, Piece("  nothing to complain about"))
+        yield from _format_remarks(report, width)
         yield from format_incentive_lines(report.incentives, width)
         yield from _format_skipped(report, width)
         return
     asides = list(_format_asides(report, width))
     yield title
+    yield from _format_remarks(report, width)
     yield from format_incentive_lines(report.incentives, width)
     for finding in report.findings:
         yield ()
@@ -143,6 +147,11 @@ def _format_report(located: LocatedReport, width: int) -> Iterator[Line]:
         yield from asides
         yield ()
     yield (Piece(summarise_counts([report])),)
+
+
+def _format_remarks(report: Report, width: int) -> Iterator[Line]:
+    for remark in report.remarks:
+        yield from wrap_paragraph(escape_line(remark), width=width, part="dim")
 
 
 def summarise_counts(reports: Sequence[Report]) -> str:

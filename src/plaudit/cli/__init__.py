@@ -19,6 +19,7 @@ SUMMARIES = {
     "rescore": "Apply a REWARD to every row of DATA, a data set or a ledger, and tell what changes.",
     "evaluate": "Estimate what a POLICY would have earned on the decisions in a LEDGER.",
     "check": "Find what is wrong with each REWARD, and show it.",
+    "audit": "Find what really happened under each reward of a LEDGER.",
     "prove": "Prove that two rewards are equal, or show where they differ.",
     "diff": "Tell what is different between two versions of a reward, and what that does to recorded steps.",
     "compare": "Tell how far apart REWARDS are in what they make an agent want.",

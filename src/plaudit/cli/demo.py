@@ -18,8 +18,9 @@ from plaudit.language.field import Field
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.systems import BUILT_IN, system
+from plaudit.systems.commands import output_option
 from plaudit.targets.inputs import list_slots
-from plaudit.terminal import Screen, build_table, draw_bar, format_value
+from plaudit.terminal import Screen, build_table, draw_bar, format_value, show_progress
 
 CHUNK = 100_000
 """Transitions at a time."""
@@ -27,6 +28,8 @@ CHECKED = 100
 """Transitions that are scored in Python, too, to compare."""
 GRAVE = tuple(code for code, rule in RULES.items() if rule.severity == "warning")
 """The rules that the tour asks: those whose findings are warnings."""
+EPISODES = 40
+"""Of the made-up run that the report shows."""
 SEED = 2024
 WIDE = 64
 """Characters of a line that holds every column."""
@@ -38,10 +41,11 @@ NEXT = (
     ("plaudit check hackmatrix", "what is wrong with it, with inputs that show it and what to do"),
     ("plaudit check my_rewards.py:reward", "your own reward"),
     ("plaudit ledger history rewards.db", "what your own run was paid for, once it records to a ledger"),
+    ("plaudit report rewards.db -o report.html", "the same as a page: curves, episodes, single steps, what if"),
 )
 
 
-@click.command(epilog="Example: plaudit demo --rows 100000")
+@click.command(epilog="Example: plaudit demo --rows 100000 -o tour.html")
 @click.option(
     "--rows",
     type=click.IntRange(min=1),
@@ -49,9 +53,12 @@ NEXT = (
     show_default=True,
     help="How many made-up transitions each reward scores.",
 )
-def demo(rows: int) -> None:
+@output_option("Write a report of the tour: a page to open with a browser. Without it, nothing is left behind.")
+def demo(rows: int, output: str | None) -> None:
     """Take a tour: four rewards, an episode of each, a million transitions."""
     show_tour(Screen(), rows)
+    if output is not None:
+        write_report(Screen(), output)
 
 
 class Run(NamedTuple):
@@ -171,6 +178,47 @@ def _print_ledger(screen: Screen, reward: Reward, episode: Sequence[Mapping[str,
         screen.print()
         verified = str(ledger.verify()).removeprefix(f"{ledger.name}: ").replace("\n", " ")
         screen.print(f"The ledger recomputes itself: {verified}", style="dim")
+
+
+# -- a report ---------------------------------------------------------------------------------------------------------
+
+
+def write_report(screen: Screen, output: str) -> None:
+    """Write a report of a made-up run of the convoy, and say where it lies."""
+    from plaudit.cli.streams import Output
+    from plaudit.ledger.ledger import Ledger
+    from plaudit.page.library import Library
+    from plaudit.page.report import build_report
+
+    found = system("roadsense")
+    with TemporaryDirectory() as folder, Output(output) as file:
+        path = Path(folder, "tour.db")
+        with Ledger(path) as ledger:
+            for step, row in enumerate(found.episode(), start=1):
+                ledger.record(found.reward.score(**row), run="tour", episode=1, step=step)
+            columns, context = _make_up_run(np.random.default_rng(SEED), EPISODES)
+            ledger.record_batch(found.reward, columns, run="made-up driver", **context)
+        library = Library([str(path), "roadsense"])
+        try:
+            with show_progress("report") as progress:
+                made = build_report(library, progress=progress)
+        finally:
+            library.close()
+        file.file.write(made.html)
+        file.commit()
+    _print_title(screen, "7. The same as a page")
+    screen.print(f"A report lies in {Path(output).absolute()}: open it with a browser.", soft_wrap=True)
+
+
+def _make_up_run(generator: np.random.Generator, episodes: int, steps: int = 50) -> tuple[Any, Any]:
+    """Return the steps of a driver who keeps a steadier distance and brakes more gently from episode to episode."""
+    nervous = np.linspace(1.0, 0.1, episodes)[:, None]
+    distance = 28 + np.cumsum(generator.normal(0, 3, (episodes, steps)) * nervous, axis=1)
+    deceleration = np.abs(generator.normal(0, 2.5, (episodes, steps))) * nervous
+    action = np.where(distance < 15, 2, np.where(generator.random((episodes, steps)) < 0.3 * nervous, 3, 0))
+    columns = {"distance": distance.clip(0.5, 90), "deceleration": deceleration.clip(0, 9), "action": action}
+    context = {"episode": np.repeat(np.arange(episodes), steps), "step": np.tile(np.arange(steps), episodes)}
+    return {name: column.ravel() for name, column in columns.items()}, context
 
 
 # -- a million transitions --------------------------------------------------------------------------------------------

@@ -1,20 +1,60 @@
-"""Outcomes from a file: whole episodes by name, worst first."""
+"""Outcomes: whole episodes by name, worst first, from a JSON file or from ledgers."""
 
 import json
 from functools import partial
 from pathlib import Path
 
-from plaudit.errors import FileError, InputError, explain_unreadable
+from plaudit.errors import DefinitionError, FileError, InputError, NotInLedger, did_you_mean, explain_unreadable
 from plaudit.language.codec import build_object
 from plaudit.language.field import RECORDS
 from plaudit.reward.reward import Reward
 from plaudit.reward.rows import Row, convert_infinities, flatten_records
+from plaudit.systems.arguments import open_ledger
 
 Episodes = dict[str, list[Row]]
 _ENTRIES = tuple(f"{record}." for record in RECORDS)
 
 
-def read_outcomes(path: Path) -> Episodes:
+def read_outcomes(text: str) -> Episodes:
+    """Return the episodes that `--outcomes` names: those of a JSON file, or those of ledgers, in their order."""
+    return _read_recorded(text) if "#" in text and "=" in text and not Path(text).exists() else _read_file(Path(text))
+
+
+def _read_recorded(text: str) -> Episodes:
+    """Return episodes of ledgers: `rewards.db#night-3/7=parked,rewards.db#night-3/9=landed`."""
+    found: Episodes = {}
+    for part in text.split(","):
+        place, _, name = part.rpartition("=")
+        where, _, episode = place.rpartition("#")
+        if not (where and episode and name.strip()):
+            raise DefinitionError(f"--outcomes {part}: write an episode as LEDGER#run/episode=name, worst first.")
+        if name in found:
+            raise DefinitionError(f"--outcomes {text}: {name!r} is given twice.")
+        found[name] = _read_episode(where, episode)
+    return found
+
+
+def _read_episode(where: str, wanted: str) -> list[Row]:
+    """Return the rows of an episode that is called `run/episode`, or `run/actor/episode`, in a ledger."""
+    from plaudit.ledger.returns import name_episode
+
+    with open_ledger(where) as ledger:
+        known = {name_episode((each.run, each.actor, each.episode)): each for each in reversed(ledger.episodes())}
+        if wanted not in known:
+            near = did_you_mean(wanted, known)
+            raise NotInLedger(f"{ledger.name} has no episode {wanted!r}.{near} `plaudit ledger episodes` lists them.")
+        each = known[wanted]
+        query = {name: getattr(each, name) for name in ("run", "actor", "episode", "reward", "version")}
+        rows: list[Row] = []
+        for record in ledger.history(**{name: value for name, value in query.items() if value is not None}):
+            if record.signal.frame.part == "final" and rows:  # the end belongs to the last step
+                rows[-1] = {**rows[-1], **record.signal.inputs, "terminal": True}
+            else:
+                rows.append(dict(record.signal.inputs))
+        return rows
+
+
+def _read_file(path: Path) -> Episodes:
     """Return the episodes of a JSON file in their order; FileError where it holds anything else."""
     try:
         found = json.loads(

@@ -14,7 +14,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
-from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_end
+from plaudit.ledger.storage.episode_parts import find_end, find_original_reward
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -83,8 +83,7 @@ class Record:
     @property
     def original_reward(self) -> float | None:
         """What the environment itself paid for the step, where its wrapper recorded that."""
-        said: Any = self.context.get(ORIGINAL_REWARD) if isinstance(self.context, dict) else None
-        return float(said) if type(said) in (int, float) or said in ("nan", "inf", "-inf") else None
+        return find_original_reward(self.context)
 
     @property
     def ended(self) -> str | None:

@@ -1,6 +1,7 @@
 """Returns of episodes under an old and a new reward: what each earned, and how their order changes."""
 
 import json
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.ledger.ranks import compute_ranks, correlate_ranks
+from plaudit.ledger.storage.codec import decode_column
+from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_original_reward
 from plaudit.terminal import format_count
 
 Numbers = NDArray[np.float64]
 EpisodeKey = tuple[Any, Any, Any]
 """The run, the actor and the episode."""
 _SHOWN = 3
+_WRITTEN = re.compile(rf'"{ORIGINAL_REWARD}":(-?[0-9][0-9.e+-]*)')
 
 
 class Classes(NamedTuple):
@@ -201,14 +205,38 @@ def format_episodes(keys: Sequence[EpisodeKey]) -> str:
 
 def read_steps(row: Any, chosen: NDArray[np.intp] | None = None) -> tuple[Classes, Numbers]:
     """Return the episode and the step of each record of a block, or of the chosen ones; NaN for a step nobody gave."""
+    steps = np.array([None] if row.steps is None else json.loads(row.steps), np.float64)
+    steps = np.broadcast_to(steps, row.records)
+    return read_episodes(row, chosen), steps if chosen is None else steps[chosen]
+
+
+def read_episodes(row: Any, chosen: NDArray[np.intp] | None = None) -> Classes:
+    """Return the episode of each record of a block, or of the chosen ones."""
     listed = [None] if row.episodes is None else json.loads(row.episodes)
     positions = {episode: at for at, episode in enumerate(dict.fromkeys(listed))}
     codes = np.fromiter(map(positions.__getitem__, listed), np.intp, len(listed))
-    steps = np.array([None] if row.steps is None else json.loads(row.steps), np.float64)
-    codes, steps = np.broadcast_to(codes, row.records), np.broadcast_to(steps, row.records)
-    if chosen is not None:
-        codes, steps = codes[chosen], steps[chosen]
-    return Classes([(row.run, row.actor, episode) for episode in positions], codes), steps
+    codes = np.broadcast_to(codes, row.records)
+    labels = [(row.run, row.actor, episode) for episode in positions]
+    return Classes(labels, codes if chosen is None else codes[chosen])
+
+
+def read_original_rewards(row: Any, chosen: NDArray[np.intp] | None = None) -> Numbers | None:
+    """Return what the environment itself paid for each record of a block; None where a record does not say.
+
+    What a wrapper wrote is looked for in the text, which is sooner searched than read.
+    """
+    text = row.contexts
+    if text is None or ORIGINAL_REWARD not in text:
+        return None
+    found = _WRITTEN.findall(text)
+    if len(found) == text.count("{") == row.records:  # nothing in them is nested
+        rewards = np.array(found, np.float64)
+    else:
+        paid = [find_original_reward(each) for each in decode_column(text, row.records)]
+        rewards = np.array([np.nan if each is None else each for each in paid])
+        if None in paid:
+            return None
+    return rewards if chosen is None else rewards[chosen]
 
 
 def number_decisions(codes: NDArray[Any], steps: Numbers) -> NDArray[np.int64]:

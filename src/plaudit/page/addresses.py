@@ -9,6 +9,7 @@ PARTS = {
     "reward": ("reward",),
     "run": ("source", "run"),
     "steps": ("source", "run"),
+    "audit": ("source", "run"),
     "episodes": ("source", "run"),
     "episode": ("source", "run", "episode"),
     "step": ("source", "run", "episode", "step"),

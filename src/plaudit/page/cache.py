@@ -4,8 +4,10 @@ import asyncio
 import gzip
 import hashlib
 import json
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit.page.threads import Threads
@@ -13,6 +15,10 @@ from plaudit.page.threads import Threads
 MOST_BYTES = 64 << 20
 """Compressed bytes of documents to keep; those that nobody asked for the longest go first."""
 _THREADS = 4
+_QUICK = 0.5
+"""Seconds: what takes longer to build is not built anew at every change."""
+_SHARE = 20
+"""How many times as long as building it took such a document is kept: it takes a twentieth of a processor at most."""
 
 
 class Packed(NamedTuple):
@@ -34,52 +40,101 @@ def pack(document: dict[str, Any]) -> Packed:
     return Packed(f'"{hashlib.sha256(text).hexdigest()[:32]}"', gzip.compress(text, 1, mtime=0))
 
 
+@dataclass(slots=True, eq=False)
+class _Build:
+    """A document that is being built, or was."""
+
+    future: "asyncio.Future[Packed]"
+    started: float
+    seconds: float = 0.0
+    outdated: bool = False
+    """Whether it changed since it was begun."""
+
+
 class DocumentCache:
     """Documents by address."""
 
-    def __init__(self, build: Callable[[str], dict[str, Any]], *, most_bytes: int = MOST_BYTES) -> None:
-        """Have documents built by `build`, in threads."""
+    def __init__(
+        self,
+        build: Callable[[str], dict[str, Any]],
+        announce: Callable[[Sequence[str]], None],
+        *,
+        most_bytes: int = MOST_BYTES,
+        share: float = _SHARE,
+    ) -> None:
+        """Have documents built by `build`, in threads; `announce` those that changed a while ago and are now let go."""
         self._build = build
+        self._announce = announce
         self._most_bytes = most_bytes
+        self._share = share
         self._threads = Threads(_THREADS, "plaudit-document")
-        self._kept: OrderedDict[str, Packed] = OrderedDict()
+        self._kept: OrderedDict[str, _Build] = OrderedDict()
+        self._building: dict[str, _Build] = {}
         self._bytes = 0
-        self._building: dict[str, asyncio.Future[Packed]] = {}
 
     async def get(self, address: str) -> Packed:
         """Return a document; what building it raises is raised here."""
-        if address in self._kept:
+        if (found := self._kept.get(address)) is not None:
             self._kept.move_to_end(address)
-            return self._kept[address]
-        future = self._building.get(address)
-        if future is None:
-            future = self._threads.run(lambda: pack(self._build(address)))
-            self._building[address] = future
-            future.add_done_callback(lambda done: self._finish(address, done))
-        return await asyncio.shield(future)  # whoever leaves does not take it from the others
+        elif (found := self._building.get(address)) is None:
+            found = _Build(self._threads.run(lambda: pack(self._build(address))), time.monotonic())
+            self._building[address] = found
+            made = found
+            found.future.add_done_callback(lambda _: self._finish(address, made))
+        return await asyncio.shield(found.future)  # whoever leaves does not take it from the others
 
-    def _finish(self, address: str, future: "asyncio.Future[Packed]") -> None:
-        if self._building.get(address) is not future:
-            if not future.cancelled():
-                future.exception()  # what changed meanwhile is built anew: nobody need look at this one
+    def _finish(self, address: str, build: _Build) -> None:
+        if self._building.get(address) is build:
+            del self._building[address]
+        build.seconds = time.monotonic() - build.started
+        failed = build.future.cancelled() or build.future.exception() is not None
+        if failed or (build.outdated and build.seconds < _QUICK):
             return
-        del self._building[address]
-        if future.cancelled() or future.exception() is not None:
-            return
-        self._kept[address] = future.result()
-        self._bytes += len(self._kept[address].body)
-        while self._bytes > self._most_bytes and self._kept:
-            self._bytes -= len(self._kept.popitem(last=False)[1].body)
+        self._drop(address)
+        self._kept[address] = build
+        self._bytes += len(build.future.result().body)
+        if build.outdated:
+            self._drop_later(address, build)
+        while self._bytes > self._most_bytes:
+            self._drop(next(iter(self._kept)))
 
     def forget(self, addresses: Iterable[str]) -> None:
-        """Build these documents anew when they are asked for, and all that tell of the same run."""
-        changed = {tuple(address.split("/")[1:3]) for address in addresses}
-        for address in [*self._kept, *self._building]:
-            if tuple(address.split("/")[1:3]) in changed:
-                self._building.pop(address, None)
-                if (packed := self._kept.pop(address, None)) is not None:
-                    self._bytes -= len(packed.body)
+        """Build these documents anew when they are asked for, and all that tell of the same run.
+
+        What took long to build stays for a while, and is announced when it goes.
+        """
+        changed = {_name_run(address) for address in addresses}
+        for address in [each for each in self._building if _name_run(each) in changed]:
+            build = self._building[address]
+            build.outdated = True
+            if time.monotonic() - build.started < _QUICK:
+                del self._building[address]  # whoever asks from now on gets a newer one
+        for address in [each for each in self._kept if _name_run(each) in changed]:
+            build = self._kept[address]
+            if build.seconds < _QUICK:
+                self._drop(address)
+            elif not build.outdated:
+                build.outdated = True
+                self._drop_later(address, build)
+
+    def _drop_later(self, address: str, build: _Build) -> None:
+        def drop() -> None:
+            if self._kept.get(address) is build:
+                self._drop(address)
+                self._announce([address])
+
+        until = build.started + (1 + self._share) * build.seconds
+        asyncio.get_running_loop().call_later(max(0.0, until - time.monotonic()), drop)
+
+    def _drop(self, address: str) -> None:
+        if (build := self._kept.pop(address, None)) is not None:
+            self._bytes -= len(build.future.result().body)
 
     def close(self) -> None:
         """Build nothing more."""
         self._threads.close()
+
+
+def _name_run(address: str) -> tuple[str, ...]:
+    """Return the source and the run that a document tells of; none for one that tells of all."""
+    return tuple(address.split("/")[1:3])

@@ -43,14 +43,21 @@ class Changes:
             except PlauditError as error:
                 self._report(error)
             else:
-                self._problem = None
                 self._tell(changed)
             await _wait(self._closed, self._every)
         threads.close()
 
     def _tell(self, changed: Sequence[str]) -> None:
+        if self._problem is not None:
+            self._problem = None
+            for listener in self._listeners:
+                listener.report("back", None)
         if changed:
             self._forget(changed)
+            self.announce(changed)
+
+    def announce(self, changed: Sequence[str]) -> None:
+        """Tell everybody that documents have changed."""
         for listener in self._listeners:
             listener.add(changed)
 
@@ -59,7 +66,7 @@ class Changes:
         if self._problem is None:
             self._problem = self._describe(error)
             for listener in self._listeners:
-                listener.report(self._problem)
+                listener.report("gone", self._problem)
 
     @property
     def is_full(self) -> bool:
@@ -73,7 +80,7 @@ class Changes:
         try:
             yield ": listening\n\n"
             if self._problem is not None:
-                listener.report(self._problem)
+                listener.report("gone", self._problem)
             while not self._closed.is_set():
                 waiting = asyncio.wait_for(listener.ready.wait(), _SILENCE)
                 try:
@@ -98,23 +105,20 @@ class _Listener:
     def __init__(self) -> None:
         self.ready = asyncio.Event()
         self._changed: dict[str, None] = {}
-        self._problem: str | None = None
+        self._state: list[str] = []
 
     def add(self, changed: Sequence[str]) -> None:
         self._changed.update(dict.fromkeys(changed))
-        if changed:
-            self.ready.set()
+        self.ready.set()
 
-    def report(self, problem: str) -> None:
-        self._problem = problem
+    def report(self, event: str, data: str | None) -> None:
+        self._state = [_format(event, data)]
         self.ready.set()
 
     def take(self) -> list[str]:
         self.ready.clear()
-        events = [_format("changed", list(self._changed))] if self._changed else []
-        if self._problem is not None:
-            events.append(_format("gone", self._problem))
-        self._changed, self._problem = {}, None
+        events = [*self._state, *([_format("changed", list(self._changed))] if self._changed else [])]
+        self._changed, self._state = {}, []
         return events
 
 

@@ -155,6 +155,15 @@ def _build_comparison(library: Library, source: str, run: str, one: str, other: 
     return build_comparison(ledger, run, (one, other), rewards)
 
 
+def _build_audit(library: Library, source: str, run: str) -> Document:
+    from plaudit.page.documents.audit import build_audit
+
+    ledger = library.find_ledger(source)
+    _, listing = ledger.find_run(run)
+    reward = library.find_reward(ledger.find_reward_id(listing.episodes[-1])) if len(listing) else None
+    return build_audit(ledger, run, reward)
+
+
 def _build_matrix(library: Library) -> Document:
     from plaudit.page.documents.compare import build_matrix
 
@@ -171,6 +180,7 @@ _BUILDERS: dict[str, Callable[..., Document]] = {
     "episode": lambda library, source, *where: build_episode(library.find_ledger(source), *where),
     "step": _build_step,
     "whatif": lambda library, source, run: build_whatif(library.find_ledger(source), run, live=library.live),
+    "audit": _build_audit,
     "compare": _build_comparison,
     "matrix": _build_matrix,
 }

@@ -114,7 +114,9 @@ class _Writer:
 
     def _add_summaries(self, runs: list[_Run]) -> None:
         addresses = [format_address("reward", each) for each in self.library.list_rewards()]
-        addresses += [format_address(kind, source.id, run) for source, run, _ in runs for kind in ("run", "steps")]
+        addresses += [
+            format_address(kind, source.id, run) for source, run, _ in runs for kind in ("run", "steps", "audit")
+        ]
         addresses += [address for each in runs for address in self._list_pairs(*each)]
         addresses += ["matrix"] if len(list(self.library.rewards)) > 1 else []
         for at, address in enumerate(addresses):

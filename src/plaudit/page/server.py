@@ -73,7 +73,7 @@ class Dashboard:
         """Answer out of `library` those who have `access`; `shell` is the page and its Content-Security-Policy."""
         self._library = library
         self._shell, self._policy = shell[0].encode(), f"{shell[1]}; frame-ancestors 'none'"
-        self._cache = DocumentCache(library.get)
+        self._cache = DocumentCache(library.get, lambda changed: self._changes.announce(changed))
         self._preparing: asyncio.Task[None] | None = None
         self._changes = Changes(library.changed, self._cache.forget, report)
         self._scorer = Threads(1, "plaudit-rescore")

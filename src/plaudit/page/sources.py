@@ -4,12 +4,12 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from time import monotonic
 
 from plaudit.errors import LedgerBroken
 from plaudit.ledger.episodes import Episode, Episodes
-from plaudit.ledger.returns import name_episode
+from plaudit.ledger.returns import name_episode, read_steps
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.totals import Totals
 from plaudit.page.addresses import UnknownDocument
@@ -21,6 +21,8 @@ from plaudit.systems.arguments import find_reward, is_file_name, is_system, open
 FRESH = 0.25
 """For so many seconds nobody asks again whether a ledger has new records: a view is made of several documents."""
 
+MOST_NEW = 40
+"""Episodes with new records that are looked up one by one; if there are more, all are listed again."""
 MOST_KEPT = 100_000
 """Steps of episodes that are kept in memory, so that the next step is there at once."""
 
@@ -156,16 +158,43 @@ class LedgerSource:
             self._fresh_until = monotonic() + FRESH
             if newest == self._read_until:
                 return
-            query = {} if self._run is None else {"run": self._run}
-            counted = {key[0]: totals for key, totals in self.ledger.totals("run", **query).items()}
-            listed: dict[str | None, list[Episode]] = {}
-            for each in self.ledger.episodes(**query):
-                listed.setdefault(each.run, []).append(each)
+            counted = {key[0]: totals for key, totals in self.ledger.totals("run", **self._query).items()}
+            listed = self._list_new() or self._list_all()
             names = dict.fromkeys((*listed, *counted))
-            self._runs = {run: Listing(listed.get(run, [])) for run in names}
+            self._runs = {run: listed.get(run) or Listing([]) for run in names}
             self._records = {run: counted.get(run, Totals()) for run in names}
             self._seen |= set(names)
             self._read_until = newest
+
+    @property
+    def _query(self) -> dict[str, str]:
+        return {} if self._run is None else {"run": self._run}
+
+    def _list_all(self) -> dict[str | None, Listing]:
+        listed: dict[str | None, list[Episode]] = {}
+        for each in self.ledger.episodes(**self._query):
+            listed.setdefault(each.run, []).append(each)
+        return {run: Listing(episodes) for run, episodes in listed.items()}
+
+    def _list_new(self) -> dict[str | None, Listing] | None:
+        """Return the episodes of all runs, those anew that have new records; None where these are too many."""
+        if self._read_until < 0:
+            return None
+        touched: dict[tuple[str | None, str], None] = {}
+        for page in self.ledger.history(after=self._read_until, **self._query).pages():
+            labels = read_steps(page.row, page.chosen)[0].labels
+            touched |= dict.fromkeys((run, episode) for run, _, episode in labels if episode is not None)
+            if len(touched) > MOST_NEW:
+                return None
+        listed = dict(self._runs)
+        for run in dict.fromkeys(run for run, _ in touched):
+            chosen: dict[str, str] = {} if run is None else {"run": run}
+            known = {_identify(each): each for each in (listed[run].episodes if run in listed else ())}
+            for name in [episode for of, episode in touched if of == run]:
+                found = self.ledger.episodes(episode=name, **chosen)
+                known |= {_identify(each): each for each in found if each.run == run}
+            listed[run] = Listing(sorted(known.values(), key=lambda each: each.first_record))
+        return listed
 
     def list_rewards(self) -> dict[tuple[str, str], str]:
         """Return the ids of its rewards by name and version."""
@@ -224,6 +253,10 @@ class LedgerSource:
         self.ledger.close()
 
 
+def _identify(episode: Episode) -> tuple[str | None, ...]:
+    return episode.actor, episode.episode, episode.reward, episode.version
+
+
 def _count_steps(parts: Sequence[Steps]) -> int:
     return sum(len(part.records) for part in parts)
 
@@ -236,7 +269,7 @@ class RewardSource:
     def __init__(self, number: int, text: str, rewards: RewardIds) -> None:
         """Find it."""
         self.id = f"r{number}"
-        self.name = text
+        self.name = PurePath(text).name
         self.reward_id = rewards.add(find_reward(text))
 
     def close(self) -> None:

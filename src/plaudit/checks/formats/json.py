@@ -6,8 +6,8 @@ from typing import Any
 
 from plaudit.checks.finding import Finding, Incentive, Step
 from plaudit.checks.formats.plain import encode_number, relative_path
+from plaudit.checks.history_rules import ALL_RULES
 from plaudit.checks.report import LocatedReport, Report
-from plaudit.checks.rules import RULES
 
 
 def format_json(reports: Sequence[LocatedReport], *, root: str | Path = "") -> dict[str, Any]:
@@ -21,6 +21,7 @@ def _format_report(report: Report, root: str | Path) -> dict[str, Any]:
         "reward": report.reward,
         "version": report.version,
         "fingerprint": report.fingerprint,
+        **({"remarks": list(report.remarks)} if report.remarks else {}),
         "incentives": [_format_incentive(each) for each in report.incentives],
         "findings": [_format_finding(finding, root) for finding in report.findings],
         "suppressed": [{**_format_finding(each.finding, root), "reason": each.reason} for each in report.suppressed],
@@ -61,7 +62,7 @@ def _format_finding(finding: Finding, root: str | Path) -> dict[str, Any]:
         "message": finding.message,
         "witness": [format_step(step) for step in finding.witness],
         "advice": finding.advice,
-        "why": RULES[finding.code].why,
+        "why": ALL_RULES[finding.code].why,
         "facts": list(finding.facts),
     }
 
@@ -73,4 +74,5 @@ def format_step(step: Step) -> dict[str, Any]:
     {'inputs': {'distance': 'inf'}, 'total': 0.5, 'note': ''}
     """
     inputs = {name: encode_number(value) for name, value in step.inputs.items()}
-    return {"inputs": inputs, "total": encode_number(step.total), "note": step.note}
+    recorded = {} if step.record is None else {"record": step.record}
+    return {"inputs": inputs, "total": encode_number(step.total), "note": step.note, **recorded}

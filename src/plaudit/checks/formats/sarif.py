@@ -10,15 +10,15 @@ from typing import Any
 from plaudit.checks.finding import Finding, Severity
 from plaudit.checks.formats.json import format_step
 from plaudit.checks.formats.plain import format_finding, format_uri
+from plaudit.checks.history_rules import ALL_RULES, HistoryRule
 from plaudit.checks.report import LocatedReport, Report
-from plaudit.checks.rules import RULES
 from plaudit.checks.rules.registry import Rule
 from plaudit.language.source import SourceLine
 from plaudit.terminal import escape_line
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"warning": "warning", "advice": "note"}
-_POSITION = {code: at for at, code in enumerate(RULES)}
+_POSITION = {code: at for at, code in enumerate(ALL_RULES)}
 
 
 def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version: str = "") -> dict[str, Any]:
@@ -30,7 +30,7 @@ def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version:
     driver = {"name": "plaudit", **({"version": version} if version else {})}
     results = _Results(root, Counter())
     run = {
-        "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in RULES.values()]}},
+        "tool": {"driver": {**driver, "rules": [_format_rule(rule) for rule in ALL_RULES.values()]}},
         "invocations": [
             {
                 "executionSuccessful": not any(each.report.failed for each in reports),
@@ -43,8 +43,8 @@ def format_sarif(reports: Sequence[LocatedReport], *, root: str | Path, version:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _format_rule(rule: Rule) -> dict[str, Any]:
-    page = f"docs/checks/{rule.code}.md"
+def _format_rule(rule: Rule | HistoryRule) -> dict[str, Any]:
+    page = rule.page
     return {
         "id": rule.code,
         "shortDescription": {"text": rule.code.replace("-", " ").capitalize() + "."},

@@ -84,7 +84,7 @@ def find_unreachable_branches(context: CheckContext) -> Found:
             continue
         never: list[SourceLine] = []
         inputs: set[str] = set()
-        for marks in _group_marks(read).values():
+        for marks in group_marks(read).values():
             answers = [_find_step_that_reaches(context, read, at) for at in marks]
             if any(isinstance(answer, Witness) for answer in answers):
                 continue
@@ -102,7 +102,7 @@ def find_unreachable_branches(context: CheckContext) -> Found:
             yield _describe_unreachable(context, term.name, place, facts, more)
 
 
-def _group_marks(read: MarkedTerm) -> dict[tuple[str, int, int, str], list[int]]:
+def group_marks(read: MarkedTerm) -> dict[tuple[str, int, int, str], list[int]]:
     """Return the marks of each place: a helper that is called twice has each of its places twice."""
     lines: dict[tuple[str, int, int, str], list[int]] = {}
     for at, mark in enumerate(read.marks):

@@ -35,6 +35,11 @@ class Rule:
     """Two rules may share a function; each finding names its rule."""
     needs: Needs = "reward"
 
+    @property
+    def page(self) -> str:
+        """Where the documentation says more."""
+        return f"docs/checks/{self.code}.md"
+
 
 _REGISTERED: dict[str, Rule] = {}
 

@@ -210,6 +210,12 @@ def _list_ends(contexts: str, count: int) -> Iterator[tuple[int, str]]:
             yield at, how
 
 
+def find_original_reward(context: Any) -> float | None:
+    """Return what the environment itself paid, where the context of a record says so."""
+    said: Any = context.get(ORIGINAL_REWARD) if isinstance(context, dict) else None
+    return float(said) if type(said) in (int, float) or said in ("nan", "inf", "-inf") else None
+
+
 def find_end(context: Any) -> str | None:
     """Return how an episode ends with a record that has this context; None where it does not."""
     if type(context) is not dict:

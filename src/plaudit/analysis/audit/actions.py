@@ -1,0 +1,97 @@
+"""A policy that repeats one action."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.steps import StepBatch
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.solver.ranges import decode_value, list_choices
+from plaudit.language.field import Field
+from plaudit.terminal import format_count
+
+CODE = "action-repeated"
+SHORTEST = 10
+"""In an episode of fewer steps, one action may well be right throughout."""
+MOST_ACTIONS = 256
+PARTS = 20
+"""An action that is any number of a range is told apart by so many parts of it."""
+NEARLY_ALL = 0.8
+"""So many of the late episodes must be alike: an agent that does one thing does it nearly always."""
+
+
+class ActionCounts:
+    """How often each episode took each action."""
+
+    def __init__(self, context: AuditContext) -> None:
+        """Find what the agent chooses."""
+        model, self._table = context.model, context.table
+        names = [name for name in sorted(context.recorded) if model.role(model.fields[name]) == "action"]
+        self._name = names[0] if len(names) == 1 else ""
+        self._field = model.fields[self._name] if self._name else Field("action")
+        self._choices = np.array(list_choices(self._field))
+        self._count = len(self._choices) or (PARTS if self._has_range() else 0)
+        if not self._name:
+            context.skip("no recorded field is the action, or several are", CODE)
+        elif not 2 <= self._count <= MOST_ACTIONS:
+            context.skip(f"the actions of {self._name!r} cannot be told apart; declare its values or range", CODE)
+        self._usable = CODE not in context.skipped
+        self.counts = np.zeros((len(self._table) if self._usable else 0, self._count), np.int64)
+
+    def _has_range(self) -> bool:
+        return self._field.low is not None and self._field.high is not None and self._field.high > self._field.low
+
+    def add(self, batch: StepBatch) -> None:
+        """Take the steps of a batch in."""
+        if not self._usable:
+            return
+        column = np.asarray(batch.columns[self._name], np.float64)
+        known = batch.episodes >= 0
+        codes = batch.episodes[known] * self._count + self._number(column[known])
+        first, last = batch.episodes[known].min(initial=len(self._table)), batch.episodes.max(initial=-1)
+        if first > last:
+            return
+        found = np.bincount(codes - first * self._count, minlength=(last - first + 1) * self._count)
+        self.counts[first : last + 1] += found.reshape(-1, self._count)
+
+    def _number(self, column: np.ndarray) -> np.ndarray:
+        """Return which of the actions each is."""
+        if len(self._choices):
+            return np.searchsorted(self._choices, column).clip(0, self._count - 1)
+        low, high = float(self._field.low or 0.0), float(self._field.high or 0.0)
+        return ((column - low) / (high - low) * PARTS).clip(0, PARTS - 1).astype(np.intp)
+
+    def find(self, context: AuditContext) -> Iterator[Finding]:
+        """Yield the action that the late episodes repeat."""
+        if not self._usable or not context.has_episodes(CODE):
+            return
+        steps = self.counts.sum(axis=1)
+        late = context.late & (steps >= SHORTEST)
+        top = self.counts.argmax(axis=1)
+        alike = late & (self.counts.max(axis=1) >= context.thresholds.action * steps)
+        if not alike.any():
+            return
+        action = int(np.bincount(top[alike]).argmax())
+        same = alike & (top == action)
+        if same.sum() < NEARLY_ALL * context.late.sum():
+            return
+        rows = np.flatnonzero(same).tolist()
+        share = self.counts[rows, action].sum() / steps[rows].sum()
+        yield context.finding(
+            CODE,
+            "total",
+            f"{format_count(len(rows), 'late episode')} of {int(context.late.sum()):,} do {self._describe(action)} in "
+            f"{format_percent(share)} of their steps, whatever they see: {context.table.describe(rows)}.",
+            "See what that earns (plaudit ledger why), and whether anything else ever pays more than it.",
+            witness=(context.step(context.table.listed[row].first_record) for row in rows[-1:]),
+        )
+
+    def _describe(self, action: int) -> str:
+        if len(self._choices):
+            value = decode_value(self._field, float(self._choices[action]))
+            return f"{self._name} {value if isinstance(value, str | bool) else format_number(value)}"
+        width = (float(self._field.high or 0.0) - float(self._field.low or 0.0)) / PARTS
+        low = float(self._field.low or 0.0) + action * width
+        return f"{self._name} from {format_number(low)} to {format_number(low + width)}"

@@ -1,0 +1,202 @@
+"""`audit`: a reward and its history joined, in the form of findings."""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from plaudit.analysis.audit.actions import ActionCounts
+from plaudit.analysis.audit.branches import BranchesTaken
+from plaudit.analysis.audit.clamps import ClampCounts
+from plaudit.analysis.audit.context import AuditContext, Detector
+from plaudit.analysis.audit.declared import Declarations
+from plaudit.analysis.audit.episodes import EpisodeTable
+from plaudit.analysis.audit.happened import Happenings
+from plaudit.analysis.audit.outcomes import EpisodeOutcomes
+from plaudit.analysis.audit.returns import find_in_returns
+from plaudit.analysis.audit.steps import read_batches
+from plaudit.analysis.audit.terms import TermStatistics
+from plaudit.analysis.audit.thresholds import Thresholds
+from plaudit.analysis.audit.walks import Walks
+from plaudit.checks.check import list_codes, separate_allowed
+from plaudit.checks.finding import SEVERITIES, Finding
+from plaudit.checks.history_rules import ALL_RULES, HISTORY_RULES
+from plaudit.checks.model import RewardModel
+from plaudit.checks.report import Report
+from plaudit.errors import DefinitionError, NotInLedger, did_you_mean
+from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.reward.reward import Reward
+from plaudit.terminal import format_count
+
+Progress = Callable[[int, int], None]
+
+
+def audit(
+    ledger: Ledger | str | os.PathLike[str],
+    reward: Reward | None = None,
+    *,
+    checked: Report | None = None,
+    only: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    thresholds: Thresholds | None = None,
+    progress: Progress | None = None,
+    **query: Any,
+) -> Report:
+    """Return what really happened under a reward, as findings with records that show it.
+
+    Args:
+        ledger: A ledger, or where it is. Nothing is written.
+        reward: The reward whose records are audited, with the declarations that it has now; without it the one reward
+            that the ledger has records of, as it was recorded.
+        checked: What `check` found of the same reward. Each of its findings is told how often it happened, in which
+            episodes and what it earned, and the report then holds both.
+        only: The code of one rule, or of several: of what only a history can show, only these are looked for.
+        ignore: The code of one rule, or of several: these are not looked for.
+        thresholds: When to speak up.
+        progress: Called with how many records are read, and how many there are.
+        **query: Which records, as for `Ledger.history`: `run="night-3"`.
+
+    Raises:
+        NotInLedger: There are no such records, or they are of other rewards.
+        DefinitionError: No reward is given, and there are records of several.
+    """
+    if not isinstance(ledger, Ledger):
+        with Ledger(ledger, read_only=True) as opened:
+            return audit(
+                opened,
+                reward,
+                checked=checked,
+                only=only,
+                ignore=ignore,
+                thresholds=thresholds,
+                progress=progress,
+                **query,
+            )
+    chosen = _choose_codes(list_codes(only), list_codes(ignore))
+    return Audit(ledger, reward, thresholds or Thresholds(), query, checked).run(chosen, progress)
+
+
+class Audit:
+    """A reward, its records, and the detectors that look at them."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        reward: Reward | None,
+        thresholds: Thresholds,
+        query: Mapping[str, Any],
+        checked: Report | None = None,
+    ) -> None:
+        """Find the records; nothing but sums of episodes is read yet."""
+        self._ledger, self._query = ledger, dict(query)
+        counts = ledger.history(**query).counts()
+        if not counts:
+            ledger.history(**query).first()  # which says what there is none of
+        self.reward, self._layouts = _choose_layouts(ledger, reward, counts)
+        labels = {(each.reward.name, each.reward.version) for each in self._layouts}
+        self._remarks = [
+            f"Left out: {format_count(count, 'record')} of {layout.reward.name}@{layout.reward.version}."
+            for layout, count in counts
+            if (layout.reward.name, layout.reward.version) not in labels
+        ]
+        listed = [each for each in ledger.episodes(**query) if (each.reward, each.version) in labels]
+        terminal = any(term.terminal for term in self.reward.terms)
+        recorded = frozenset.intersection(*(frozenset(each.scored.program.inputs) for each in self._layouts))
+        self.context = AuditContext(
+            ledger, RewardModel(self.reward), EpisodeTable(listed, terminal), thresholds, recorded
+        )
+        self.terms = TermStatistics(self.reward, thresholds.drowned)
+        self.clamps = ClampCounts(self.reward)
+        self.outcomes = EpisodeOutcomes(self.context)
+        self.walks = Walks(self.context, self.outcomes)
+        self._checked = checked
+        self.happened = Happenings(self.context, () if checked is None else checked.findings)
+        self._detectors: Sequence[Detector] = (
+            self.happened,
+            self.walks,
+            self.outcomes,
+            ActionCounts(self.context),
+            self.clamps,
+            BranchesTaken(self.context),
+            self.terms,
+            Declarations(self.context),
+        )
+
+    def run(self, chosen: Collection[str], progress: Progress | None = None) -> Report:
+        """Read every step once, and return what was found."""
+        started = time.perf_counter()
+        for batch in read_batches(self._ledger, self._layouts, self.context.table, self._query, progress):
+            self.context.steps += len(batch)
+            for detector in self._detectors:
+                detector.add(batch)
+        order = list(HISTORY_RULES).index
+        found = sorted((each for each in self._find() if each.code in chosen), key=lambda each: order(each.code))
+        kept, suppressed = separate_allowed(self.reward, found)
+        report = Report(
+            reward=self.reward.name,
+            version=self.reward.version,
+            fingerprint=self.reward.fingerprint,
+            findings=kept,
+            suppressed=suppressed,
+            remarks=(self._describe(), *self._remarks, *self.context.remarks, *self.context.table.list_remarks()),
+            skipped={code: self.context.skipped[code] for code in chosen if code in self.context.skipped},
+            seconds=time.perf_counter() - started,
+        )
+        return report if self._checked is None else self._join(self._checked, report)
+
+    def _join(self, checked: Report, audited: Report) -> Report:
+        """Return what was found in the definition, with what came of it, and what was found in the history."""
+        told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in checked.findings]
+        findings = sorted((*told, *audited.findings), key=lambda each: -SEVERITIES.index(each.severity))
+        return replace(
+            checked,
+            findings=tuple(findings),
+            suppressed=(*checked.suppressed, *audited.suppressed),
+            remarks=audited.remarks,
+            skipped={**checked.skipped, **audited.skipped},
+            seconds=checked.seconds + audited.seconds,
+        )
+
+    def _find(self) -> Iterator[Finding]:
+        for detector in self._detectors:
+            yield from detector.find(self.context)
+        yield from find_in_returns(self.context, self.outcomes)
+
+    def _describe(self) -> str:
+        steps, episodes = self.context.steps, len(self.context.table)
+        of = f" of {format_count(episodes, 'episode')}" if episodes else ""
+        return f"Read: {format_count(steps, 'step')}{of} in {self._ledger.name}."
+
+
+def _choose_codes(only: Collection[str], ignore: Collection[str]) -> list[str]:
+    """Return the codes that are looked for; those of rules about the definition are somebody else's business."""
+    for code in (*only, *ignore):
+        if code not in ALL_RULES:
+            raise DefinitionError(f"there is no rule {code!r}.{did_you_mean(code, ALL_RULES)}")
+    return [code for code in HISTORY_RULES if (not only or code in only) and code not in ignore]
+
+
+def _choose_layouts(
+    ledger: Ledger, reward: Reward | None, counts: Sequence[tuple[RecordLayout, int]]
+) -> tuple[Reward, list[RecordLayout]]:
+    """Return the reward, and the layouts of the steps that it paid; an error that says what there is instead."""
+    steps = [layout for layout, _ in counts if layout.part == "whole"]
+    held = dict.fromkeys(f"{each.reward.name}@{each.reward.version}" for each in steps)
+    if reward is None:
+        if len({each.reward.fingerprint for each in steps}) > 1:
+            raise DefinitionError(f"{ledger.name} has records of several rewards: {', '.join(held)}. Name one of them.")
+        if not steps:
+            raise NotInLedger(f"{ledger.name} has ends of episodes among these records, and no steps.")
+        return steps[-1].reward, steps
+    found = [each for each in steps if each.reward.fingerprint == reward.fingerprint]
+    if not found:
+        label = f"{reward.name}@{reward.version}"
+        same = f" Those of {label} were paid by another formula." if label in held else ""
+        raise NotInLedger(
+            f"{ledger.name} has no records of {label} ({reward.fingerprint[:12]}) among these, but of "
+            f"{', '.join(held) or 'ends of episodes alone'}.{same} To see what {label} makes of them, re-score them "
+            "first: plaudit rescore, then choose its records with job=."
+        )
+    return reward, found

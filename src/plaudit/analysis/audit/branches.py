@@ -1,0 +1,99 @@
+"""Branches of the source that no recorded step took."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from plaudit.analysis.audit.context import AuditContext
+from plaudit.analysis.audit.steps import FlagProgram, StepBatch
+from plaudit.checks.finding import Finding
+from plaudit.checks.rules.branches import MarkedTerm, group_marks, mark_branches
+from plaudit.checks.solver.question import list_inputs
+from plaudit.language.source import SourceLine
+from plaudit.reward.lower import Function
+from plaudit.reward.schedules import find_schedules
+
+MOST_LISTED = 3
+"""So many places of a term are told one by one; of more, how many there are."""
+
+
+class BranchesTaken:
+    """The places of each term that no step has reached yet; what was reached once is not looked at again."""
+
+    def __init__(self, context: AuditContext) -> None:
+        """Mark the branches of every term whose source is known."""
+        self._open: dict[str, tuple[MarkedTerm, Mapping[str, Any], dict[str, list[int]]]] = {}
+        self._flags: dict[str, FlagProgram] = {}
+        without = []
+        for term in context.reward.functions:
+            marked = mark_branches(context.reward, term)
+            if marked is None:
+                without.append(term.name)
+            else:
+                self._prepare(context, term, marked)
+        if without:
+            why = f"a ledger keeps no source of {', '.join(without)}; plaudit check REWARD --ledger knows it"
+            context.skip(why, "branch-not-taken")
+
+    def _prepare(self, context: AuditContext, term: Function, marked: MarkedTerm) -> None:
+        scheduled = find_schedules({**term.numbers, **context.reward.shared})
+        given = {
+            name: term.numbers.get(name, context.reward.shared.get(name))
+            for name in marked.program.inputs
+            if name not in context.reward.program.inputs and name not in scheduled and name != "terminal"
+        }
+        if "terminal" in marked.program.inputs and "terminal" not in context.recorded:
+            given["terminal"] = True
+        places = {}
+        for marks in group_marks(marked).values():
+            reads = {
+                name
+                for at in marks
+                for name in list_inputs(marked.program.nodes, marked.program.outputs[f"reached {at}"])
+            }
+            if reads and reads <= {*context.recorded, *given}:  # what reads nothing is always reached, or never
+                places[f"place {marks[0]}"] = marks
+        if places:
+            self._open[term.name] = marked, given, places
+            self._compile(term.name)
+
+    def _compile(self, term: str) -> None:
+        marked, given, places = self._open[term]
+        flags = {f"{at}": marked.program.outputs[f"reached {at}"] for marks in places.values() for at in marks}
+        read = {name for node in flags.values() for name in list_inputs(marked.program.nodes, node)}
+        self._flags[term] = FlagProgram(
+            marked.program, flags, {name: value for name, value in given.items() if name in read}
+        )
+
+    def add(self, batch: StepBatch) -> None:
+        """Take the steps of a batch in."""
+        for term in list(self._open):
+            _, _, places = self._open[term]
+            reached = {name for name, flags in self._flags[term].evaluate(batch).items() if np.any(flags)}
+            left = {name: marks for name, marks in places.items() if not any(str(at) in reached for at in marks)}
+            if not left:
+                del self._open[term], self._flags[term]
+            elif len(left) < len(places):
+                self._open[term] = *self._open[term][:2], left
+                self._compile(term)
+
+    def find(self, context: AuditContext) -> Iterator[Finding]:
+        """Yield places that no step reached."""
+        if not context.has_steps("branch-not-taken"):
+            return
+        for term, (marked, _, places) in self._open.items():
+            lines = [marked.locate(marks[0]) for marks in places.values()]
+            for at, place in enumerate(lines[:MOST_LISTED]):
+                more = len(lines) - MOST_LISTED if at == MOST_LISTED - 1 else 0
+                yield self._describe(context, term, place, more)
+
+    def _describe(self, context: AuditContext, term: str, place: SourceLine, more: int) -> Finding:
+        others = f" The same is true of {more} other places in it." if more > 0 else ""
+        return context.finding(
+            "branch-not-taken",
+            term,
+            f"no step of {context.steps:,} got to `{place.text}` in {term!r}.{others}",
+            "See that it can happen in the runs that train the agent; if it cannot, the branch is for nobody.",
+            place=place,
+        )

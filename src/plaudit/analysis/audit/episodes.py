@@ -1,0 +1,120 @@
+"""The episodes of an audit as columns, from sums that the ledger keeps; which of them can be trusted, and why not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.ledger.episodes import Episode
+from plaudit.ledger.returns import EpisodeKey, format_episodes, name_episode
+from plaudit.terminal import format_count
+
+Key = tuple[str | None, str | None, str | None, str, str]
+"""The run, the actor, the episode, and the name and version of the reward."""
+
+
+@dataclass(frozen=True)
+class EpisodeTable:
+    """Episodes in the order in which they began."""
+
+    listed: Sequence[Episode]
+    has_final: bool = False
+    """Whether what the end of an episode pays may be a record of its own, which is no step."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.listed)
+
+    @cached_property
+    def _rows(self) -> dict[Key, int]:
+        return {
+            (each.run, each.actor, each.episode, each.reward, each.version): at for at, each in enumerate(self.listed)
+        }
+
+    def find(self, key: Key) -> int:
+        """Return the row of an episode; -1 where a step belongs to none, or to one that began meanwhile."""
+        return self._rows.get(key, -1)
+
+    @cached_property
+    def returns(self) -> NDArray[np.float64]:
+        """What each earned."""
+        return np.array([each.total for each in self.listed], np.float64)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many steps each has."""
+        return np.array([each.length for each in self.listed], np.int64)
+
+    @cached_property
+    def lasts(self) -> NDArray[np.int64]:
+        """The number of the last record of each."""
+        return np.array([each.last_record for each in self.listed], np.int64)
+
+    def sum_term(self, name: str) -> NDArray[np.float64]:
+        """Return what a term paid in each."""
+        return np.array([each.terms.get(name, 0.0) for each in self.listed], np.float64)
+
+    def key(self, row: int) -> EpisodeKey:
+        """Return the run, the actor and the name of an episode."""
+        each = self.listed[row]
+        return each.run, each.actor, each.episode
+
+    def name(self, row: int) -> str:
+        """Return an episode as people call it."""
+        return name_episode(self.key(row))
+
+    def describe(self, rows: Iterable[int]) -> str:
+        """Return the first few of some episodes by name."""
+        return format_episodes([self.key(row) for row in rows])
+
+    # -- which of them are whole ------------------------------------------------------------------------------------
+
+    @cached_property
+    def unfinished(self) -> NDArray[np.bool_]:
+        """Those that did not end, where others did: they are still running, or were broken off."""
+        open_ended = np.array([each.ended is None for each in self.listed], np.bool_)
+        return open_ended if not open_ended.all() else np.zeros(len(self), np.bool_)
+
+    @cached_property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Those whose step numbers leave some out."""
+        return np.array([_has_gaps(each, self.has_final) for each in self.listed], np.bool_)
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """Those that are there from beginning to end."""
+        return ~(self.unfinished | self.gaps) & np.isfinite(self.returns)
+
+    def choose_late(self, share: float) -> NDArray[np.bool_]:
+        """Return the last whole episodes of each run: that share of them, and one at least."""
+        late = np.zeros(len(self), np.bool_)
+        runs: dict[str | None, list[int]] = {}
+        for row in np.flatnonzero(self.whole).tolist():
+            runs.setdefault(self.listed[row].run, []).append(row)
+        for rows in runs.values():
+            late[rows[len(rows) - max(1, round(share * len(rows))) :]] = True
+        return late
+
+    def list_remarks(self) -> list[str]:
+        """Return what is to be said of episodes that are not whole."""
+        remarks = []
+        if len(self) and all(each.ended is None for each in self.listed):
+            remarks.append("No record says how an episode ends: the last one may be unfinished.")
+        for which, what in (
+            (self.unfinished, "no recorded end and are left out of what is said of returns"),
+            (self.gaps, "missing step numbers and are left out of what is said of returns, laps and stays"),
+        ):
+            rows = np.flatnonzero(which).tolist()
+            if rows:
+                have = "has" if len(rows) == 1 else "have"
+                text = what.replace("and are", "and is") if len(rows) == 1 else what
+                remarks.append(f"{format_count(len(rows), 'episode')} {have} {text}: {self.describe(rows)}.")
+        return remarks
+
+
+def _has_gaps(episode: Episode, has_final: bool) -> bool:
+    if episode.first_step is None or episode.last_step is None:
+        return False
+    return episode.last_step - episode.first_step + 1 > episode.length + has_final

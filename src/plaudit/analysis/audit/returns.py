@@ -1,0 +1,117 @@
+"""What the returns of episodes say: one term that pays everything, length that explains it, shaping that decides it."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.outcomes import EpisodeOutcomes
+from plaudit.analysis.audit.steps import Numbers
+from plaudit.checks.finding import Finding, Step
+from plaudit.checks.formats.plain import format_number
+
+LEAST_SPREAD = 0.1
+"""Lengths whose standard deviation is a smaller share of their mean are all alike."""
+BEST = 0.1
+"""The best share of all episodes."""
+MOSTLY = 0.5
+"""Where more than this share of the late episodes reach the goal, they are after it."""
+
+
+def find_in_returns(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[Finding]:
+    """Yield what the sums of whole episodes show."""
+    if context.has_episodes("one-term-paid", "length-paid", "shaping-reordered"):
+        yield from _find_one_term(context)
+        yield from _find_length(context, outcomes)
+        yield from _find_shaping(context)
+
+
+def _find_one_term(context: AuditContext) -> Iterator[Finding]:
+    """Yield a term that paid nearly all of what late episodes were paid, where others could have paid too."""
+    terms = {term.name: term for term in context.reward.terms if term.weight != 0 and term.name in context.can_pay}
+    earned = {name: np.maximum(context.table.sum_term(name), 0.0)[context.late] for name in terms}
+    sums = {name: float(column.sum()) for name, column in earned.items()}
+    total = sum(sums.values())
+    largest = max(sums, key=lambda name: sums[name], default="")
+    if len(terms) < 2 or not 0 < context.thresholds.one_term * total < sums[largest] or terms[largest].kind == "goal":
+        return
+    others = ", ".join(f"{name} {format_number(value)}" for name, value in sums.items() if name != largest)
+    yield context.finding(
+        "one-term-paid",
+        largest,
+        f"{largest!r} paid {format_number(sums[largest])}, {format_percent(sums[largest] / total)} of all that the "
+        f"late {len(earned[largest]):,} episodes were paid for; of the others: {others}.",
+        f"If {largest!r} is what is wanted, say so: kind='goal'. If not, lower its weight, or see why nothing else is "
+        "reached.",
+        witness=_show_best(context, earned[largest], largest),
+    )
+
+
+def _show_best(context: AuditContext, paid: Numbers, term: str) -> Iterator[Step]:
+    """Yield the last step of the late episode in which a term paid most."""
+    row = int(np.flatnonzero(context.late)[paid.argmax()])
+    episode = context.table.listed[row]
+    yield context.step(episode.last_record, f"{term} paid {format_number(paid.max())} in this episode")
+
+
+def _find_length(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[Finding]:
+    """Yield that returns follow from lengths alone, where the reward means to pay for something else as well."""
+    whole = context.table.whole
+    lengths, returns = context.table.lengths[whole].astype(np.float64), context.table.returns[whole]
+    plain = not any(term.reads and term.weight != 0 for term in context.reward.terms)
+    if plain or lengths.std() < LEAST_SPREAD * lengths.mean() or not returns.std():
+        return  # a price for every step, and nothing else, is what its author wrote
+    explained = _explain_by(lengths, returns)
+    if explained < context.thresholds.length:
+        return
+    reached = outcomes.reached
+    after_goal = reached is not None and reached[context.late].mean() > MOSTLY
+    rising = float(np.polyfit(lengths, returns, 1)[0]) > 0
+    if after_goal or (not rising and reached is None):
+        return  # who is paid by the step for reaching the goal soon, or ends soon for all that is known
+    original = outcomes.original
+    if original is not None and original[whole].std() and _explain_by(lengths, original[whole]) >= explained:
+        return  # the environment itself pays by the step
+    longest = int(np.flatnonzero(whole)[(lengths if rising else -lengths).argmax()])
+    yield context.finding(
+        "length-paid",
+        "total",
+        f"how long an episode lasts explains {format_percent(explained)} of what it earns, over {len(lengths):,} "
+        f"episodes of {format_number(lengths.min())} to {format_number(lengths.max())} steps: a step is worth "
+        f"{format_number(returns.sum() / lengths.sum())}, whatever is done in it.",
+        "If lasting is the task, allow this with that reason; if not, let a step cost something, and pay for what is "
+        "wanted.",
+        witness=(context.step(context.table.listed[longest].last_record, "the end of the best-paid length"),),
+    )
+
+
+def _explain_by(lengths: Numbers, returns: Numbers) -> float:
+    """Return the share of the variance of returns that a line through lengths explains."""
+    return float(np.corrcoef(lengths, returns)[0, 1] ** 2) if returns.std() else 0.0
+
+
+def _find_shaping(context: AuditContext) -> Iterator[Finding]:
+    """Yield that the best episodes are the best by shaping alone: without it, they are below the middle."""
+    shaping = [term.name for term in context.reward.terms if term.kind == "shaping" and term.weight != 0]
+    if not shaping or len(shaping) == len(context.reward.terms):
+        return
+    whole = context.table.whole
+    returns = context.table.returns[whole]
+    bare = returns - np.sum([context.table.sum_term(name) for name in shaping], axis=0)[whole]
+    count = max(1, round(BEST * len(returns)))
+    best = np.argsort(returns, kind="stable")[-count:]
+    middle = float(np.median(bare))
+    error = float(bare.std() / np.sqrt(count))
+    if not bare[best].mean() < middle - context.thresholds.fall * error or not error:
+        return
+    row = int(np.flatnonzero(whole)[best[-1]])
+    yield context.finding(
+        "shaping-reordered",
+        shaping[0],
+        f"the best {count:,} of {len(returns):,} episodes earn {format_number(returns[best].mean())} on average; "
+        f"without {', '.join(map(repr, shaping))} {format_number(bare[best].mean())}, and half of all episodes earn "
+        f"{format_number(middle)} or more then.",
+        "Make shaping a difference of potentials, discount * potential(after) - potential(before), which leaves the "
+        "order of policies as it is; report returns without it.",
+        witness=(context.step(context.table.listed[row].last_record, "the end of the best episode"),),
+    )

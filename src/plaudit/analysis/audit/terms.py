@@ -1,0 +1,189 @@
+"""What the terms did in practice: constant, drowned, two of a kind, or with spikes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.analysis.audit.context import AuditContext, format_percent
+from plaudit.analysis.audit.steps import Numbers, StepBatch
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.plain import format_number
+from plaudit.checks.rules.terms import SHARE as SMALL
+from plaudit.reward.reward import Reward
+from plaudit.reward.term import Term
+
+LEAST_STEPS = 3000
+"""Of what never happened in so many steps: it happens in less than a thousandth, with 95 % certainty (3/n)."""
+LEAST_OFTEN = 100
+"""In fewer steps than this a term is too rare to say what it is like."""
+RARE = 0.001
+"""What more than this share of a term's payments are like is no spike."""
+FEW_VALUES = 32
+"""A term of no more different values is a table of prices: the highest of them is meant."""
+_BINS = 2200
+_OFFSET = 1100
+"""Sizes are counted by powers of two, the smallest and the largest that a float has included."""
+
+
+class TermStatistics:
+    """What each term, then each adjustment of the total, was like over all steps."""
+
+    def __init__(self, reward: Reward, drowned: float) -> None:
+        """Begin with no step; `drowned` is the share of all terms from which one of them is heard."""
+        self.reward, self._drowned = reward, drowned
+        count = len(reward.program.terms)
+        self.steps = 0
+        self.low, self.high = np.full(count, np.inf), np.full(count, -np.inf)
+        self.nonzero, self.heard = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.sizes = np.zeros((count, _BINS), np.int64)
+        self.largest, self.largest_at = np.zeros(count), np.zeros(count, np.int64)
+        self.first = 0
+        """The number of the first record."""
+        self._known: list[set[float] | None] = [set() for _ in range(count)]
+        self._shift: Numbers | None = None
+        self._sums, self._products = np.zeros(count), np.zeros((count, count))
+
+    def add(self, batch: StepBatch) -> None:
+        """Take the steps of a batch in."""
+        values = batch.values
+        if not self.steps:
+            self.first = int(batch.numbers[0])
+        self.steps += len(batch)
+        lows, highs = values.min(axis=1), values.max(axis=1)
+        self.low, self.high = np.minimum(self.low, lows), np.maximum(self.high, highs)
+        sizes = np.abs(values)
+        together = sizes.sum(axis=0) * self._drowned
+        for at, size in enumerate(sizes):
+            if lows[at] == highs[at] == 0:
+                continue  # it did nothing in all of these steps
+            paid = size > 0
+            self.nonzero[at] += np.count_nonzero(paid)
+            self.heard[at] += np.count_nonzero(paid & (size >= together))
+            self._count_sizes(at, size, batch)
+            self._note_values(at, values[at])
+        self._shift = values.mean(axis=1) if self._shift is None else self._shift
+        moved = values - self._shift[:, None]
+        self._sums += moved.sum(axis=1)
+        self._products += moved @ moved.T
+
+    def _count_sizes(self, at: int, size: Numbers, batch: StepBatch) -> None:
+        counted = np.bincount(np.frexp(size)[1] + _OFFSET, minlength=_BINS)
+        counted[_OFFSET] -= np.count_nonzero(size == 0)  # which has the exponent 0
+        self.sizes[at] += counted
+        place = int(size.argmax())
+        if size[place] > self.largest[at]:
+            self.largest[at], self.largest_at[at] = size[place], batch.numbers[place]
+
+    def _note_values(self, at: int, column: Numbers) -> None:
+        """Note which values a term has, as long as they are few."""
+        known = self._known[at]
+        while known is not None:
+            new = column[~np.isin(column, list(known))] if known else column
+            if not len(new):
+                return
+            known |= set(new[:: max(1, len(new) // FEW_VALUES)][: FEW_VALUES + 1].tolist())
+            if len(known) > FEW_VALUES:
+                known = self._known[at] = None
+
+    def is_price_list(self, at: int) -> bool:
+        """Return whether a term had but a few different values."""
+        return self._known[at] is not None
+
+    def find_percentile(self, at: int, share: float) -> float:
+        """Return a size that no more than `share` of a term's payments go beyond: a power of two."""
+        beyond = self.sizes[at][::-1].cumsum()
+        place = _BINS - 1 - int(np.searchsorted(beyond, share * self.nonzero[at], side="right"))
+        return float(2.0 ** (place - _OFFSET))
+
+    def count_beyond(self, at: int, size: float) -> int:
+        """Return in how many steps a term was at least `size`, a power of two."""
+        return int(self.sizes[at][int(np.frexp(size)[1]) + _OFFSET :].sum())
+
+    @property
+    def correlations(self) -> NDArray[np.float64]:
+        """How terms go together: Pearson's correlation, 0 where one does not vary."""
+        moved = self._products - np.outer(self._sums, self._sums) / max(self.steps, 1)
+        spread = np.sqrt(np.maximum(np.diag(moved), 0.0))
+        floor = 1e-9 * np.maximum(np.abs(self.low), np.abs(self.high)) * np.sqrt(max(self.steps, 1))
+        varies = np.isfinite(spread) & (spread > floor)
+        safe = np.where(varies, spread, 1.0)
+        return np.where(np.outer(varies, varies), moved / np.outer(safe, safe), 0.0)
+
+    # -- what is found -------------------------------------------------------------------------------------------------
+
+    def find(self, context: AuditContext) -> Iterator[Finding]:
+        """Yield terms that were constant, drowned, two of a kind, or had spikes."""
+        terms = list(enumerate(self.reward.terms))
+        paid = [(at, term) for at, term in terms if term.weight != 0 and not term.terminal]
+        if context.has_steps("constant-in-practice", "drowned-in-practice", "redundant-terms", "spike"):
+            for at, term in paid:
+                yield from self._find_constant(context, at, term)
+                yield from self._find_drowned(context, at, term)
+                yield from self._find_spike(context, at, term)
+            yield from self._find_redundant(context, paid)
+
+    def _find_constant(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
+        if self.steps < LEAST_STEPS or not term.reads or self.low[at] != self.high[at]:
+            return
+        value = float(self.low[at])
+        if value == 0 and (term.kind == "penalty" or term.name not in context.can_pay):
+            return  # a price that never had to be paid
+        what = "never paid anything" if value == 0 else f"paid {format_number(value)} in every step"
+        yield context.finding(
+            "constant-in-practice",
+            term.name,
+            f"{term.name!r} {what}, in {self.steps:,} steps: whatever it is for happens in fewer than "
+            f"{3 / self.steps:.2g} of all steps.",
+            "If what it pays for is to be learnt, see that it can happen: a longer run, an easier start, a slope that "
+            "leads there. If not, drop the term.",
+            witness=(context.step(self.first, "like every other step"),),
+        )
+
+    def _find_drowned(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
+        heard, paid = int(self.heard[at]), int(self.nonzero[at])
+        if len(self.reward.terms) < 2 or paid < LEAST_OFTEN or heard >= SMALL * paid:
+            return
+        yield context.finding(
+            "drowned-in-practice",
+            term.name,
+            f"{term.name!r} was {format_percent(context.thresholds.drowned)} of what all terms are together, or more, "
+            f"in {heard:,} of the {paid:,} steps in which it was not 0; its largest size was "
+            f"{format_number(self.largest[at])}.",
+            "Raise its weight until it is heard, lower what drowns it, or drop it.",
+            witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
+        )
+
+    def _find_spike(self, context: AuditContext, at: int, term: Term) -> Iterator[Finding]:
+        if self.nonzero[at] < context.thresholds.min_steps or self.is_price_list(at):
+            return
+        usual = self.find_percentile(at, RARE)
+        if self.largest[at] < context.thresholds.spike * usual:
+            return
+        count = self.count_beyond(at, context.thresholds.spike * usual)
+        yield context.finding(
+            "spike",
+            term.name,
+            f"{term.name!r} was {format_number(self.largest[at])} in size, and {format_percent(1 - RARE)} of its "
+            f"payments were below {format_number(usual)}; {context.format_share(count)} are "
+            f"{context.thresholds.spike:g} times as large as that.",
+            "Clamp the score where it stops meaning anything, or find out what the simulator did there.",
+            witness=(context.step(int(self.largest_at[at]), f"{term.name} at its largest"),),
+        )
+
+    def _find_redundant(self, context: AuditContext, paid: list[tuple[int, Term]]) -> Iterator[Finding]:
+        found = self.correlations
+        for place, (at, term) in enumerate(paid):
+            for other, twin in paid[:place]:
+                often = min(self.nonzero[at], self.nonzero[other]) >= LEAST_OFTEN
+                if not often or abs(found[at, other]) < context.thresholds.redundant:
+                    continue
+                how = "together" if found[at, other] > 0 else "against each other"
+                yield context.finding(
+                    "redundant-terms",
+                    term.name,
+                    f"{twin.name!r} and {term.name!r} rise and fall {how}: their correlation over {self.steps:,} steps "
+                    f"is {found[at, other]:.4f}.",
+                    "Keep the one that measures what is wanted, or let them measure different things.",
+                    witness=(context.step(int(self.largest_at[at]), "both at once"),),
+                )

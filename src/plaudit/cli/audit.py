@@ -1,0 +1,100 @@
+"""`plaudit audit`: what really happened under the rewards of a ledger."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.checks.check import FailOn
+from plaudit.checks.history_rules import HISTORY_RULES
+from plaudit.checks.report import LocatedReport
+from plaudit.cli.options import explain_nothing, parse_query, parse_setting, query_options_without
+from plaudit.cli.reports import (
+    Format,
+    choose_format,
+    exit_with,
+    open_report,
+    print_reports,
+    print_rules,
+    refuse_unreadable,
+    report_options,
+)
+from plaudit.systems.arguments import open_ledger
+from plaudit.terminal import handle_signals, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.checks.report import Report
+    from plaudit.ledger.ledger import Ledger
+    from plaudit.reward.reward import Reward
+
+
+@click.command(epilog="Example: plaudit audit rewards.db --run night-3 --threshold one_term=0.9")
+@click.argument("where", metavar="[LEDGER]", required=False)
+@report_options(HISTORY_RULES, "plaudit audit --rules")
+@click.option("--threshold", metavar="NAME=VALUE", multiple=True, help="When to speak up; can be repeated.")
+@query_options_without("step", "key", "after")
+def audit(
+    where: str | None,
+    chosen: Format | None,
+    as_json: bool,
+    fail_on: FailOn,
+    only: Sequence[str],
+    ignore: Sequence[str],
+    output: str | None,
+    rules: bool,
+    explain: str | None,
+    threshold: Sequence[str],
+    **options: Any,
+) -> None:
+    """Find what really happened under each reward of a LEDGER.
+
+    Laps really walked, places stayed in, a reward that rises while what is wanted falls, a term that pays everything,
+    clamps that always bind and more: findings come with records that show them, which `plaudit ledger why` opens. What
+    there are too few steps or episodes for, or nothing recorded, is said. `plaudit check REWARD --ledger LEDGER` tells
+    besides what came of the flaws of the definition, and knows the source.
+
+    The exit code is 0 if there is nothing as grave as --fail-on, 1 if there is, 2 if the ledger could not be read.
+    """
+    form = choose_format(chosen, as_json)
+    if rules or explain:
+        print_rules([*HISTORY_RULES.values()], explain, form)
+        return
+    if where is None:
+        raise click.UsageError("name a LEDGER.")
+    query = parse_query(options)
+    with refuse_unreadable(), handle_signals(), open_report(output) as file, open_ledger(where) as ledger:
+        done = []
+        for reward in _list_rewards(ledger, query):
+            report = _audit(ledger, reward, only, ignore, threshold, query)
+            done.append(LocatedReport.of(report, reward, file=str(Path.cwd() / where)))
+        print_reports(done, form, file)
+    exit_with(done, fail_on)
+
+
+def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> list["Reward"]:
+    """Return the rewards that the chosen records are of, each formula once."""
+    history = ledger.history(**query)
+    found = {layout.reward.fingerprint: layout.reward for layout, _ in history.counts()}
+    if not found:
+        raise explain_nothing(history)
+    return list(found.values())
+
+
+def _audit(
+    ledger: "Ledger",
+    reward: "Reward",
+    only: Sequence[str],
+    ignore: Sequence[str],
+    threshold: Sequence[str],
+    query: dict[str, Any],
+) -> "Report":
+    from plaudit.analysis import Thresholds
+    from plaudit.analysis import audit as audit_history
+
+    thresholds = Thresholds().with_values(dict(map(parse_setting, threshold)))
+    chosen = {name: value for name, value in query.items() if name not in ("reward", "version")}
+    with show_progress(reward.name) as progress:
+        return audit_history(
+            ledger, reward, only=only, ignore=ignore, thresholds=thresholds, progress=progress, **chosen
+        )

@@ -1,0 +1,65 @@
+"""What really happened in a run: the findings of an audit, each where it begins."""
+
+from plaudit.analysis.audit import audit
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.json import format_step
+from plaudit.checks.history_rules import ALL_RULES
+from plaudit.errors import PlauditError
+from plaudit.page.addresses import format_address
+from plaudit.page.documents.values import Document, to_plain
+from plaudit.page.sources import LedgerSource, Listing
+from plaudit.reward.reward import Reward
+from plaudit.terminal import format_count
+
+MOST_STEPS = 2_000_000
+"""Steps of a run that are audited while somebody waits: all of them are read."""
+
+
+def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Document:
+    """Return what an audit of a run finds; of a very long one, how to have it audited."""
+    run, listing = source.find_run(name)
+    about = {"run": run, "source": source.id, "findings": [], "remarks": [], "skipped": {}}
+    steps = source.records[run].records
+    if steps > MOST_STEPS:
+        long = f"A run of {format_count(steps, 'record')} is not audited while you wait: plaudit audit does it."
+        return about | {"remarks": [long]}
+    query = {} if run is None else {"run": run}
+    try:
+        report = audit(source.ledger, reward, **query)
+    except PlauditError as error:  # of several rewards, or of none that is here
+        return about | {"remarks": [str(error)]}
+    return about | {
+        "findings": [_describe_finding(source, run, listing, finding) for finding in report.findings],
+        "remarks": list(report.remarks),
+        "skipped": dict(report.skipped),
+    }
+
+
+def _describe_finding(source: LedgerSource, run: str | None, listing: Listing, finding: Finding) -> Document:
+    records = [step.record for step in finding.witness if step.record is not None]
+    at = _find_episode(source, listing, min(records)) if records else None
+    episode = None if at is None else listing.ids[at]
+    address = None
+    if episode is not None:
+        address = format_address("step", source.id, run, episode, f"record-{min(records)}")
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "where": finding.term,
+        "message": finding.message,
+        "advice": finding.advice,
+        "why": ALL_RULES[finding.code].why,
+        "docs": f"docs/checks/{finding.code}.md",
+        "x": at,
+        "episode": episode,
+        "address": address,
+        "witness": [to_plain(format_step(step)) for step in finding.witness],
+    }
+
+
+def _find_episode(source: LedgerSource, listing: Listing, record: int) -> int | None:
+    """Return the position of the episode that a record is of."""
+    found = source.ledger[record]
+    label = found.actor, found.episode, found.signal.reward, found.signal.version
+    each_label = ((each.actor, each.episode, each.reward, each.version) for each in listing.episodes)
+    return next((at for at, each in enumerate(each_label) if each == label), None)

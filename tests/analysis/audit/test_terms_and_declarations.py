@@ -1,0 +1,207 @@
+"""What single steps show: each flaw is planted, and an honest history beside it raises no alarm."""
+
+import numpy as np
+import pytest
+
+from plaudit import Field, Ledger, Reward, fact, term
+from plaudit.analysis import audit
+from support.histories import record_episodes
+
+STEPS = 4000
+RNG = np.random.default_rng(0)
+DISTANCE = Field("distance", low=0, high=100)
+SPEED = Field("speed", low=0, high=30)
+
+
+@term(high=1.0)
+def gap(distance, *, wanted=10.0):
+    """Keep a distance."""
+    return distance / wanted
+
+
+@term
+def speed_pay(speed):
+    """Go fast."""
+    return speed
+
+
+@term(weight=-1.0, kind="penalty")
+def crash(hit):
+    """Do not crash."""
+    return 10.0 if hit else 0.0
+
+
+def find(tmp_path, reward, columns, *, recorded_by=None):
+    """Return what is found in steps of one long episode, by code."""
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        record_episodes(ledger, recorded_by or reward, [columns])
+        return {finding.code: finding for finding in audit(ledger, reward)}
+
+
+@pytest.mark.parametrize(("lowest", "bound"), [(20.0, True), (0.0, False)])
+def test_a_clamp_that_binds_in_every_step(tmp_path, lowest, bound):
+    reward = Reward("car", version="1", terms=[gap], fields=[DISTANCE])
+    found = find(tmp_path, reward, {"distance": RNG.uniform(lowest, 100, STEPS)})
+    assert ("clamp-bound" in found) == bound
+    if bound:
+        assert "held at its cap of 1 in 4,000 of 4,000 steps (100.0 %)" in found["clamp-bound"].message
+        assert found["clamp-bound"].witness[0].record == 1
+
+
+@pytest.mark.parametrize(("top", "bound"), [(1.0, True), (25.0, False)])
+def test_a_clamp_of_the_total_that_binds_in_every_step(tmp_path, top, bound):
+    reward = Reward("car", version="1", terms=[speed_pay], fields=[SPEED], high=top)
+    found = find(tmp_path, reward, {"speed": RNG.uniform(5, 30, STEPS)})
+    assert ("clamp-bound" in found) == bound
+
+
+def test_a_score_that_lies_on_its_clamp_is_not_held_by_it(tmp_path):
+    reward = Reward("car", version="1", terms=[gap], fields=[DISTANCE])
+    assert "clamp-bound" not in find(tmp_path, reward, {"distance": np.full(STEPS, 10.0)})
+
+
+@term
+def zones(distance):
+    """Keep away."""
+    if distance < 5:
+        return -5.0
+    if distance < 20:
+        return 0.5
+    return 1.0
+
+
+@pytest.mark.parametrize(("lowest", "left"), [(6.0, "return -5.0"), (0.0, "")])
+def test_a_branch_that_no_step_takes(tmp_path, lowest, left):
+    reward = Reward("car", version="1", terms=[zones], fields=[DISTANCE])
+    found = find(tmp_path, reward, {"distance": RNG.uniform(lowest, 100, STEPS)})
+    assert ("branch-not-taken" in found) == bool(left)
+    if left:
+        assert found["branch-not-taken"].message == f"no step of 4,000 got to `{left}` in 'zones'."
+        assert found["branch-not-taken"].place.text == left
+
+
+def test_a_ledger_keeps_no_source_and_so_no_branches(tmp_path):
+    reward = Reward("car", version="1", terms=[zones], fields=[DISTANCE])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, {"distance": RNG.uniform(6, 100, STEPS)})
+    report = audit(tmp_path / "rewards.db")
+    assert report.skipped["branch-not-taken"].startswith("a ledger keeps no source of zones")
+
+
+@term(kind="goal")
+def arrival(arrived):
+    """Arrive."""
+    return 10.0 if arrived else 0.0
+
+
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_term_that_never_paid(tmp_path, arrived):
+    fields = [SPEED, Field("arrived", flag=True)]
+    reward = Reward("car", version="1", terms=[speed_pay, arrival], fields=fields)
+    columns = {"speed": RNG.uniform(0, 30, STEPS), "arrived": np.arange(STEPS) == (7 if arrived else -1)}
+    found = find(tmp_path, reward, columns)
+    assert ("constant-in-practice" in found) != arrived
+    if not arrived:
+        assert "'arrival' never paid anything, in 4,000 steps" in found["constant-in-practice"].message
+
+
+def test_a_price_that_never_had_to_be_paid_is_good_news(tmp_path):
+    reward = Reward("car", version="1", terms=[speed_pay, crash], fields=[SPEED, Field("hit", flag=True)])
+    found = find(tmp_path, reward, {"speed": RNG.uniform(0, 30, STEPS), "hit": np.zeros(STEPS, bool)})
+    assert "constant-in-practice" not in found
+
+
+@pytest.mark.parametrize(("weight", "drowned"), [(0.001, True), (0.5, False)])
+def test_a_term_that_is_never_heard(tmp_path, weight, drowned):
+    reward = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED]).with_weights(gap=weight)
+    columns = {"distance": RNG.uniform(0, 30, STEPS), "speed": RNG.uniform(5, 30, STEPS)}
+    assert ("drowned-in-practice" in find(tmp_path, reward, columns)) == drowned
+
+
+def test_a_rare_price_that_is_heard_when_it_is_paid_is_not_drowned(tmp_path):
+    reward = Reward("car", version="1", terms=[speed_pay, crash], fields=[SPEED, Field("hit", flag=True)])
+    columns = {"speed": RNG.uniform(0, 30, STEPS), "hit": np.arange(STEPS) % 20 == 0}
+    assert "drowned-in-practice" not in find(tmp_path, reward, columns)
+
+
+@term
+def speed_again(speed):
+    """Go fast, once more."""
+    return 2.0 * speed + 0.01 * speed * speed
+
+
+@pytest.mark.parametrize(("twin", "redundant"), [(speed_again, True), (gap, False)])
+def test_two_terms_that_go_together(tmp_path, twin, redundant):
+    fields = [SPEED, DISTANCE] if twin is gap else [SPEED]
+    reward = Reward("car", version="1", terms=[speed_pay, twin], fields=fields)
+    columns = {"speed": RNG.uniform(0, 30, STEPS), "distance": RNG.uniform(0, 100, STEPS)}
+    found = find(tmp_path, reward, {name: columns[name] for name in reward.inputs})
+    assert ("redundant-terms" in found) == redundant
+
+
+@term
+def force(torque):
+    """Push."""
+    return torque
+
+
+@pytest.mark.parametrize("blown_up", [True, False])
+def test_a_spike(tmp_path, blown_up):
+    reward = Reward("arm", version="1", terms=[force], fields=[Field("torque")])
+    torque = RNG.normal(0, 1, STEPS)
+    torque[1234] = 1e6 if blown_up else 5.0
+    found = find(tmp_path, reward, {"torque": torque})
+    assert ("spike" in found) == blown_up
+    if blown_up:
+        assert found["spike"].witness[0].record == 1235
+        assert "1 of 4,000 steps (0.0 %) are 32 times as large" in found["spike"].message
+
+
+def test_a_high_price_on_a_list_of_prices_is_no_spike(tmp_path):
+    walk = Reward("cliff", version="1", terms=[force, crash], fields=[Field("torque"), Field("hit", flag=True)])
+    columns = {"torque": np.ones(STEPS), "hit": np.arange(STEPS) == 17}
+    assert "spike" not in find(tmp_path, walk.with_weights(crash=-100.0), columns)
+
+
+def test_values_outside_the_range_that_is_declared_now(tmp_path):
+    wide = Reward("car", version="1", terms=[speed_pay], fields=[Field("speed", low=0, high=100)])
+    narrow = Reward("car", version="1", terms=[speed_pay], fields=[SPEED])
+    columns = {"speed": np.where(np.arange(STEPS) < 40, 50.0, 20.0)}
+    found = find(tmp_path, narrow, columns, recorded_by=wide)
+    assert found["outside-range"].message == (
+        "speed is declared to be 0 to 30, and was 50 in 40 of 4,000 steps (1.0 %)."
+    )
+    assert found["outside-range"].witness[0].record == 1
+
+
+def test_values_within_their_range_are_fine(tmp_path):
+    reward = Reward("car", version="1", terms=[speed_pay], fields=[SPEED])
+    assert "outside-range" not in find(tmp_path, reward, {"speed": np.linspace(0, 30, STEPS)})
+
+
+@fact
+def slow_when_near(distance, speed):
+    """Who is near is slow."""
+    return speed <= distance
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_fact_that_is_false(tmp_path, broken):
+    reward = Reward("car", version="1", terms=[gap, speed_pay], fields=[DISTANCE, SPEED], facts=[slow_when_near])
+    distance = RNG.uniform(30, 100, STEPS)
+    distance[99] = 1.0 if broken else 50.0
+    found = find(tmp_path, reward, {"distance": distance, "speed": np.full(STEPS, 10.0)})
+    assert ("fact-broken" in found) == broken
+    if broken:
+        assert found["fact-broken"].message == "the fact 'slow_when_near' was false in 1 of 4,000 steps (0.0 %)."
+        assert found["fact-broken"].witness[0].record == 100
+        assert found["fact-broken"].place.text.startswith("def slow_when_near")
+
+
+def test_what_is_allowed_is_told_apart(tmp_path):
+    reward = Reward("car", version="1", terms=[gap], fields=[DISTANCE], allow={"clamp-bound": "a switch"})
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, {"distance": RNG.uniform(20, 100, STEPS)})
+        report = audit(ledger, reward)
+    assert not report.coded("clamp-bound")
+    assert [(each.finding.code, each.reason) for each in report.suppressed] == [("clamp-bound", "a switch")]
