@@ -45,6 +45,7 @@ function makePage(place, used) {
       const path = location.hash.split("?")[0] || "#/index";
       history.replaceState(null, "", query ? `${path}?${query}` : path);
       shown.hash = location.hash;
+      document.getElementById("main").dataset.shown = location.hash;
     },
     /** Change options and draw the view again. */
     redraw(changes = {}) {
@@ -86,6 +87,7 @@ async function show({ again = false } = {}) {
   main.removeAttribute("aria-busy");
   replace(main, index && makeTrail(place, index), content);
   shown = { hash: location.hash, used };
+  main.dataset.shown = location.hash;
   const heading = main.querySelector("h1");
   document.title = heading ? `${heading.textContent} · plaudit` : "plaudit";
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
