@@ -309,6 +309,10 @@ def test_listeners_are_told_what_changed_and_get_it_anew():
         assert [next(late)[0], next(late)] == ["listening", ("gone", message)]
         shelf.problem = None
         assert next(events) == next(late) == ("back", None)
+        shelf.problem = ZeroDivisionError("a fault is told too, and does not end it")
+        assert next(events)[0] == "gone"
+        shelf.problem = None
+        assert next(events) == ("back", None)
         events.close()
         late.close()
 
