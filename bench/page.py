@@ -1,11 +1,12 @@
 """The dashboard on a large ledger: from the command to the first picture, later clicks, and the memory of the server.
 
 `python bench/page.py [steps]`. Episodes have 1,000 steps. Documents are timed from the request to the last byte; where
-Chromium and Playwright are installed, views are too, from the change of the address to the painted frame. Where there
-is no `/proc`, memory is left out.
+Chromium and Playwright are installed, views are too, from the change of the address to the painted frame. Processor
+time says what a machine takes that does nothing else; where there is no `/proc`, it and memory are left out.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def measure_documents(path: Path, episodes: int) -> None:
         first = time.perf_counter() - begun
         source = json.loads(index)["sources"][0]
         run, reward = source["runs"][0]["run"], source["runs"][0]["rewards"][0]
-        at_first = read_memory(running)
+        at_first, processor = read_memory(running), read_processor(running)
         middle = episodes // 2
         named = {
             "the run": f"documents/run/l0/{run}",
@@ -90,12 +91,14 @@ def measure_documents(path: Path, episodes: int) -> None:
         _, seconds = ask(f"{url}rescore/l0/{run}?set=%7B%22comfort.weight%22:2%7D")
         rows.append(("the whole run, scored with another weight", f"{seconds:.2f}", "-", "-"))
         table(rows)
+        if processor:
+            print(f"\nProcessor time of the server up to its index: {processor:.2f} s")
         times = []
         before = read_memory(running)
         for click in range(CLICKS):
             times.append(ask(f"{url}documents/episode/l0/{run}/{click * 7919 % episodes}")[1])
         times.sort()
-        print(f"\n{CLICKS} further episodes: median {1000 * times[len(times) // 2]:.0f} ms", end=", ")
+        print(f"{CLICKS} further episodes: median {1000 * times[len(times) // 2]:.0f} ms", end=", ")
         print(f"95 % within {1000 * times[int(0.95 * len(times))]:.0f} ms")
         if at_first:
             after = read_memory(running)
@@ -147,6 +150,15 @@ def read_memory(running: subprocess.Popen[str]) -> int | None:
     if not status.exists():
         return None
     return int(status.read_text().split("VmRSS:")[1].split()[0]) // 1024
+
+
+def read_processor(running: subprocess.Popen[str]) -> float | None:
+    """Return for how many seconds a process has had a processor."""
+    status = Path(f"/proc/{running.pid}/stat")
+    if not status.exists():
+        return None
+    user, system = status.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ NEEDS = {
     "gpu": ["jax"],
     "hackmatrix": ["jax"],
     "off_policy": ["scipy"],
+    "page": ["starlette", "uvicorn"],
     "prove": ["z3"],
     "rescore": ["pyarrow"],
     "roadsense": ["libsumo", "gymnasium"],

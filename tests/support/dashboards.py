@@ -75,7 +75,9 @@ class Client:
 
 
 @contextmanager
-def serve(library: Any, *, host: str = "127.0.0.1", with_token: bool = False) -> Iterator[Client]:
+def serve(
+    library: Any, *, host: str = "127.0.0.1", with_token: bool = False, shell: tuple[str, str] = SHELL
+) -> Iterator[Client]:
     """Run a server on a free port of this machine."""
     ready: list[str] = []
     answering = threading.Event()
@@ -85,7 +87,7 @@ def serve(library: Any, *, host: str = "127.0.0.1", with_token: bool = False) ->
         answering.set()
 
     with open_socket(host, 0) as bound:
-        server = build_server(library, SHELL, bound, host=host, with_token=with_token, on_ready=announce)
+        server = build_server(library, shell, bound, host=host, with_token=with_token, on_ready=announce)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         try:

@@ -1,13 +1,26 @@
 """`plaudit dashboard`: the page, live, from a server on this machine."""
 
+import gc
 import os
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import click
 
 from plaudit.terminal import escape_line, handle_signals
 
 PORT = 8420
+
+
+@contextmanager
+def _collect_rarely() -> Iterator[None]:
+    """Look for garbage in circles less often: importing and listing make much that stays, and a view waits for them."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @click.command(epilog="Example: plaudit dashboard rewards.db")
@@ -30,6 +43,7 @@ PORT = 8420
 )
 @click.option("--token", "with_token", is_flag=True, help="Need a token on this machine too, where others log in.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@_collect_rarely()
 def dashboard(
     sources: tuple[str, ...], run: str | None, host: str, port: int, with_token: bool, no_browser: bool
 ) -> None:
@@ -51,7 +65,8 @@ def dashboard(
     ):
 
         def announce(url: str) -> None:
-            click.echo(f"{', '.join(map(escape_line, sources))}: {url}\nNothing is written. Ctrl-C ends it.")
+            names = ", ".join(escape_line(source.name) for source in library.sources)  # an address has no password here
+            click.echo(f"{names}: {url}\nNothing is written. Ctrl-C ends it.")
             if no_browser:
                 return
             if has_browser():

@@ -56,16 +56,19 @@ def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iter
     layouts = [store.specs.get_layout(reward) for reward in rewards]
     replayed = [needs_replay(reward, sources) for reward in rewards]
     replays = [LedgerReplay(reward) if again else None for reward, again in zip(rewards, replayed, strict=True)]
+    ways: dict[RecordLayout, list[Translation | tuple[str, ...]]] = {}  # each is compiled once, not for every batch
     for pages in History(store, query).read_batches(_BATCH):
         carried = [carry_states(store.specs, *each, pages) for each in zip(layouts, replays, strict=True)]
         groups: dict[tuple[RecordLayout, str], list[Page]] = {}
         for page in pages:
             groups.setdefault((page.layout, page.row.target), []).append(page)
         for (source, target), group in groups.items():
-            found = [
-                find_translation(store.specs, source, layout, replayed=again)
-                for layout, again in zip(layouts, replayed, strict=True)
-            ]
+            if source not in ways:
+                ways[source] = [
+                    find_translation(store.specs, source, layout, replayed=again)
+                    for layout, again in zip(layouts, replayed, strict=True)
+                ]
+            found = ways[source]
             if not all(isinstance(each, Translation) or each == NO_TERMINAL_TERM for each in found):
                 continue
             if not any(isinstance(each, Translation) for each in found):

@@ -57,7 +57,7 @@ function finding(each, ...more) {
   const grave = ["error", "warning"].includes(each.severity) ? each.severity : "advice";
   return h(
     `div.finding.${grave}`, {},
-    h("p", {}, h("strong", {}, each.code), each.where && [" in ", h("code", {}, plaudit.format.shorten(each.where, 80))], " ", h("span.tag", {}, each.severity)),
+    h("p", {}, h("strong", {}, plaudit.format.shorten(each.code, 60)), each.where && [" in ", h("code", {}, plaudit.format.shorten(each.where, 80))], " ", h("span.tag", {}, plaudit.format.shorten(each.severity, 20))),
     h("p", {}, each.message),
     each.advice && h("p.quiet", {}, each.advice),
     more,

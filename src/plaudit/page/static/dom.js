@@ -1,7 +1,5 @@
 // Elements made from data: text goes in as text, and no string is ever read as HTML.
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /**
  * Make an element.
  * @param {string} kind a tag, with classes after dots: "p.quiet"
@@ -12,12 +10,6 @@ const SVG = "http://www.w3.org/2000/svg";
 function h(kind, attributes = {}, ...children) {
   const [tag, ...classes] = kind.split(".");
   return fill(document.createElement(tag), classes, attributes, children);
-}
-
-/** Make an element of SVG, as `h` makes one of HTML. */
-function drawn(kind, attributes = {}, ...children) {
-  const [tag, ...classes] = kind.split(".");
-  return fill(document.createElementNS(SVG, tag), classes, attributes, children);
 }
 
 function fill(element, classes, attributes, children) {
@@ -71,4 +63,4 @@ function emptyState(title, ...advice) {
   return h("div.empty", {}, h("p.empty-title", {}, title), advice.map((each) => h("p", {}, each)));
 }
 
-plaudit.dom = { h, drawn, replace, section, emptyState };
+plaudit.dom = { h, replace, section, emptyState };

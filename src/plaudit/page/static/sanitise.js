@@ -36,7 +36,9 @@ const ATTRIBUTES = {
  */
 function sanitise(markup, kind) {
   if (!markup) return null;
-  const parsed = new DOMParser().parseFromString(markup, kind === "svg" ? "image/svg+xml" : "text/xml").documentElement;
+  // What the policy of the page forbids would be reported while it is parsed; nothing of it is copied anyway.
+  const harmless = markup.replace(/\s(style|on\w+)(?=\s*=)/gi, " data-$1").replace(/(<\/?)style\b/gi, "$1dropped");
+  const parsed = new DOMParser().parseFromString(harmless, kind === "svg" ? "image/svg+xml" : "text/xml").documentElement;
   if (parsed.localName !== kind || parsed.querySelector("parsererror")) return null;
   return copy(parsed, kind, 0);
 }
@@ -50,7 +52,7 @@ function copy(element, kind, depth) {
     // url(…) and script could only hide in a value that refers elsewhere.
     if (ATTRIBUTES[kind].includes(name) && !/url\s*\(|:\s*\/\/|script:/i.test(value)) made.setAttribute(name, value);
   }
-  const side = /^\s*text-align:\s*(left|right|center)\s*;?\s*$/.exec(element.getAttribute("style") ?? "");
+  const side = /^\s*text-align:\s*(left|right|center)\s*;?\s*$/.exec(element.getAttribute("data-style") ?? "");
   if (kind === "math" && side) made.style.textAlign = side[1]; // columns of cases
   for (const child of element.childNodes) {
     if (child.nodeType === Node.TEXT_NODE || child.nodeType === Node.CDATA_SECTION_NODE) made.append(child.data);

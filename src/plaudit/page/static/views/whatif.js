@@ -115,31 +115,28 @@ function round(value, span) {
 
 /** What changes: the sums, the curve of all steps, the episodes before and after, the largest changes. */
 function makeResults(page, about, reward, episodes) {
-  const place = makePositions(reward);
-  const summary = h("div", {}), table = h("div", {}), list = h("div", {}), notes = h("div", { role: "status" });
-  const picture = h("div", {}), points = h("div", {});
-  let before = null, charts = null, expected = null, steps = 0, different = 0;
+  const list = h("div", {}), notes = h("div", { role: "status" }), picture = h("div", {}), points = h("div", {}), table = h("div", {});
+  const told = Object.fromEntries(["before", "after", "change", "changed", "moved"].map((name) => [name, h("span", { id: name })]));
+  let before = null, charts = null, expected = null, steps = 0, different = 0, terms = null;
 
   function draw(answer) {
     before = answer.before;
     ({ steps, different } = answer);
     charts = { curve: drawCurve(before.curve), points: drawReturns(page, before.returns, episodes) };
+    terms = makeTerms(before.terms, steps, makePositions(reward));
     replace(picture, charts.curve.element);
     replace(points, charts.points.element);
+    replace(table, terms.element);
     fill({ ...before, changed: 0, bad: 0, largest: [] });
   }
 
+  /** Texts are put into the elements that are there: a table that is made anew costs a layout. */
   function fill(answer) {
-    const mean = (list) => list.reduce((sum, each) => sum + each, 0) / Math.max(1, list.length);
+    const mean = (values) => values.reduce((sum, each) => sum + each, 0) / Math.max(1, values.length);
     const [then, now] = [mean(before.returns), mean(answer.returns)];
-    replace(summary, facts([
-      ["Mean return before", h("span", { id: "before" }, number(then))],
-      ["After", h("span", { id: "after" }, number(now))],
-      ["Change", h("span", { id: "change" }, signed(now - then))],
-      ["Steps that change", number(answer.changed), `of ${number(steps)}`],
-      ["Episodes that change rank", number(countMoves(before.returns, answer.returns)), `of ${number(episodes.length)}`],
-    ]));
-    replace(table, listTerms(before.terms, answer.terms, steps, place));
+    const texts = { before: number(then), after: number(now), change: signed(now - then), changed: number(answer.changed), moved: number(countMoves(before.returns, answer.returns)) };
+    for (const [name, text] of Object.entries(texts)) told[name].textContent = text;
+    terms.update(answer.terms);
     replace(list, listLargest(page, answer.largest, episodes));
     replace(notes, answer.bad > 0 && h("p.note", {}, `${count(answer.bad, "step")} cannot be scored with these numbers, and ${answer.bad === 1 ? "is" : "are"} left out.`),
       different > 0 && h("p.note", {}, `${count(different, "step")} were recorded with other numbers than this definition gives.`));
@@ -155,6 +152,10 @@ function makeResults(page, about, reward, episodes) {
     return undefined;
   }
 
+  const summary = facts([
+    ["Mean return before", told.before], ["After", told.after], ["Change", told.change],
+    ["Steps that change", told.changed, `of ${number(about.steps)}`], ["Episodes that change rank", told.moved, `of ${number(episodes.length)}`],
+  ]);
   return {
     element: h("div", {}, section("What changes", {}, summary, notes, table), section("Every step", {}, picture), h("div.columns", {}, section("Every episode", {}, points), section("Largest changes", {}, list))),
     update,
@@ -212,18 +213,25 @@ function drawDiagonal(plot, draw) {
   draw.stroke();
 }
 
-function listTerms(before, after, steps, place) {
+/** What a step is paid by each term on average, before and after. */
+function makeTerms(before, steps, place) {
+  const cells = new Map(Object.keys(before).map((name) => [name, { after: h("span", {}), change: h("span", {}) }]));
   const mean = (sums, name) => (sums[name] ?? 0) / Math.max(1, steps);
-  return plaudit.table({
+  const element = plaudit.table({
     label: "Terms before and after, mean of a step",
     rows: Object.keys(before),
     columns: [
       { name: "Mean of a step", value: (name) => name, show: (name) => named(place(name), name), sortable: false },
       { name: "Before", number: true, value: (name) => mean(before, name), sortable: false },
-      { name: "After", number: true, value: (name) => mean(after, name), sortable: false },
-      { name: "Change", number: true, value: (name) => mean(after, name) - mean(before, name), show: (name) => signed(mean(after, name) - mean(before, name)), sortable: false },
+      { name: "After", number: true, value: () => null, show: (name) => cells.get(name).after, sortable: false },
+      { name: "Change", number: true, value: () => null, show: (name) => cells.get(name).change, sortable: false },
     ],
   });
+  const update = (sums) => cells.forEach(({ after, change }, name) => {
+    after.textContent = number(mean(sums, name));
+    change.textContent = signed(mean(sums, name) - mean(before, name));
+  });
+  return { element, update };
 }
 
 function listLargest(page, largest, episodes) {
