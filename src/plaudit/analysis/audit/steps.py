@@ -103,7 +103,10 @@ def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
         sides = [np.concatenate([_take(page, getattr(page, side)) for page in pages]) for side in ("inputs", "outputs")]
         original = _join_original([read_original_rewards(page.row, page.chosen) for page in pages])
     if not _lie_together(episodes):
-        order = np.argsort(episodes, kind="stable")
+        near = episodes - episodes.min()
+        order = np.argsort(
+            near.astype(np.uint16) if near.max() < 1 << 16 else near, kind="stable"
+        )  # few are soon sorted
         episodes, numbers = episodes[order], numbers[order]
         sides = [side[order] for side in sides]
         original = None if original is None else original[order]

@@ -203,8 +203,8 @@ class Walks:
             yield context.finding(
                 "stayed-put",
                 "total",
-                f"{self._describe(stayed, self.stays)} staying where they are: {self._context.table.name(stayed[-1])} "
-                f"stood still for {walk.steps:,} steps and earned {format_number(walk.pay)} by it.",
+                f"{self._describe(stayed, self.stays)} standing still: {self._context.table.name(stayed[-1])} for "
+                f"{walk.steps:,} steps, which earned {format_number(walk.pay)}.",
                 "If finishing is what you want, let a step cost something or the end pay more than waiting; if staying "
                 "is the task, allow this with that reason, or declare a goal that it meets.",
                 witness=(context.step(walk.first, "it stays here"), context.step(walk.last, "and still does")),
