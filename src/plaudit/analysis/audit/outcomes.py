@@ -12,7 +12,6 @@ from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
 from plaudit.ledger.ranks import compute_ranks, correlate_ranks
 
-CODES = ("parted-from-goal", "goal-earned-less")
 PARTS = 10
 """Episodes are compared in so many stretches, one after the other."""
 LEVEL = 0.05
@@ -23,6 +22,8 @@ LEAST_FALL = 0.2
 
 class EpisodeOutcomes:
     """What is wanted, added up for each episode."""
+
+    codes = ("parted-from-goal", "goal-earned-less")
 
     def __init__(self, context: AuditContext) -> None:
         """Find out what is wanted, and whether steps have it."""
@@ -102,7 +103,7 @@ class EpisodeOutcomes:
             context.skip(f"{why} is recorded", "parted-from-goal")
         if self._goal is None:
             context.skip("no goal is declared", "goal-earned-less")
-        if not context.has_episodes(*CODES):
+        if not context.has_episodes(*self.codes):
             return
         for name, wish in self.wishes.items():
             yield from self._find_parting(context, name, wish)
