@@ -46,6 +46,8 @@ class _Count:
 class Happenings:
     """How often what findings show happened."""
 
+    codes: tuple[str, ...] = ()
+
     def __init__(self, context: AuditContext, findings: Sequence[Finding]) -> None:
         """Keep the findings that a single step can show."""
         self._terms = {term: at for at, term in enumerate(context.terms)}

@@ -16,7 +16,6 @@ from plaudit.checks.model import find_state_fields
 from plaudit.language.field import Field
 from plaudit.terminal import format_count
 
-CODES = ("walked-laps", "stayed-put")
 PARTS = 100
 """Two numbers of a declared range are the same place where they lie in the same hundredth of it."""
 LONGEST = 200_000
@@ -60,6 +59,8 @@ class _Steps(NamedTuple):
 class Walks:
     """The laps and the stays of every episode that has some."""
 
+    codes = ("walked-laps", "stayed-put")
+
     def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
         """Find what makes up a place, and whether the goal can be asked about."""
         self._context, self._table, self._outcomes = context, context.table, outcomes
@@ -72,7 +73,7 @@ class Walks:
         self._goal = compile_goal(context)
         self._usable = bool(self._names) and len(self._table) > 0
         if not self._names:
-            context.skip('no recorded field is a state: role="state" declares one', *CODES)
+            context.skip('no recorded field is a state: role="state" declares one', *self.codes)
         self._open: dict[int, list[_Steps]] = {}
         self.laps: dict[int, Walk] = {}
         self.stays: dict[int, Walk] = {}
@@ -177,7 +178,7 @@ class Walks:
 
     def find(self, context: AuditContext) -> Iterator[Finding]:
         """Yield laps and stays that are what the late episodes are about."""
-        if not self._usable or not context.has_episodes(*CODES, least=1):
+        if not self._usable or not context.has_episodes(*self.codes, least=1):
             return
         wanted: Severity | None = None if context.reward.goal is not None else "advice"
         gone = self.choose(self.laps)
@@ -203,8 +204,8 @@ class Walks:
             yield context.finding(
                 "stayed-put",
                 "total",
-                f"{self._describe(stayed, self.stays)} staying where they are: {self._context.table.name(stayed[-1])} "
-                f"stood still for {walk.steps:,} steps and earned {format_number(walk.pay)} by it.",
+                f"{self._describe(stayed, self.stays)} standing still: {self._context.table.name(stayed[-1])} for "
+                f"{walk.steps:,} steps, which earned {format_number(walk.pay)}.",
                 "If finishing is what you want, let a step cost something or the end pay more than waiting; if staying "
                 "is the task, allow this with that reason, or declare a goal that it meets.",
                 witness=(context.step(walk.first, "it stays here"), context.step(walk.last, "and still does")),

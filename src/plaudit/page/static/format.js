@@ -33,6 +33,7 @@ function formatNumber(value, digits = 5) {
   if (Number.isInteger(x) && size < 1e15) return GROUPED.format(x).replace("-", size ? MINUS : "");
   if (size >= 1e7 || size < 1e-4) return x.toExponential(Math.max(digits - 2, 0)).replace("-", MINUS).replace("e\u2212", "e-");
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+  if (places === 0) return GROUPED.format(x).replace("-", MINUS);
   return Number(x.toFixed(Math.min(places, 12))).toString().replace("-", MINUS);
 }
 

@@ -55,11 +55,14 @@ function drawAreas(plot, draw, layers) {
 
 const part = (layer, at, sign) => (layer.values[at] * sign > 0 ? layer.values[at] : 0);
 
-/** A short line across each bar, at what it adds up to. */
+const THINNEST = 1.5;
+
+/** A short line across each bar, at what it adds up to; bars that are too thin have none. */
 function drawLevels(plot, draw, values, colour) {
   const x = plot.data[0];
   const [from, to] = visible(plot, x);
   const half = Math.abs(plot.valToPos(1, "x", true) - plot.valToPos(0, "x", true)) / 2;
+  if (half < THINNEST * devicePixelRatio) return;
   draw.fillStyle = colour;
   for (let at = from; at <= to; at++) {
     if (values[at] === null) continue;

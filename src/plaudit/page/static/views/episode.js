@@ -116,13 +116,12 @@ function drawTimeline(episode, place, player) {
   const parts = { ...episode.values, ...episode.adjustments };
   const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
   const pile = plaudit.stacks.pile(series, "bars");
-  const few = episode.shown <= 300;
-  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, kind: few ? "none" : "line" });
+  series.push({ name: "total", values: episode.total, colour: read("ink"), kind: "none" });
   return plaudit.charts.chart({
     label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
     together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
     under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
-    over: (plot, draw) => few && plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
+    over: (plot, draw) => plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
     caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
   });
 }
