@@ -365,7 +365,8 @@ def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
     shelf, done = Shelf(), threading.Event()
     shelf.documents = {"index": {"sources": sources}}
     expected = [
-        *("run/l0/day", "run/l0/night%2F2", "episodes/l0/day", "episodes/l0/night%2F2", "reward/abc", "reward/def"),
+        *("run/l0/day", "run/l0/night%2F2", "episodes/l0/day", "episodes/l0/night%2F2", "definition/abc"),
+        *("definition/def", "reward/abc", "reward/def"),
         *("steps/l0/day", "steps/l0/night%2F2", "whatif/l0/day", "whatif/l0/night%2F2"),
     ]
     shelf.documents |= {address: {"address": address} for address in expected[1:]}  # what cannot be built is left out

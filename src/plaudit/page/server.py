@@ -193,7 +193,7 @@ def list_next(index: dict[str, Any]) -> list[str]:
     runs = [(source, run["run"]) for source, run in newest]
     return [
         *(format_address(kind, *run) for kind in ("run", "episodes") for run in runs),
-        *(format_address("reward", reward) for reward in dict.fromkeys(rewards)),
+        *(format_address(kind, reward) for kind in ("definition", "reward") for reward in dict.fromkeys(rewards)),
         *(format_address(kind, *run) for kind in ("steps", "whatif") for run in runs),
     ]
 
