@@ -110,6 +110,13 @@ def test_a_browser_is_opened_unless_told_not_to(rewards, plaudit, started, monke
     assert len(started) == 1
 
 
+def test_a_run_that_is_not_there_yet_is_waited_for(rewards, plaudit, started):
+    for run, said in (("night", False), ("nihgt", True)):
+        result = plaudit("dashboard", rewards, "--run", run, "--port", 0, "--no-browser")
+        assert result.exit_code == 0
+        assert ("No ledger here has a run" in result.stderr) == said
+
+
 def test_a_password_in_an_address_is_not_printed(postgres_url, plaudit, started):
     with Ledger(postgres_url) as ledger:
         ledger.record_batch(REWARD, columns(0, 5), run="night", episode="1", step=range(5))
