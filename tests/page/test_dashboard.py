@@ -14,16 +14,17 @@ from support.ledgers import REWARD, columns
 __all__ = ["plaudit", "process"]  # fixtures
 
 
-@pytest.fixture
-def rewards(tmp_path):
-    with Ledger(tmp_path / "rewards.db") as ledger:
+@pytest.fixture(scope="module")
+def rewards(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dashboard") / "rewards.db"
+    with Ledger(path) as ledger:
         ledger.record_batch(REWARD, columns(0, 5), run="night", episode="1", step=range(5))
-    return tmp_path / "rewards.db"
+    return path
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_it_says_where_the_page_is_and_ends_when_asked_to(rewards, process, number, code):
-    running = process("dashboard", "rewards.db", "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
+    running = process("dashboard", rewards, "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
     try:
         line = running.stdout.readline().decode()
         assert line.startswith("rewards.db: http://127.0.0.1:")
