@@ -45,6 +45,12 @@ def landing(landed):
     return 10.0 if landed else -10.0
 
 
+@term
+def swing(cell):
+    """Swing."""
+    return 1.0 if cell == 1 else 0.0
+
+
 REWARD = Reward("arm", version="1", terms=[push], fields=[Field("force", low=0, high=9)])
 ENDING = Reward(
     "arm", version="2", terms=[push, landing], fields=[Field("force", low=0, high=9), Field("landed", flag=True)]
@@ -60,6 +66,17 @@ def test_steps_of_environments_that_take_turns_are_put_side_by_side(tmp_path):
     assert batch.columns["force"].tolist() == [0.0] * 3 + [1.0] * 3 + [2.0] * 3 + [3.0] * 3 + [4.0] * 3 + [5.0] * 3
     assert batch.starts.tolist() == [0, 3, 6, 9, 12, 15]
     assert batch.numbers.tolist()[:6] == [1, 4, 7, 2, 5, 8]
+
+
+def test_an_episode_whose_end_is_a_record_of_its_own_is_looked_at(tmp_path):
+    cell = Field("cell", values=(0, 1), role="state")
+    reward = Reward("arm", version="3", terms=[swing, landing], fields=[cell, Field("landed", flag=True)])
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        for at in range(60):
+            ledger.record(reward.score(cell=at % 2, terminal=False), run="night", episode="0", step=at)
+        ledger.record(reward.final(landed=True), run="night", episode="0", step=60, context={"terminated": True})
+        report = audit(ledger, reward, only="walked-laps")
+    assert "passed one place 30 times" in report.findings[0].message
 
 
 def test_an_end_that_is_a_record_of_its_own_is_no_missing_step(tmp_path):
