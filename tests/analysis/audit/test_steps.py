@@ -1,5 +1,6 @@
 """Recorded steps as detectors get them: episodes side by side, what the environment paid, ends of their own."""
 
+import random
 import sys
 from types import SimpleNamespace
 
@@ -8,7 +9,9 @@ import pytest
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.analysis import audit
+from plaudit.checks.solver.breakpoints import sample_columns
 from plaudit.ledger.returns import read_original_rewards
+from plaudit.testing.random_rewards import draw_case
 from support.histories import record_episodes
 
 steps = sys.modules["plaudit.analysis.audit.steps"]
@@ -87,3 +90,17 @@ def test_an_end_that_is_a_record_of_its_own_is_no_missing_step(tmp_path):
         report = audit(ledger, ENDING)
     assert report.remarks[0].startswith("Read: 3 steps of 1 episode")
     assert not any("missing step numbers" in remark for remark in report.remarks)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_rewards_are_audited_without_a_failure(tmp_path, seed):
+    reward = draw_case(random.Random(seed).choice).reward  # terminal terms, schedules, gates and overrides among them
+    columns = sample_columns(reward.program.inputs, [reward.program.bind()], 600)
+    good = reward.compile("numpy", on_bad="mask")(columns).ok
+    columns = {name: column[good] for name, column in columns.items()}
+    numbers = np.arange(int(good.sum()))
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        ledger.record_batch(reward, columns, run="r", episode=(numbers // 20).tolist(), step=(numbers % 20).tolist())
+        for report in (audit(ledger, reward), audit(ledger)):
+            assert not report.failed
+            assert report.remarks[0].startswith(f"Read: {len(numbers):,} steps")
