@@ -130,6 +130,20 @@ def test_episodes_of_one_name_have_ids_of_their_own(tmp_path):
     library.close()
 
 
+def test_long_tables_and_long_episodes_are_cut_and_say_so(library, monkeypatch):
+    monkeypatch.setattr("plaudit.page.documents.episodes.MOST_ROWS", 4)
+    table = library.get("episodes/l0/night")
+    listed = library.find_ledger("l0").ledger.episodes(run="night")
+    assert (table["shown"], table["of"]) == (4, 5)
+    assert {0, 4} <= set(table["columns"]["index"])
+    assert {min(each.total for each in listed), max(each.total for each in listed)} <= set(table["columns"]["return"])
+    assert "spread evenly" in table["chosen"]
+    from plaudit.page.documents.episode import build_episode
+
+    cut = build_episode(library.find_ledger("l0"), "night", "3", most=4)
+    assert (cut["shown"], cut["of"], len(cut["total"]), len(cut["path"])) == (4, 6, 4, 4)
+
+
 def test_a_run_has_a_point_for_each_episode_and_the_shares_of_terms(library):
     document = library.get("run/l0/night")
     listed = library.find_ledger("l0").ledger.episodes(run="night")

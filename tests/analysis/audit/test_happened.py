@@ -109,6 +109,34 @@ def test_a_detector_that_fails_stops_no_other(tmp_path, monkeypatch):
     assert not report.ok
 
 
+def test_where_counting_failed_nothing_is_told_of_how_often(tmp_path, monkeypatch):
+    def fail(self, batch):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(sys.modules["plaudit.analysis.audit.happened"].Happenings, "add", fail)
+    reward = Reward("car", version="1", terms=[hurry], fields=[Field("speed", low=0, high=30)])
+    checked = check(reward, only="wrong-sign", z3=False)
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        record_episodes(ledger, reward, [{"speed": [1.0, 2.0]}])
+        report = audit(ledger, reward, checked=checked, only="wrong-sign")
+    assert report.findings == checked.findings
+    assert [each.code for each in report.failed] == ["what-happened"]
+
+
+@term(kind="bonus")
+def treat(speed):
+    """A treat that only ever costs."""
+    return -speed
+
+
+def test_how_often_a_bonus_cost(tmp_path):
+    reward = Reward("car", version="1", terms=[treat], fields=[Field("speed", low=0, high=30)])
+    finding = tell(tmp_path, reward, "wrong-sign", {"speed": [0.0, 2.0, 3.0]})
+    assert (
+        "that happened in 2 of 3 steps (66.7 %), in 1 of 1 episode (night/0); 'treat' paid -5 there." in finding.message
+    )
+
+
 def test_an_audit_takes_a_label(tmp_path):
     reward = Reward("agent", version="1", terms=[cost], fields=[Field("tokens", low=0, high=1000)])
     with Ledger(tmp_path / "rewards.db") as ledger:

@@ -150,7 +150,7 @@ class Audit:
             fingerprint=self.reward.fingerprint,
             findings=kept,
             suppressed=suppressed,
-            failed=tuple(each for each in self._failed if each.code in chosen),
+            failed=tuple(each for each in self._failed if each.code in chosen or each.code not in HISTORY_RULES),
             remarks=(self._describe(), *self._remarks, *self.context.remarks, *self.context.table.list_remarks()),
             skipped={code: self.context.skipped[code] for code in chosen if code in self.context.skipped},
             seconds=time.perf_counter() - started,
@@ -159,7 +159,9 @@ class Audit:
 
     def _join(self, checked: Report, audited: Report) -> Report:
         """Return what was found in the definition, with what came of it, and what was found in the history."""
-        told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in checked.findings]
+        told: Iterable[Finding] = checked.findings
+        if not self._failed:  # else there is no telling
+            told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in told]
         findings = sorted((*told, *audited.findings), key=lambda each: -SEVERITIES.index(each.severity))
         return replace(
             checked,

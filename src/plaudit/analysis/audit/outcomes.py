@@ -76,7 +76,8 @@ class EpisodeOutcomes:
     @property
     def original(self) -> Numbers | None:
         """The returns of the environment's own reward; None where nobody recorded it."""
-        return self._original if self._original is not None and len(self._original) else None
+        known = self._original is not None and len(self._original) > 0 and bool(np.isfinite(self._original).all())
+        return self._original if known else None
 
     @cached_property
     def wishes(self) -> Mapping[str, Numbers]:

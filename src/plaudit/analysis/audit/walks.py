@@ -75,6 +75,7 @@ class Walks:
         if not self._names:
             context.skip('no recorded field is a state: role="state" declares one', *self.codes)
         self._open: dict[int, list[_Steps]] = {}
+        self._seen = np.zeros(len(self._table), np.int64)
         self.laps: dict[int, Walk] = {}
         self.stays: dict[int, Walk] = {}
 
@@ -91,8 +92,9 @@ class Walks:
             if row < 0 or self._table.gaps[row]:
                 continue
             pieces = [*self._open.pop(row, ()), steps.take(start, end)]
+            self._seen[row] += end - start
             long = sum(len(piece.places) for piece in pieces) >= LONGEST
-            if batch.numbers[end - 1] >= self._table.lasts[row] or long:
+            if self._seen[row] >= self._table.lengths[row] or long:
                 ready.append((row, pieces))
             else:
                 self._open[row] = pieces
@@ -104,13 +106,7 @@ class Walks:
         found = np.zeros(len(batch), np.uint64)
         for name, each in self._names.items():
             column = np.asarray(batch.columns[name], np.float64) + 0.0
-            if (
-                each.kind == "number"
-                and not each.numbers
-                and each.low is not None
-                and each.high is not None
-                and each.high > each.low
-            ):
+            if each.low is not None and each.high is not None and each.high > each.low:
                 column = np.floor((column - each.low) * (PARTS / (each.high - each.low)))
             found = (found ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             found ^= found >> np.uint64(29)
@@ -180,7 +176,10 @@ class Walks:
         """Yield laps and stays that are what the late episodes are about."""
         if not self._usable or not context.has_episodes(*self.codes, least=1):
             return
-        wanted: Severity | None = None if context.reward.goal is not None else "advice"
+        if self._open:  # episodes of which not every step was chosen, or there
+            self._look_at([*self._open.items()])
+            self._open = {}
+        wanted: Severity | None = None if self._goal is not None else "advice"
         gone = self.choose(self.laps)
         if self._is_habit(gone) and self._is_unwanted(gone) is not False:
             walk = self.laps[gone[-1]]
@@ -226,7 +225,7 @@ class Walks:
 
         A walk through the goal is none. Without a goal, what the environment itself paid tells.
         """
-        if self._context.reward.goal is not None:
+        if self._goal is not None:
             return True
         original = self._outcomes.original
         others = np.setdiff1d(np.flatnonzero(self._table.whole), rows)
