@@ -18,7 +18,7 @@ def list_addresses(library):
     index = library.get("index")
     found = ["index", "matrix"]
     rewards = [reward["id"] for source in index["sources"] for reward in source["rewards"]]
-    found += [format_address("reward", each) for each in rewards]
+    found += [format_address(kind, each) for each in rewards for kind in ("definition", "reward")]
     for source in index["sources"]:
         for run in source.get("runs", ()):
             where = source["id"], run["run"]
@@ -130,6 +130,20 @@ def test_episodes_of_one_name_have_ids_of_their_own(tmp_path):
     library.close()
 
 
+def test_long_tables_and_long_episodes_are_cut_and_say_so(library, monkeypatch):
+    monkeypatch.setattr("plaudit.page.documents.episodes.MOST_ROWS", 4)
+    table = library.get("episodes/l0/night")
+    listed = library.find_ledger("l0").ledger.episodes(run="night")
+    assert (table["shown"], table["of"]) == (4, 5)
+    assert {0, 4} <= set(table["columns"]["index"])
+    assert {min(each.total for each in listed), max(each.total for each in listed)} <= set(table["columns"]["return"])
+    assert "spread evenly" in table["chosen"]
+    from plaudit.page.documents.episode import build_episode
+
+    cut = build_episode(library.find_ledger("l0"), "night", "3", most=4)
+    assert (cut["shown"], cut["of"], len(cut["total"]), len(cut["path"])) == (4, 6, 4, 4)
+
+
 def test_a_run_has_a_point_for_each_episode_and_the_shares_of_terms(library):
     document = library.get("run/l0/night")
     listed = library.find_ledger("l0").ledger.episodes(run="night")
@@ -208,9 +222,9 @@ def test_a_term_is_drawn_with_its_zones_and_the_last_number_before_each_jump(lib
 
 def test_witnesses_stand_on_the_curve():
     reward = Reward("moving", version="1", terms=[near_of_two, ONE.terms[0]], fields=FIELDS_OF_TWO)
-    from plaudit.page.documents.reward import build_reward
+    from plaudit.page.documents.reward import build_definition, build_reward
 
-    document = build_reward("x", reward)
+    document = build_reward(build_definition("x", reward), reward)
     marked = [(each, term) for term in document["terms"] for each in term["witnesses"]]
     assert marked
     for each, term_document in marked:
@@ -230,7 +244,7 @@ def near_of_two(distance, lane):
 
 def test_a_reward_that_javascript_cannot_express_says_so(monkeypatch):
     from plaudit.errors import UnsupportedNode
-    from plaudit.page.documents.reward import build_reward
+    from plaudit.page.documents.reward import build_definition
 
     def refuse(self, target, **options):
         if target == "javascript":
@@ -239,8 +253,27 @@ def test_a_reward_that_javascript_cannot_express_says_so(monkeypatch):
 
     compiled = Reward.compile
     monkeypatch.setattr(Reward, "compile", refuse)
-    document = build_reward("x", ONE)
+    document = build_definition("x", ONE)
     assert (document["module"], document["module_missing"]) == (None, "no such operation in JavaScript")
+
+
+def test_a_definition_is_there_without_any_check(library, monkeypatch):
+    """Whoever needs knobs and the module, as a what-if does, does not wait for findings."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a check was run")
+
+    from plaudit.page.documents import reward
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reward, "check", refuse)
+        patched.setattr(reward, "bounds", refuse)
+        definition = library.get(format_address("definition", ONE.fingerprint))
+    whole = library.get(format_address("reward", ONE.fingerprint))
+    assert {name: whole[name] for name in definition if name not in ("terms", "total")} == {
+        name: definition[name] for name in definition if name not in ("terms", "total")
+    }
+    assert [each["name"] for each in definition["terms"]] == ["near", "haste"]
 
 
 # -- what if, compare -------------------------------------------------------------------------------------------------

@@ -82,7 +82,9 @@ def rescore_run(
         steps += len(kept)
         refused += int(np.count_nonzero(~kept))
         for side, scores in enumerate((old, new)):
-            sums[side] += [scores.values[term].sum(where=kept) for term in before.program.terms]
+            for at, term in enumerate(before.program.terms):
+                if term in scores.values:  # the end of an episode, recorded by itself, has terminal terms alone
+                    sums[side, at] += scores.values[term].sum(where=kept)
         if batch.episodes is not None:
             returns.add(batch.episodes, old.total, new.total)
     ids = {
