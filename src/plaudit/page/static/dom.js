@@ -60,7 +60,12 @@ function section(title, attributes, ...children) {
 
 /** What stands where there is nothing to show, and why. */
 function emptyState(title, ...advice) {
-  return h("div.empty", {}, h("p.empty-title", {}, title), advice.map((each) => h("p", {}, each)));
+  return h(
+    "div.empty",
+    {},
+    h("p.empty-title", {}, title),
+    advice.map((each) => h("p", {}, each)),
+  );
 }
 
 plaudit.dom = { h, replace, section, emptyState };
