@@ -240,7 +240,7 @@ def test_a_step_says_what_ledger_why_says(open_at, ledger, kept):
         for term in record.signal.terms:
             row = page.locator(f"tr[data-term='{term.name}'] td")
             exact = row.locator("[data-exact]").evaluate_all("cells => cells.map(cell => Number(cell.dataset.exact))")
-            assert exact == ([term.score, term.clamped, term.weight, term.value] if kept else [term.score, term.value])
+            assert exact == [term.score, term.clamped, term.weight, term.value]
         assert page.locator(".taken").count() > 3
         inputs = page.section("Inputs").locator("tbody td:first-child").all_inner_texts()
         assert inputs == list(record.signal.inputs)

@@ -10,6 +10,7 @@ document.body.append(
   h(
     "header.top", {},
     h("a.brand", { href: "#/index" }, h("span.mark", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), "plaudit"),
+    h("div", { id: "trail" }),
     status,
   ),
   main,

@@ -85,7 +85,8 @@ async function show({ again = false } = {}) {
   const scroll = again ? [scrollX, scrollY] : [0, 0];
   plaudit.charts.clear(main);
   main.removeAttribute("aria-busy");
-  replace(main, index && makeTrail(place, index), content);
+  replace(document.getElementById("trail"), index && makeTrail(place, index));
+  replace(main, index && makeTabs(place, index), content);
   shown = { hash: location.hash, used };
   main.dataset.shown = location.hash;
   const heading = main.querySelector("h1");
@@ -121,26 +122,28 @@ function askForToken() {
   ];
 }
 
-/** Links upwards, and across the views of a run. */
-function makeTrail({ kind, parts, options }, index) {
+const OF_A_RUN = ["run", "episodes", "episode", "step", "whatif", "compare"];
+
+/** Links upwards: the ledger and its run, the episode of a step. */
+function makeTrail({ kind, parts }, index) {
   if (kind === "index") return null;
   const [source, run, episode, step] = parts;
   const named = index.sources.find((each) => each.id === source);
   const steps = [h("a", { href: "#/index" }, "Overview")];
-  if (["run", "episodes", "episode", "step", "whatif", "compare"].includes(kind) && run !== undefined) {
+  if (OF_A_RUN.includes(kind) && run !== undefined) {
     steps.push(h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${runName(run)}` : runName(run)));
   }
-  if (episode !== undefined && ["episode", "step"].includes(kind)) {
-    steps.push(h("a", { href: link("episodes", source, run) }, "Episodes"));
-    if (step !== undefined) steps.push(h("a", { href: link("episode", source, run, episode) + `?step=${encodeURIComponent(step)}` }, `Episode ${shorten(episode, 30)}`));
-  }
-  const trail = h("nav.trail", { "aria-label": "Where this is" }, h("ol", {}, steps.map((each) => h("li", {}, each))));
-  return run === undefined || kind === "reward" ? trail : [trail, makeTabs(kind, source, run, named)];
+  if (["episode", "step"].includes(kind)) steps.push(h("a", { href: link("episodes", source, run) }, "Episodes"));
+  if (kind === "step") steps.push(h("a", { href: `${link("episode", source, run, episode)}?step=${encodeURIComponent(step)}` }, `Episode ${shorten(episode, 30)}`));
+  return h("nav.trail", { "aria-label": "Where this is" }, h("ol", {}, steps.map((each) => h("li", {}, each))));
 }
 
-function makeTabs(kind, source, run, named) {
-  const rewards = named?.runs?.find((each) => (each.run ?? "") === run)?.rewards ?? [];
-  const tabs = Object.entries(TABS).map(([name, label]) => [link(name, source, run), label, name === kind]);
+/** Links across the views of a run. */
+function makeTabs({ kind, parts: [source, run] }, index) {
+  if (!OF_A_RUN.includes(kind) || run === undefined) return null;
+  const rewards = index.sources.find((each) => each.id === source)?.runs?.find((each) => (each.run ?? "") === run)?.rewards ?? [];
+  const under = { episode: "episodes", step: "episodes" }[kind] ?? kind;
+  const tabs = Object.entries(TABS).map(([name, label]) => [link(name, source, run), label, name === under]);
   tabs.push(...rewards.slice(-1).map((id) => [link("reward", id), "Reward", false]));
   return h(
     "nav.tabs", { "aria-label": "Views of this run" },

@@ -1,7 +1,7 @@
 // One step: why it was paid what it was paid, term by term, and what would have paid otherwise.
 
 const { h, section, emptyState } = plaudit.dom;
-const { number, exact, signed, toNumber, joinAddress, link, shorten, time, value: formatValue } = plaudit.format;
+const { number, exact, signed, toNumber, isNumber, joinAddress, link, shorten, time, value: formatValue } = plaudit.format;
 const { facts } = plaudit.controls;
 const { named, makePositions } = plaudit.palette;
 
@@ -17,7 +17,7 @@ async function show(page) {
   return [
     h("h1", {}, `Step ${shorten(step, 40)} of episode ${shorten(name, 40)}`, " ", tellVerified(found.verified)),
     h("div.bar", {}, neighbour(page, found.previous, "← Previous step"), neighbour(page, found.next, "Next step →")),
-    found.partial && h("p.note", {}, "This report holds the episode, not this step by itself: clamps, branches not taken and the context are left out. A larger --max-size, or plaudit dashboard, shows them."),
+    found.partial && h("p.note", {}, "This report holds the episode, not this step by itself: whether it verifies, branches not taken and the context are left out. A larger --max-size, or plaudit dashboard, shows them."),
     facts([
       ["Total", exactly(found.total)],
       ["Record", number(found.record)],
@@ -50,19 +50,33 @@ async function load(page) {
   const [, record] = /^record-(\d+)$/.exec(page.parts[3]) ?? [];
   const at = record ? episode.record_ids.indexOf(Number(record)) : ids.indexOf(page.parts[3]);
   if (at < 0) throw new plaudit.store.Missing(`The episode has no step ${shorten(page.parts[3])}.`);
-  return takeStep(episode, ids, at);
+  const reward = await page.get(joinAddress("reward", episode.reward)).catch(() => null);
+  return takeStep(episode, reward, ids, at);
 }
 
-function takeStep(episode, ids, at) {
+function takeStep(episode, reward, ids, at) {
   const lines = episode.paths?.[episode.path?.[at]] ?? {};
-  const term = ([name, values]) => ({ name, score: episode.scores?.[name]?.[at], clamped: null, weight: null, value: values[at], lines: lines[name] ?? [], conditions: [], nearest: [] });
+  const term = ([name, values]) => {
+    const known = reward?.terms.find((each) => each.name === name), score = episode.scores?.[name]?.[at];
+    return { name, score, clamped: clamp(score, known), weight: isNumber(known?.weight) ? known.weight : null, value: values[at], lines: lines[name] ?? [], conditions: [], nearest: [] };
+  };
+  const ranges = new Map((reward?.fields ?? []).map((field) => [field.name, field.range]));
+  const fieldOf = (name) => name.replace(/^(prev|curr)\./, "").replace(/\[.*$/, "");
   const labelled = (name, value) => episode.labels?.[name]?.[value] ?? value;
   return {
     partial: true, record: episode.record_ids[at], verified: null, reward: episode.reward, fingerprint: episode.reward, total: episode.total[at],
     terms: Object.entries(episode.values).map(term), adjustments: Object.entries(episode.adjustments).map(term), context: {},
-    inputs: Object.entries(episode.inputs).map(([name, values]) => ({ name, value: labelled(name, values[at]), unit: episode.units?.[name], range: null })),
+    inputs: Object.entries(episode.inputs).map(([name, values]) => ({ name, value: labelled(name, values[at]), unit: episode.units?.[name], range: ranges.get(fieldOf(name)) ?? null })),
     previous: ids[at - 1], next: ids[at + 1],
   };
+}
+
+/** A score within the clamps of its term; null where they are not plain numbers. */
+function clamp(score, term) {
+  if (!term || !isNumber(score)) return null;
+  const [low, high] = term.clamp ?? [null, null];
+  if ([low, high].some((each) => each !== null && !isNumber(each))) return null;
+  return Math.min(high === null ? Infinity : toNumber(high), Math.max(low === null ? -Infinity : toNumber(low), toNumber(score)));
 }
 
 function listTerms(found, place) {
@@ -98,7 +112,8 @@ function drawRange({ value, range }) {
 }
 
 function showContext(found) {
-  const entries = Object.entries(found.context ?? {});
+  const isEmpty = (value) => typeof value === "object" && value !== null && Object.keys(value).length === 0;
+  const entries = Object.entries(found.context ?? {}).filter(([, value]) => !isEmpty(value));
   if (entries.length === 0) return section("Context", {}, emptyState("Nothing else was recorded with it."));
   return section("Context", {}, h("dl.pairs", {}, entries.map(([name, value]) => [h("dt", {}, shorten(name, 60)), h("dd", {}, h("code", {}, shorten(typeof value === "string" ? value : JSON.stringify(value, null, 1), 4000)))])));
 }

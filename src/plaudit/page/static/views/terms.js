@@ -51,6 +51,7 @@ function curve(term, at, { height = 230 } = {}) {
   return plaudit.charts.chart({
     label: `${term.name} over ${found.input}: ${zones.map((zone) => `${zone.label} from ${number(zone.from)} to ${number(zone.to)}`).join("; ")}`,
     x: found.x, xTitle: unit(found.input, found.unit), height,
+    range: (low, high) => [low - 0.08 * (high - low || 1), high + 0.08 * (high - low || 1)],
     series: [{ name: term.name, values: found.y, colour: colour(at), width: 2.25, mark: plaudit.palette.swatch(at) }],
     under: (plot, draw) => shadeZones(plot, draw, zones),
     over: (plot, draw) => marks.forEach((mark) => plaudit.stacks.drawDiamond(draw, plot.valToPos(mark.x, "x", true), plot.valToPos(plaudit.format.toNumber(mark.y), "y", true))),
