@@ -178,6 +178,17 @@ def draw_drives(episodes, steps):
     return found
 
 
+def test_an_episode_of_50_000_steps_is_drawn_whole_and_walked_through(open_documents):
+    [(address, episode)] = draw_drives(1, 50_000).items()
+    episode = {**episode, "values": {"gap": episode["total"]}}
+    documents = {"index": make_index(make_run("a")), "reward/r": make_reward(terms=[{"name": "gap"}]), address: episode}
+    with open_documents(documents, address) as page:
+        page.wait("document.querySelectorAll('canvas').length === 4")
+        page.keyboard.press("End")
+        assert page.text(".sticky h2") == "Step 49999"
+        assert page.count_colours("canvas") > 3
+
+
 def follow_knob(open_documents, episodes, steps, turns):
     """Return how long a page took from each turn of a knob to the painted frame, in milliseconds."""
     knob = {"name": "comfort.weight", "value": 2.0, "kind": "weight", "term": "comfort", "low": 0.0, "high": 4.0}

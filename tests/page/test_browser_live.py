@@ -1,6 +1,9 @@
 """The page from a server, in a real browser: it follows a run that is being recorded, and asks for its token."""
 
-import threading
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,16 +37,21 @@ def serve_page(path):
     library.close()
 
 
-def record_in_thread(path, episode):
-    """Record as somebody else would, while the browser is looked at from this thread."""
+RECORD = """
+import sys
+from plaudit import Ledger
+from support.moving import record_episode
 
-    def record():
-        with Ledger(path) as ledger:
-            record_episode(ledger, episode)
+with Ledger(sys.argv[1]) as ledger:
+    record_episode(ledger, int(sys.argv[2]))
+"""
 
-    thread = threading.Thread(target=record)
-    thread.start()
-    thread.join()
+
+def record_elsewhere(path, episode):
+    """Record an episode in a process of its own, as a training does."""
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *filter(None, sys.path)])}
+    subprocess.run([sys.executable, "-c", RECORD, str(path), str(episode)], check=True, env=environment, timeout=60)
 
 
 def test_a_run_is_followed_while_it_is_recorded(browser, serve_page, path):
@@ -53,7 +61,7 @@ def test_a_run_is_followed_while_it_is_recorded(browser, serve_page, path):
         assert page.text(".lead") == "3 episodes, 18 steps."
         page.get_by_role("button", name="Single").click()
         page.settle()
-        record_in_thread(path, 3)
+        record_elsewhere(path, 3)
         page.wait("document.querySelector('.lead').textContent === '4 episodes, 24 steps. '")
         assert page.place == "run/l0/night?terms=single", "how it is looked at stays"
         page.go("episode/l0/night/3")

@@ -110,6 +110,15 @@ def test_a_browser_is_opened_unless_told_not_to(rewards, plaudit, started, monke
     assert len(started) == 1
 
 
+def test_a_password_in_an_address_is_not_printed(postgres_url, plaudit, started):
+    with Ledger(postgres_url) as ledger:
+        ledger.record_batch(REWARD, columns(0, 5), run="night", episode="1", step=range(5))
+    result = plaudit("dashboard", postgres_url.replace("postgres@", "postgres:secret@"), "--port", 0, "--no-browser")
+    assert result.exit_code == 0
+    assert "postgresql://postgres" in result.stdout
+    assert "secret" not in result.stdout + result.stderr
+
+
 @pytest.mark.parametrize("ssh", [True, False])
 def test_where_there_is_no_browser_it_says_what_to_do(rewards, plaudit, started, monkeypatch, ssh):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "SSH_CONNECTION"):

@@ -151,6 +151,21 @@ def test_another_name_than_its_own_is_refused(client, host):
         assert b"all" not in answer.body
 
 
+@pytest.mark.parametrize(
+    "hosts", ["Host: localhost\r\nHost: evil.example", "Host: evil.example\r\nX-Forwarded-Host: localhost", ""]
+)
+def test_two_names_at_once_are_refused_and_what_a_proxy_would_say_is_not_asked(client, hosts):
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+        connection.sendall(
+            f"GET /documents/index HTTP/1.1\r\n{hosts}\r\nConnection: close\r\n\r\n".replace(
+                "\r\n\r\nC", "\r\nC"
+            ).encode()
+        )
+        answer = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 403"))
+    assert b"all" not in answer.partition(b"\r\n\r\n")[2].replace(b"allow", b"")
+
+
 @pytest.mark.parametrize("host", ["localhost", "localhost:9000", "LOCALHOST:1", "127.0.0.1", "[::1]:8420"])
 def test_its_own_names_are_answered_also_through_a_tunnel(client, host):
     assert client.get("/documents/index", Host=host).status == 200
@@ -350,8 +365,8 @@ def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
         *("steps/l0/day", "steps/l0/night%2F2", "whatif/l0/day", "whatif/l0/night%2F2"),
     ]
     shelf.documents |= {address: {"address": address} for address in expected[1:]}  # what cannot be built is left out
-    expected.append("episode/l0/day/7")
-    shelf.documents |= {"whatif/l0/day": {"episodes": [{"address": expected[-1]}]}, expected[-1]: {}}
+    expected += ["step/l0/day/7/0", "episode/l0/day/7"]
+    shelf.documents |= {"whatif/l0/day": {"episodes": [{"address": expected[-1]}]}, expected[-1]: {}, expected[-2]: {}}
     monkeypatch.setattr(
         shelf, "get", lambda address: (done.set() if address == expected[-1] else None, Shelf.get(shelf, address))[1]
     )

@@ -54,6 +54,27 @@ def test_the_page_is_told_of_what_another_program_records(path, client):
     events.close()
 
 
+def test_what_was_said_to_have_changed_is_read_anew_at_once(path, library):
+    with Ledger(path) as ledger:
+        for episodes in range(5, 8):
+            library.get("run/l0/night")
+            record(ledger, "night", 1, start=episodes - 1)
+            assert "run/l0/night" in library.changed()
+            assert library.get("run/l0/night")["episodes"] == episodes
+
+
+def test_steps_of_a_ledger_in_the_place_of_another_are_its_own(path, library):
+    before = library.get("episode/l0/night/1")["total"]
+    path.unlink()
+    with Ledger(path) as ledger:
+        for episode in range(4):  # the same numbers and names, other steps
+            ledger.record_batch(
+                REWARD, columns(100 + 5 * episode, 105 + 5 * episode), run="night", episode=str(episode), step=range(5)
+            )
+    assert library.changed()
+    assert library.get("episode/l0/night/1")["total"] != before
+
+
 def test_a_ledger_is_read_while_it_is_compacted(path, client):
     failed = []
 
@@ -85,12 +106,12 @@ def test_a_ledger_that_is_removed_is_said_so_and_one_in_its_place_is_shown(path,
     assert name == "gone"
     assert str(path.parent) not in message
     with Ledger(path) as ledger:
-        record(ledger, "again", 4)
+        record(ledger, "again", 1)
     assert next(events) == ("back", None)
     name, changed = next(events)
     assert name == "changed"
     assert {"run/l0/night", "run/l0/again"} <= set(changed)
-    assert client.get("/documents/run/l0/again").json()["episodes"] == 4
+    assert client.get("/documents/run/l0/again").json()["episodes"] == 1
     assert client.get("/documents/run/l0/night").status == 404
     events.close()
     assert str(path) in capfd.readouterr().err, "the terminal says which file"

@@ -139,8 +139,8 @@ class Dashboard:
             with contextlib.suppress(Exception):  # whoever asks for it is told
                 packed = await self._cache.get(address)
                 if address.startswith("whatif/"):  # one of a run's views asks for many
-                    listed = json.loads(gzip.decompress(packed.body))["episodes"]
-                    waiting += [each["address"] for each in listed]
+                    listed = [each["address"] for each in json.loads(gzip.decompress(packed.body))["episodes"]]
+                    waiting += [f"step/{listed[0].partition('/')[2]}/0", *listed]  # the first step imports the most
 
     async def _send_events(self, request: Request) -> Response:
         if request.method == "HEAD":

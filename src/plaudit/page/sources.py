@@ -135,7 +135,7 @@ class LedgerSource:
         except LedgerBroken:
             self.ledger = open_ledger(self._where)
             self._opened += 1
-            self._read_until, self._fresh_until, self._labels = -1, 0.0, {}
+            self._read_until, self._fresh_until, self._labels, self._kept = -1, 0.0, {}, {}
 
     @property
     def runs(self) -> dict[str | None, Listing]:
@@ -241,10 +241,11 @@ class LedgerSource:
         """Return the runs that have got records since this was last asked."""
         newest = self.find_newest()
         (opened, after), self._reported = self._reported, (self._opened, newest)
+        if (opened, after) == self._reported:
+            return set()
+        self._fresh_until = 0.0  # whoever is told of it asks at once
         if opened != self._opened:
             return {*self.runs, *self._seen}
-        if newest == after:
-            return set()
         query = {} if self._run is None else {"run": self._run}
         return {page.row.run for page in self.ledger.history(after=after, **query).pages()}
 

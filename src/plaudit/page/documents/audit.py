@@ -1,5 +1,7 @@
 """What really happened in a run: the findings of an audit, each where it begins."""
 
+from typing import Any
+
 from plaudit.analysis.audit import audit
 from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_step
@@ -18,12 +20,12 @@ MOST_STEPS = 2_000_000
 def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Document:
     """Return what an audit of a run finds; of a very long one, how to have it audited."""
     run, listing = source.find_run(name)
-    about = {"run": run, "source": source.id, "findings": [], "remarks": [], "skipped": {}}
+    about: Document = {"run": run, "source": source.id, "findings": [], "remarks": [], "skipped": {}}
     steps = source.records[run].records
     if steps > MOST_STEPS:
         long = f"A run of {format_count(steps, 'record')} is not audited while you wait: plaudit audit does it."
         return about | {"remarks": [long]}
-    query = {} if run is None else {"run": run}
+    query: dict[str, Any] = {} if run is None else {"run": run}
     try:
         report = audit(source.ledger, reward, **query)
     except PlauditError as error:  # of several rewards, or of none that is here

@@ -49,7 +49,7 @@ class RewardPaths:
 
     def __init__(self, reward: Reward, shown: "RewardPaths | None" = None) -> None:
         """Render the terms; where others are `shown`, those of them that read the same."""
-        self.reward = reward if shown is None else shown.reward
+        self.reward: Reward = reward if shown is None else shown.reward
         self._program = program = reward.program
         texts = render_functions(program, reward._find_local_names())
         cases = {term: tuple(list_cases(program, term)) for term in program.terms if term in texts}

@@ -44,11 +44,23 @@ function chart(spec) {
   const gaps = spec.series.reduce((sum, each) => sum + countGaps(each.values), 0);
   const caption = [spec.caption, gaps > 0 && h("span", {}, ` ${plaudit.format.count(gaps, "value is", "values are")} not finite, and not drawn.`)];
   const element = h("figure", { role: "group", "aria-label": spec.label }, holder, legend?.element, caption.some(Boolean) && h("figcaption", {}, caption));
-  let plot = null;
+  let plot = null, marked = null;
+  const marker = h("div.marker", { "aria-hidden": "true" });
+
+  /** An element over the canvas: it moves without drawing anything again. */
+  function placeMarker() {
+    if (plot === null || marked === null) return;
+    if (marker.parentNode !== plot.over) plot.over.append(marker);
+    const at = plot.valToPos(marked, "x");
+    marker.style.transform = `translateX(${at}px)`;
+    marker.hidden = at < 0 || at > plot.over.clientWidth;
+  }
 
   let data = [Array.from(spec.x, Number), ...spec.series.flatMap((each) => [clean(each.values), ...(each.low ? [clean(each.low), clean(each.high)] : [])])];
   const build = (width) => {
-    plot = new uPlot({ ...makeOptions(spec, legend), width, height: spec.height ?? 260 }, data, holder);
+    const options = makeOptions(spec, legend);
+    options.hooks.draw.push(placeMarker);
+    plot = new uPlot({ ...options, width, height: spec.height ?? 260 }, data, holder);
     plot.over.setAttribute("aria-hidden", "true");
     if (spec.onPick) listenForPicks(plot, spec.onPick);
   };
@@ -71,7 +83,11 @@ function chart(spec) {
       data = [data[0], ...values];
       plot?.setData(data, true);
     },
-    redraw: () => plot?.redraw(false),
+    /** Put a line across the chart at `x`. */
+    mark(x) {
+      marked = x;
+      placeMarker();
+    },
   };
   drawn.add(made);
   return made;

@@ -7,6 +7,17 @@ function toNumber(value) {
   return { nan: NaN, inf: Infinity, "-inf": -Infinity }[value] ?? NaN;
 }
 
+/** The lowest and the highest of numbers that are finite; `Math.min(...values)` fails for very many. */
+function extent(values) {
+  let low = Infinity, high = -Infinity;
+  for (const each of values) {
+    const x = each === null ? NaN : toNumber(each);
+    if (x < low && x > -Infinity) low = x;
+    if (x > high && x < Infinity) high = x;
+  }
+  return [low, high];
+}
+
 const isNumber = (value) => typeof value === "number" || ["nan", "inf", "-inf"].includes(value);
 
 const MINUS = "\u2212";
@@ -74,6 +85,6 @@ const joinAddress = (...parts) => parts.map(quote).join("/");
 const link = (...parts) => `#/${joinAddress(...parts)}`;
 
 plaudit.format = {
-  toNumber, isNumber, number: formatNumber, exact, signed, share: formatShare, count, value: formatValue, time: formatTime, interval,
+  toNumber, extent, isNumber, number: formatNumber, exact, signed, share: formatShare, count, value: formatValue, time: formatTime, interval,
   shorten, runName, joinAddress, link,
 };

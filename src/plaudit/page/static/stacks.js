@@ -1,7 +1,7 @@
 // Terms piled up, those that pay above zero and those that cost below; and maps of a term over two inputs.
 
 const { h } = plaudit.dom;
-const { number, toNumber } = plaudit.format;
+const { number, toNumber, extent } = plaudit.format;
 const { read, mix } = plaudit.palette;
 
 /**
@@ -141,8 +141,8 @@ function paint(draw, layer) {
  */
 function heatMap(spec) {
   const values = spec.z.map((row) => row.map(toNumber));
-  const finite = values.flat().filter(Number.isFinite);
-  const most = Math.max(...finite.map(Math.abs), 1e-12);
+  const [low, high] = extent(values.flat());
+  const most = Math.max(Math.abs(low), Math.abs(high), 1e-12);
   const shade = (value) => (Number.isFinite(value) ? mix(read("surface"), read(value < 0 ? "term-3" : "term-0"), Math.sqrt(Math.abs(value) / most)) : read("sunken"));
   const value = h("output", {});
   /** Half a cell more on either side, so that the first and the last are as wide as the others. */
@@ -167,7 +167,7 @@ function heatMap(spec) {
     zoom: false,
     under: fillCells,
     over: drawMarks,
-    caption: [`${spec.yTitle} upwards. From ${number(Math.min(...finite))} (vermilion where it costs) to ${number(Math.max(...finite))} (blue where it pays). `, value],
+    caption: [`${spec.yTitle} upwards. From ${number(low)} (vermilion where it costs) to ${number(high)} (blue where it pays). `, value],
   });
   made.element.addEventListener("mousemove", (event) => {
     const over = made.element.querySelector(".u-over")?.getBoundingClientRect();

@@ -1,7 +1,7 @@
 // An episode, step by step: what each term paid, from which inputs; the arrow keys go through it, space plays it.
 
 const { h, replace, section, emptyState } = plaudit.dom;
-const { number, toNumber, count, joinAddress, link, shorten, value: formatValue } = plaudit.format;
+const { number, toNumber, extent, count, joinAddress, link, shorten, value: formatValue } = plaudit.format;
 const { button, facts } = plaudit.controls;
 const { colour, dash, swatch, named, makePositions, read } = plaudit.palette;
 
@@ -20,7 +20,7 @@ async function show(page) {
   const panel = makePanel(page, episode, reward, place, player, ids);
   const charts = [drawTimeline(episode, place, player), ...drawInputs(page, episode, player)];
   player.onMove((at) => {
-    charts.forEach((each) => each.redraw?.(at));
+    charts.forEach((each) => each.mark?.(at));
     panel.update(at);
   });
   page.onKey((event) => handleKey(event, player));
@@ -40,13 +40,13 @@ function tellEpisode({ shown, of, records }) {
 
 function summarise(episode) {
   const total = episode.total.map(toNumber);
-  const worst = total.indexOf(Math.min(...total)), best = total.indexOf(Math.max(...total));
+  const [worst, best] = extent(total).map((each) => total.indexOf(each));
   return [
     ["Return", number(total.reduce((sum, each) => sum + each, 0))],
     ["Steps", number(episode.of)],
     ["End", episode.end ?? "–"],
-    ["Lowest step", number(total[worst]), `at ${episode.steps[worst] ?? worst}`],
-    ["Highest step", number(total[best]), `at ${episode.steps[best] ?? best}`],
+    worst >= 0 && ["Lowest step", number(total[worst]), `at ${episode.steps[worst] ?? worst}`],
+    best >= 0 && ["Highest step", number(total[best]), `at ${episode.steps[best] ?? best}`],
   ];
 }
 
@@ -122,17 +122,13 @@ function drawTimeline(episode, place, player) {
     label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
     together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
     under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
-    over: (plot, draw) => {
-      if (few && plot.series.at(-1).show) plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink"));
-      mark(plot, draw, player);
-    },
+    over: (plot, draw) => few && plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
     caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
   });
 }
 
 const xOf = (episode) => Array.from({ length: episode.shown }, (_, at) => at);
 const stepName = (episode, x) => (Number.isInteger(x) && x >= 0 && x < episode.shown ? String(episode.steps[x] ?? x) : "");
-const mark = (plot, draw, player) => plaudit.charts.drawLine(plot, draw, { x: player.at, colour: read("accent") });
 
 /** A line for each input; those that never change are only named. */
 function drawInputs(page, episode, player) {
@@ -154,14 +150,14 @@ function drawInput(episode, name, values, player) {
   const chart = plaudit.charts.chart({
     label: `${name} at every step`, x: xOf(episode), height: 52, legend: false, axes: false, together: "episode", zoom: false, onPick: player.move,
     series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: isStepped(values) }],
-    xRange: (plot, low, high) => [low - 0.5, high + 0.5], over: (plot, draw) => mark(plot, draw, player),
+    xRange: (plot, low, high) => [low - 0.5, high + 0.5],
   });
   const unit = episode.units?.[name];
   return {
     element: h("div.spark", {}, h("b", {}, shorten(name, 80), unit && h("span.quiet", {}, ` ${unit}`)), chart.element, tell),
-    redraw(at) {
+    mark(at) {
       tell.textContent = nameValue(episode, name, values[at]);
-      chart.redraw();
+      chart.mark(at);
     },
   };
 }
@@ -175,7 +171,7 @@ const nameValue = (episode, name, value) => (value === null ? "–" : (episode.l
 function makePanel(page, episode, reward, place, player, ids) {
   const frame = h("div", {}), body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
-  const biggest = Math.max(1e-12, ...terms.flatMap(([, values]) => values.map((each) => Math.abs(toNumber(each ?? 0)) || 0)).filter(Number.isFinite));
+  const biggest = Math.max(1e-12, ...terms.flatMap(([, values]) => extent(values)).map(Math.abs).filter(Number.isFinite));
   const row = ([name, values], at) => h("tr", {}, h("td", {}, named(place(name), name), plaudit.charts.boundsBar([Math.min(0, toNumber(values[at] ?? 0)), Math.max(0, toNumber(values[at] ?? 0))], [-biggest, biggest], colour(place(name)))), h("td.number", {}, number(values[at])));
   const update = (at) => {
     const picture = plaudit.sanitise(episode.frames?.[at] ?? "", "svg");

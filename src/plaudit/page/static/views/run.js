@@ -1,7 +1,7 @@
 // A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
 
 const { h, replace, section, emptyState } = plaudit.dom;
-const { number, toNumber, count, joinAddress, link, shorten, runName } = plaudit.format;
+const { number, toNumber, extent, count, joinAddress, link, shorten, runName } = plaudit.format;
 const { choose, select, facts, finding } = plaudit.controls;
 const { colour, dash, swatch, named, makePositions, mix, read } = plaudit.palette;
 
@@ -48,8 +48,8 @@ function summarise(run) {
   return [
     ["Return, first tenth", number(average(means.slice(0, tail)), 4)],
     ["Return, last tenth", number(average(means.slice(-tail)), 4)],
-    ["Lowest", number(Math.min(...run.return.min.map(toNumber)))],
-    ["Highest", number(Math.max(...run.return.max.map(toNumber)))],
+    ["Lowest", number(extent(run.return.min)[0])],
+    ["Highest", number(extent(run.return.max)[1])],
     ["Steps in an episode", number(run.steps / run.episodes, 3), "on average"],
   ];
 }
