@@ -20,6 +20,7 @@ SCRIPTS = (
     "controls.js",
     "table.js",
     "rescoring.js",
+    "frames.js",
     "views/index.js",
     "views/terms.js",
     "views/reward.js",

@@ -17,8 +17,9 @@ async function show(page) {
   const place = makePositions(reward);
   const ids = episode.step_ids ?? episode.steps.map(String);
   const player = makePlayer(page, episode, ids);
-  const panel = makePanel(page, episode, reward, place, player, ids);
-  const charts = [drawTimeline(episode, place, player), ...drawInputs(page, episode, player)];
+  const frames = plaudit.frames.makeFrames(page, episode);
+  const panel = makePanel(page, episode, reward, place, frames, ids);
+  const charts = [drawTimeline(episode, place, player, frames), ...drawInputs(page, episode, player)];
   player.onMove((at) => {
     charts.forEach((each) => each.mark?.(at));
     panel.update(at);
@@ -112,7 +113,7 @@ function neighbours(page, episode) {
   return h("span.bar.flat", {}, other(episode.previous, "← Previous episode"), other(episode.next, "Next episode →"));
 }
 
-function drawTimeline(episode, place, player) {
+function drawTimeline(episode, place, player, frames) {
   const parts = { ...episode.values, ...episode.adjustments };
   const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
   const pile = plaudit.stacks.pile(series, "bars");
@@ -120,7 +121,7 @@ function drawTimeline(episode, place, player) {
   series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, kind: few ? "none" : "line" });
   return plaudit.charts.chart({
     label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
-    together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
+    together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, onHover: frames.glance, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
     under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
     over: (plot, draw) => few && plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
     caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
@@ -168,14 +169,13 @@ const isStepped = (values) => values.every((each) => each === null || typeof eac
 const nameValue = (episode, name, value) => (value === null ? "–" : (episode.labels?.[name]?.[value] ?? ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value))));
 
 /** The step that is looked at: its picture, its terms, and the way to why. */
-function makePanel(page, episode, reward, place, player, ids) {
-  const frame = h("div", {}), body = h("div", { "aria-live": "off" });
+function makePanel(page, episode, reward, place, frames, ids) {
+  const body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
   const biggest = Math.max(1e-12, ...terms.flatMap(([, values]) => extent(values)).map(Math.abs).filter(Number.isFinite));
   const row = ([name, values], at) => h("tr", {}, h("td", {}, named(place(name), name), plaudit.charts.boundsBar([Math.min(0, toNumber(values[at] ?? 0)), Math.max(0, toNumber(values[at] ?? 0))], [-biggest, biggest], colour(place(name)))), h("td.number", {}, number(values[at])));
   const update = (at) => {
-    const picture = plaudit.sanitise(episode.frames?.[at] ?? "", "svg");
-    replace(frame, picture && h("div.frame", {}, picture));
+    frames.show(at);
     replace(
       body,
       h("table", {}, h("caption.hidden", {}, "Terms of this step"), h("tbody", {}, terms.map((each) => row(each, at)), h("tr", {}, h("th", { scope: "row" }, "total"), h("td.number", {}, h("strong", {}, number(episode.total[at])))))),
@@ -185,7 +185,7 @@ function makePanel(page, episode, reward, place, player, ids) {
     heading.textContent = `Step ${episode.steps[at] ?? at}`;
   };
   const heading = h("h2", {});
-  return { element: h("section.card.sticky", {}, heading, frame, body), update };
+  return { element: h("section.card.sticky", {}, heading, frames.element, body), update };
 }
 
 plaudit.views.episode = { show };
