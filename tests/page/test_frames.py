@@ -85,7 +85,8 @@ def test_long_and_large_episodes_are_cut_and_say_so(library, moving_system, monk
     drawn = library.get("frames/l0/night/3")
     assert len(drawn["frames"]) == 4
     [remark] = drawn["remarks"]
-    assert remark.startswith("There are pictures of the first 4 of 6 steps:") and why in remark
+    assert remark.startswith("There are pictures of the first 4 of 6 steps:")
+    assert why in remark
 
 
 def test_a_system_that_never_returns_is_given_up_and_not_asked_again_meanwhile(library, moving_system, monkeypatch):

@@ -67,13 +67,13 @@ def test_elements_need_no_namespace_and_may_have_the_right_one_by_a_prefix():
 def test_what_could_run_load_or_link_is_left_out_and_named(attack, named):
     cleaned = clean(f"{attack}<circle r='1'/>")
     assert named in cleaned.left_out
-    assert "alert" not in cleaned.markup and "example" not in cleaned.markup
+    assert not re.search("alert|example", cleaned.markup)
     assert '<circle r="1"></circle>' in cleaned.markup
 
 
 def test_text_stays_text():
     cleaned = clean("<text>&lt;script&gt;alert(1)&lt;/script&gt;</text><rect aria-label='&quot; onload=&quot;x'/>")
-    assert "<script" not in cleaned.markup and '" onload' not in cleaned.markup
+    assert not re.search('<script|" onload', cleaned.markup)
     assert clean_svg(cleaned.markup) == cleaned  # what was made safe stays the same
 
 

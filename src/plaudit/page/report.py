@@ -65,8 +65,8 @@ def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progre
     """Return a report on everything in a library, of at most `max_size` bytes.
 
     Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
-    it, as long as there is room; and why single steps were paid what they were, the worst of each first. Pictures of the
-    world, where a system draws them, come last: no episode is left out for them.
+    it, as long as there is room; and why single steps were paid what they were, the worst of each first. Pictures of
+    the world, where a system draws them, come last: no episode is left out for them.
 
     Raises:
         DefinitionError: Not even the summaries fit.

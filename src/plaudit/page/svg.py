@@ -16,17 +16,18 @@ MOST_BYTES = 64_000
 DEEPEST = 50
 """How deep elements may be nested."""
 
-ELEMENTS = frozenset("svg g path rect circle ellipse line polyline polygon text tspan title desc".split())
-ATTRIBUTES = frozenset(
-    """
-    viewBox width height x y x1 y1 x2 y2 cx cy r rx ry d points transform dx dy rotate preserveAspectRatio role aria-label
-    fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-dasharray stroke-linecap stroke-linejoin opacity
-    font-size font-weight font-family text-anchor dominant-baseline
-    """.split()
-)
+ELEMENTS = frozenset({
+    "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc",
+})  # fmt: skip
+ATTRIBUTES = frozenset({
+    "viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "d", "points",
+    "transform", "fill", "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray",
+    "stroke-linecap", "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "text-anchor",
+    "dominant-baseline", "dx", "dy", "rotate", "preserveAspectRatio", "role", "aria-label",
+})  # fmt: skip
 _FREE_TEXT = ("aria-label",)
 _NAMESPACE = "http://www.w3.org/2000/svg"
-_FUNCTIONS = frozenset("rgb rgba hsl hsla var translate rotate scale matrix skewX skewY".split())
+_FUNCTIONS = {"rgb", "rgba", "hsl", "hsla", "var", "translate", "rotate", "scale", "matrix", "skewX", "skewY"}
 _PLAIN_VALUE = re.compile(r"[\w\s.,#%()+-]*", re.ASCII)
 """What a value is written with: no quotation mark, colon, slash or backslash, so no address and no escape."""
 
@@ -58,7 +59,7 @@ def clean_svg(text: str) -> CleanPicture:
     if "<!" in text:
         raise UnsafePicture("the SVG holds <!: a document type, an entity or a comment")
     try:
-        root = ElementTree.fromstring(text)  # noqa: S314 - without <! there is no entity to expand
+        root = ElementTree.fromstring(text)  # without <! there is no entity to expand
     except (ElementTree.ParseError, ValueError):
         raise UnsafePicture("the SVG is not well-formed XML") from None
     if _find_tag(root) != "svg":

@@ -81,7 +81,7 @@ def _list_records(ledger: Ledger, episode: Episode) -> Iterator[Record]:
 
 
 class _Drawing(threading.Thread):
-    """Draws pictures in a thread, for what a system does may take for ever; nobody waits for it when the program ends."""
+    """Draws pictures in a thread, for a system may take for ever; nobody waits for it when the program ends."""
 
     def __init__(self, draw: Draw, records: Sequence[Record], reward: Reward) -> None:
         super().__init__(name="plaudit-frames", daemon=True)

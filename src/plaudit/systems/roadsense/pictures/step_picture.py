@@ -61,8 +61,8 @@ def _measure(inputs: Mapping[str, Any], name: str) -> float:
 
 def _describe(distance: float, inputs: Mapping[str, Any]) -> str:
     ahead = f"The car ahead is {distance:.1f} m away" if math.isfinite(distance) else "There is no car ahead"
-    facts = [_describe_action(inputs), _describe_braking(inputs), "A warning is heard" if _is_warned(inputs) else ""]
-    return ". ".join(filter(None, [ahead, *facts])) + "."
+    warned = "a warning was heard" if any(_measure(inputs, name) > 0 for name in _WARNINGS) else ""
+    return ", ".join(filter(None, [ahead, warned, _describe_action(inputs), _describe_braking(inputs)])) + "."
 
 
 def _describe_action(inputs: Mapping[str, Any]) -> str:
@@ -75,10 +75,6 @@ def _describe_braking(inputs: Mapping[str, Any]) -> str:
     if not deceleration:
         return ""
     return f"{'brakes' if deceleration > 0 else 'speeds up'} at {abs(deceleration):.1f} m/s²"
-
-
-def _is_warned(inputs: Mapping[str, Any]) -> bool:
-    return any(_measure(inputs, name) > 0 for name in _WARNINGS)
 
 
 # -- in shapes --------------------------------------------------------------------------------------------------------
@@ -101,8 +97,10 @@ def _draw_car(front: float, color: str, *, braking: bool) -> Iterator[str]:
     """Draw a car that drives to the right."""
     back, top = front - CAR, MIDDLE - 9
     if braking:
-        yield f'<rect x="{back - 7:.1f}" y="{top:g}" width="9" height="18" rx="4" fill="{colors.BRAKE_LIGHT}" opacity="0.45"/>'
-    yield f'<rect x="{back:.1f}" y="{top:g}" width="{CAR:g}" height="18" rx="5" fill="{color}" stroke="{colors.GLASS}"/>'
+        glow = f'fill="{colors.BRAKE_LIGHT}" opacity="0.45"'
+        yield f'<rect x="{back - 7:.1f}" y="{top:g}" width="9" height="18" rx="4" {glow}/>'
+    paint = f'fill="{color}" stroke="{colors.GLASS}"'
+    yield f'<rect x="{back:.1f}" y="{top:g}" width="{CAR:g}" height="18" rx="5" {paint}/>'
     yield f'<rect x="{front - 11:.1f}" y="{top + 3:g}" width="4" height="12" rx="1.5" fill="{colors.GLASS}"/>'
     light = colors.BRAKE_LIGHT if braking else colors.REAR_LIGHT
     for y in (top + 1.5, top + 11.5):
@@ -114,7 +112,8 @@ def _draw_ahead(distance: float, inputs: Mapping[str, Any]) -> Iterator[str]:
     if front - CAR < WIDTH:
         yield from _draw_car(front, colors.PEER, braking=bool(_measure(inputs, "fresh_braking")))
     elif math.isfinite(distance):
-        yield f'<path d="M{WIDTH - 16} {MIDDLE - 6:g}l9 6l-9 6" fill="none" stroke="{colors.MARKING}" stroke-width="2"/>'
+        line = f'fill="none" stroke="{colors.MARKING}" stroke-width="2"'
+        yield f'<path d="M{WIDTH - 16} {MIDDLE - 6:g}l9 6l-9 6" {line}/>'
 
 
 def _draw_gap(distance: float) -> Iterator[str]:
@@ -147,4 +146,5 @@ def _draw_captions(inputs: Mapping[str, Any]) -> Iterator[str]:
     yield f'<text x="6" y="{HEIGHT - 6}" font-weight="600">{said}</text>'
     numbers = [f"{inputs['ego_speed']:.1f} m/s" if "ego_speed" in inputs else ""]
     numbers += [f"closing at {inputs['closing_rate']:.1f} m/s" if "closing_rate" in inputs else ""]
-    yield f'<text x="{WIDTH - 6}" y="14" text-anchor="end" fill="var(--quiet)">{" · ".join(filter(None, numbers))}</text>'
+    place = f'x="{WIDTH - 6}" y="14" text-anchor="end" fill="var(--quiet)"'
+    yield f"<text {place}>{' · '.join(filter(None, numbers))}</text>"
