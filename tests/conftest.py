@@ -23,6 +23,7 @@ NO_SKIPS = "PLAUDIT_NO_SKIPS"
 
 TOGETHER = {
     "tests/systems/hackmatrix/": "compiled programs",
+    "src/plaudit/systems/hackmatrix/": "compiled programs",
     "tests/adapters/test_spark.py": "a Spark",
     "tests/targets/sql/test_spark.py": "a Spark",
 }
