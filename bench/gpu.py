@@ -81,4 +81,4 @@ def main(rows: int) -> None:
 
 
 if __name__ == "__main__":
-    main(size(64_000_000, quick=10_000))
+    main(size(64_000_000, quick=1_000))

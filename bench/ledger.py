@@ -272,7 +272,7 @@ def ask(ledger: Ledger, path: Path, asked: dict[str, dict[str, object]]) -> None
 
 def versions(folder: Path) -> None:
     """Look up one record of a ledger that knows many rewards, against making one reward of its text."""
-    count = 50 if QUICK else 2000
+    count = 5 if QUICK else 2000
     with Ledger(folder / "versions.db") as ledger:
         rewards = (roadsense.reward.with_version(f"v{at}") for at in range(count))
         ledger.record_many(reward.score(distance=30.0, deceleration=1.0, action=0) for reward in rewards)
@@ -298,4 +298,4 @@ def versions(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(size(1_000_000, quick=5_000))
+    main(size(1_000_000, quick=1_000))

@@ -181,4 +181,4 @@ def reading(path: Path, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(size(1_000_000, quick=5_000))
+    main(size(1_000_000, quick=500))

@@ -166,8 +166,8 @@ if __name__ == "__main__":
     else:
         given = [argument for argument in sys.argv[1:] if argument != "--quick"]
         main(
-            size(2_000_000, quick=10_000),
+            size(2_000_000, quick=1_000),
             int(given[1]) if len(given) > 1 else 1 if QUICK else 3,
             given[2] if len(given) > 2 else tempfile.gettempdir(),
-            tuple(given[3:]) or ("narrow", "wide"),
+            tuple(given[3:]) or (("wide",) if QUICK else ("narrow", "wide")),
         )

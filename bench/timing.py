@@ -34,7 +34,7 @@ def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: 
     Many short rounds find a quiet moment for each on a busy machine, where a few long ones would not.
     """
     if QUICK:
-        calls, rounds = 1, 2
+        calls, rounds = 1, 1
     best = dict.fromkeys(contenders, float("inf"))
     for contender in contenders.values():
         contender()  # first calls compile, allocate and warm caches

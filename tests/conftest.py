@@ -1,5 +1,6 @@
 """What every test shares: Hypothesis profiles, and skipped tests that nobody can overlook."""
 
+import gc
 import os
 from collections import Counter
 from typing import Any
@@ -14,14 +15,19 @@ from support.postgres import postgres, postgres_url
 __all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
-settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("default")
 
 NO_SKIPS = "PLAUDIT_NO_SKIPS"
 
-TOGETHER = ("tests/systems/hackmatrix/",)
-"""Folders whose tests share compiled programs: one worker runs all of a folder."""
+TOGETHER = {
+    "tests/systems/hackmatrix/": "compiled programs",
+    "src/plaudit/systems/hackmatrix/": "compiled programs",
+    "tests/adapters/test_spark.py": "a Spark",
+    "tests/targets/sql/test_spark.py": "a Spark",
+}
+"""What tests share that takes long to make or to start: one worker runs all of them."""
 LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py", "tests/systems/roadsense/")
 """What takes longest: it comes first, so that no worker waits for it in the end."""
 
@@ -56,6 +62,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
 
 
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what has been imported: going through it took a seventh of all time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each worker whole files, so that what tests share is compiled and started once."""
@@ -65,7 +78,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             if nodeid.startswith(("tests/test_docs.py", "tests/test_bench.py")):
                 return nodeid  # they share nothing
-            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
+            shared = (what for start, what in TOGETHER.items() if nodeid.startswith(start))
+            return next(shared, super()._split_scope(nodeid))
 
     return Scheduler(config, log)
 

@@ -1,11 +1,12 @@
 """Every benchmark runs, at a size of seconds: a script that nobody runs stops working unnoticed."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.forking import run_python
 
 BENCH = Path(__file__).parent.parent / "bench"
 SCRIPTS = sorted(path for path in BENCH.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
@@ -29,7 +30,7 @@ def test_a_benchmark_runs_and_prints_its_figures(script, tmp_path):
     for library in NEEDS.get(script.stem, []):
         pytest.importorskip(library)
     command = [sys.executable, script, "--quick"]
-    done = subprocess.run(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=300)
+    done = run_python(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert any(character.isdigit() for character in done.stdout)
 

@@ -1,11 +1,12 @@
 """The examples run from top to bottom."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.forking import run_python
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 SHOWS = {
@@ -25,7 +26,7 @@ def test_an_example_runs(path, tmp_path):
         pytest.importorskip("gymnasium")
     if path.stem == "run_on_a_microcontroller" and shutil.which("cc") is None:
         pytest.skip("needs cc")
-    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    done = run_python([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
     assert SHOWS[path.stem] in done.stdout
     assert not any(tmp_path.iterdir())

@@ -35,6 +35,20 @@ def test_every_test_has_a_database_of_its_own(postgres, postgres_url):
     assert scalar(postgres_url, "SELECT current_database()") != scalar(other, "SELECT current_database()")
 
 
+def test_a_database_that_was_given_back_is_empty_and_used_again(postgres):
+    url = postgres.new_database()
+    left_open = psycopg.connect(url, autocommit=True)
+    left_open.execute("CREATE TABLE kept (n int)")
+    left_open.execute("CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    left_open.execute("BEGIN; LOCK TABLE kept")
+    postgres.give_back(url)
+    left_open.close()
+    assert postgres.new_database() == url
+    assert scalar(url, "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace") == 0
+    assert scalar(url, "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace") == 0
+    postgres.give_back(url)
+
+
 def test_it_listens_on_loopback_only_and_syncs_to_disk(postgres):
     assert scalar(postgres.url(), "SHOW listen_addresses") == "127.0.0.1"
     assert scalar(postgres.url(), "SHOW fsync") == "on"

@@ -74,11 +74,15 @@ def test_a_vector_may_be_chosen(text):
     agree(f"def f(v, w, x):\n    {text}\n", V, W, rows=rows)
 
 
-@pytest.mark.parametrize("length", [1, 64, 4096])
+@pytest.mark.parametrize("length", [1, 64, pytest.param(4096, marks=pytest.mark.slow)])
 def test_a_vector_has_from_1_to_4096_entries(length):
     reward = reward_from("def f(v): return sum(v) + len(v)", Field("v", length=length))
     assert reward.score(v=[2.0] * length).total == 3.0 * length
     assert reward.inputs == tuple(f"v[{i}]" for i in range(length))
+
+
+def test_the_longest_vector_is_declared():
+    assert len(Field("v", length=4096).entries) == 4096
 
 
 @pytest.mark.parametrize("length", [0, 4097, -1, 2.0, True, "3"])

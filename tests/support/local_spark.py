@@ -13,6 +13,7 @@ OPTIONS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it compiles for seconds, not hours
     "spark.sql.session.timeZone": "UTC",
 }
 

@@ -142,13 +142,14 @@ def test_categories_in_a_matrix_are_encoded(whole):
     assert reward.score(ground=cells[0].tolist()).total == 3.0
 
 
-def test_a_field_of_4_096_entries_is_scored():
+@pytest.mark.parametrize("side", [16, pytest.param(64, marks=pytest.mark.slow)])
+def test_a_field_of_up_to_4_096_entries_is_scored(side):
     @term
     def energy(image):
         return sum(sum(x * x for x in row) for row in image)
 
-    reward = Reward("image", version="1", terms=[energy], fields=[Field("image", shape=(64, 64), low=0, high=1)])
-    image = np.random.default_rng(0).uniform(size=(2, 64, 64))
+    reward = Reward("image", version="1", terms=[energy], fields=[Field("image", shape=(side, side), low=0, high=1)])
+    image = np.random.default_rng(0).uniform(size=(2, side, side))
     found = reward.compile("numpy")({"image": image}).total
     assert found[1] == reward.score(image=image[1]).total
     np.testing.assert_allclose(found, (image**2).sum((1, 2)))

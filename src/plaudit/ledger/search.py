@@ -25,6 +25,7 @@ _BYTES = 4 << 20
 """About how many bytes to read at a time."""
 _PROBED = {"yield_per": 1000}
 """How blocks are streamed that are looked at one by one."""
+_OTHERS = blocks.alias()
 
 Positions = NDArray[np.intp]
 
@@ -269,7 +270,7 @@ def _meets(fork: Any, low: Any, high: Any, start: int | None, end: int | None) -
 
 def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
     """Return a statement on blocks with the tables joined whose columns it has."""
-    asked = statement.get_final_froms()
+    asked = statement.columns_clause_froms
     source: Any = blocks
     if scopes in asked:
         source = source.join(scopes, scopes.c.id == blocks.c.scope)
@@ -285,8 +286,7 @@ def _limit_to(window: Window) -> list[ColumnElement[bool]]:
     """
     found: list[ColumnElement[bool]] = []
     if window.after is not None:
-        other = blocks.alias()
-        holder = select(func.max(other.c.first)).where(other.c.first <= window.after + 1).scalar_subquery()
+        holder = select(func.max(_OTHERS.c.first)).where(_OTHERS.c.first <= window.after + 1).scalar_subquery()
         found += [blocks.c.first >= func.coalesce(holder, 0), blocks.c.first + blocks.c.records > window.after + 1]
     if window.before is not None:
         found.append(blocks.c.first < window.before)

@@ -182,15 +182,17 @@ def test_an_entry_that_no_term_reads_is_at_rest():
     assert asked_rows(reward, examples=20)
 
 
-def test_rows_are_within_the_declared_ranges_and_on_both_sides_of_every_boundary():
-    rows = asked_rows(REACHING)
+@pytest.mark.parametrize("examples", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_rows_are_within_the_declared_ranges_and_on_both_sides_of_every_boundary(examples):
+    rows = asked_rows(REACHING, examples=examples)
     distances = {row["distance"] for row in rows}
     assert min(distances) >= 0
     assert {0.0, 2.0, math.nextafter(2, 0), math.nextafter(2, 3), math.inf} <= distances
     assert len(distances) > 50
 
 
-def test_rows_that_the_reward_refuses_are_not_sent():
+@pytest.mark.parametrize("examples", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_rows_that_the_reward_refuses_are_not_sent(examples):
     @term
     def inverse(x):
         return 1 / (x - 1)
@@ -202,7 +204,7 @@ def test_rows_that_the_reward_refuses_are_not_sent():
         rows.append(x)
         return 1 / (x - 1)
 
-    report = parity(reward, ask)
+    report = parity(reward, ask, examples=examples)
     assert report.ok
     assert report.refused > 0
     assert 1.0 not in rows
@@ -336,7 +338,7 @@ def test_a_report_is_plain_data():
     assert data["mismatch"]["inputs"] in ({"distance": 2.0}, {"distance": "inf"})
     assert data["mismatch"]["got"] == {"total": 1.0, "values": {}}
     assert data["against"].endswith("<lambda>")
-    assert parity(REACHING, right).to_dict()["mismatch"] is None
+    assert parity(REACHING, right, examples=20).to_dict()["mismatch"] is None
 
 
 def test_progress_is_told():

@@ -145,7 +145,7 @@ def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
 @pytest.mark.parametrize(
     ("body", "kind", "told"),
     [
-        ("time.sleep(60)", "timeout", "gave no answer within 1.5 s. Does it flush"),
+        ("time.sleep(60)", "timeout", "gave no answer within 0.8 s. Does it flush"),
         ("say('{\"total\": 0', end='')\ntime.sleep(60)", "partial line", "part of a line"),
         ("say('{\"total\": 0}', end='')\ntime.sleep(60)", "partial line", "The newline at its end is missing."),
         ("sys.stdin.close()\ntime.sleep(60)", "timeout", "gave no answer"),
@@ -156,7 +156,7 @@ def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
 def test_a_program_that_hangs_is_left_in_time(program, body, kind, told):
     hanging = program(f"if row['distance'] != 2:\n    answer(right(row))\n    continue\n{body}")
     began = time.monotonic()
-    mismatch = parity(REWARD, hanging, timeout=1.5).mismatch
+    mismatch = parity(REWARD, hanging, timeout=0.8).mismatch
     assert time.monotonic() - began < 20
     assert mismatch.kind == kind
     assert told in mismatch.failure
@@ -166,7 +166,7 @@ def test_a_program_that_hangs_is_left_in_time(program, body, kind, told):
 def test_a_program_that_never_flushes_is_told_to(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("import sys\nfor line in sys.stdin:\n    print('{\"total\": 0}')\n", encoding="utf-8")
-    mismatch = parity(REWARD, Command([sys.executable, "-I", str(path)]), timeout=1.5).mismatch
+    mismatch = parity(REWARD, Command([sys.executable, "-I", str(path)]), timeout=0.8).mismatch
     assert "flush its output after every line" in mismatch.failure
     assert not mismatch.simplest
 
@@ -218,7 +218,7 @@ def test_a_program_that_reads_nothing_does_not_block(program):
 
     fields = [Field("torque", length=64, low=0, high=1)]
     reward = Reward("large", version="1", terms=[large], fields=fields)
-    mismatch = parity(reward, program("pass", before="time.sleep(60)"), timeout=1.5).mismatch
+    mismatch = parity(reward, program("pass", before="time.sleep(60)"), timeout=0.8).mismatch
     assert mismatch.kind == "timeout"
 
 
@@ -312,7 +312,7 @@ def test_no_child_outlives_the_call(program, tmp_path, body):
         file.write(f"{{os.getpid()}} {{kept.pid}} ")
     """
     after = "time.sleep(60)  # though its input has ended"
-    parity(REWARD, program(body, before=before, after=after), examples=20, timeout=2.0)
+    parity(REWARD, program(body, before=before, after=after), examples=20, timeout=0.8)
     with open(log, encoding="utf-8") as file:
         pids = [int(pid) for pid in file.read().split()]
     assert len(pids) >= 2
@@ -320,7 +320,8 @@ def test_no_child_outlives_the_call(program, tmp_path, body):
 
 
 @posix
-def test_a_stranger_who_keeps_a_pipe_open_does_not_hold_up_the_call(program, tmp_path):
+def test_a_stranger_who_keeps_a_pipe_open_does_not_hold_up_the_call(program, tmp_path, monkeypatch):
+    monkeypatch.setattr("plaudit.checks.parity.conversation.GRACE", 0.1)  # once for every row that is tried
     log = str(tmp_path / "pid")
     before = f"""
     import subprocess

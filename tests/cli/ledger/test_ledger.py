@@ -116,7 +116,8 @@ def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, 
 )
 def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, address, monkeypatch):
     pytest.importorskip("psycopg")
-    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.1)  # nobody will listen
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.05)  # nobody will listen
+    monkeypatch.setattr("plaudit.ledger.backends.postgres_wait.LEAST_WAIT", 0.05)
     write("x.jsonl", "{}")
     for name in ledger.commands:
         result = plaudit(*arguments(name, address))

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+import sys
 import tempfile
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from plaudit import Ledger
 from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, LedgerTooNew, PlauditError
+from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.schema import REVISION, upgrade_tables
+from support.forking import run_python
 from support.ledgers import run, signal, verified
 from support.mounts import mounted, need_root
 
@@ -146,6 +149,32 @@ def scripts(folder, more="pass"):
     shutil.copytree(Path(plaudit.ledger.storage.migrations.__file__).parent, folder)
     (folder / "versions" / "next_0099.py").write_text(NEXT.replace("{more}", more).replace("{newest}", REVISION))
     return folder
+
+
+def read_all(path):
+    """Return every object of a database, whatever its blanks, and every row of every table."""
+    other = sqlite3.connect(path)
+    objects = other.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
+    made = [(*about, sql and sql.split()) for *about, sql in objects]
+    rows = {name: other.execute(f"SELECT * FROM {name}").fetchall() for kind, name, *_ in objects if kind == "table"}
+    other.close()
+    return made, rows
+
+
+def test_a_new_ledger_has_what_the_migrations_make(tmp_path):
+    Ledger(tmp_path / "new.db").close()
+    migrated = SqliteBackend(tmp_path / "migrated.db", read_only=False, timeout=5)
+    upgrade_tables(migrated, newest="0001")
+    upgrade_tables(migrated)
+    migrated.close()
+    assert read_all(tmp_path / "new.db") == read_all(tmp_path / "migrated.db")
+
+
+def test_no_migration_is_loaded_for_a_new_ledger(tmp_path):
+    program = "import sys; from plaudit import Ledger; Ledger(sys.argv[1]).close(); print(*sys.modules)"
+    told = run_python([sys.executable, "-c", program, tmp_path / "new.db"], capture_output=True, text=True, check=True)
+    assert "plaudit.ledger.storage.schema" in told.stdout.split()
+    assert "alembic" not in told.stdout.split()
 
 
 def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):

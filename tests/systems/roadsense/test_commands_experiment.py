@@ -48,7 +48,7 @@ def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
 def test_what_was_driven_is_scored_again_from_a_ledger_of_ones_own_and_json_is_the_report(
     driven, plaudit, tmp_path, monkeypatch
 ):
-    own = ("--no-check", "--ledger", "mine.db", "--output", "here")
+    own = ("--no-check", "--ledger", "mine.db", "--output", "here", "--workers", 1)
     first = driven(*own, "--quiet", "--json")
     assert first.stderr == ""
     again = driven(*own, "--json", "--plot", "convoy.svg")
@@ -132,7 +132,7 @@ def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, 
     with Ledger(tmp_path / "run" / "rewards.db", read_only=True) as ledger:
         assert ledger.verify().ok
         assert ledger.history().count() % 1000 == 0
-    asked = ("--study", "discrete", "--policy", "maintain", "--seeds", 1, "--no-check", "--only", "R0")
+    asked = ("--study", "discrete", "--policy", "maintain", "--seeds", 1, "--no-check", "--only", "R0", "--workers", 1)
     again = json.loads(plaudit("experiment", "roadsense", *asked, "--output", "run", "--json").stdout)
     assert again["simulated"] < 6
 

@@ -28,6 +28,10 @@ _FINAL = (
 """What a server or resolver says of an address that will not become right by waiting; any other failure may pass."""
 
 
+LEAST_WAIT = 1.0
+"""Seconds that a server on a network needs at least."""
+
+
 class Unanswered(psycopg.OperationalError):
     """The server has not answered within the budget; the connection is closed."""
 
@@ -36,8 +40,8 @@ class Budget(threading.local):
     """How long a thread waits for the server: until `end`, over every attempt, or anew for each answer of a turn."""
 
     def __init__(self, seconds: float) -> None:
-        """Start; a server on a network needs a second at least."""
-        self.seconds = max(1.0, seconds)
+        """Start."""
+        self.seconds = max(LEAST_WAIT, seconds)
         self._renewed = False
         self.lost = False
         """Whether a write was lost: asking for it, and writing it again, have what is left and no more."""

@@ -12,6 +12,7 @@ from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_row
 from plaudit.ledger.storage.codec import RecordLayout, digest_job, digest_scope
 from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
 from plaudit.ledger.storage.schema import (
+    POWERS,
     blocks,
     episode_parts,
     jobs,
@@ -46,9 +47,7 @@ def find_problems(
     found = connection.execute(select(func.count()).select_from(keys)).scalar_one()
     if found != keyed:
         yield "key", f"{found:,} keys are kept, and {keyed:,} records have one"
-    if [(row.exponent, row.value) for row in connection.execute(select(powers).order_by(powers.c.exponent))] != [
-        (exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)
-    ]:
+    if list(map(tuple, connection.execute(select(powers).order_by(powers.c.exponent)).all())) != POWERS:
         yield "edited", "the powers of two, with which `readable` shows numbers, are not what they were"
 
 
