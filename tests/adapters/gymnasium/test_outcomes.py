@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper
-from plaudit.ledger.storage.steps import encode_outcomes
+from plaudit.ledger.storage.step_stream import encode_outcomes
 from support import walks
 
 PAYS = [0.25, -1.5, 0.1]
@@ -123,12 +123,12 @@ def test_what_the_features_say_holds(tmp_path):
 )
 def test_whatever_the_environment_pays_is_recorded_as_json(tmp_path, said, stored):
     nothing = [False] * len(said)
-    texts = encode_outcomes(said, nothing, nothing)
-    assert [json.loads(text)["original_reward"] for text in texts] == stored
+    contexts = json.loads(encode_outcomes(said, nothing, nothing))
+    assert [context["original_reward"] for context in contexts] == stored
     with Ledger(tmp_path / "rewards.db") as ledger:
         signal = walks.reward().score(before=0.0, after=1.0, moved=1.0)
-        for text in texts:
-            ledger.record(signal, context=json.loads(text))
+        for context in contexts:
+            ledger.record(signal, context=context)
         found = [record.original_reward for record in ledger.history()]
         wanted = [None if each is None else float(each) for each in stored]
         np.testing.assert_equal(found, wanted)

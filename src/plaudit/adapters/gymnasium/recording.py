@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from plaudit.adapters.gymnasium.termination import flush_at_termination
 from plaudit.errors import DefinitionError, WrongType
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.step_stream import Steps, to_number
 from plaudit.reward.reward import Reward
 from plaudit.targets.dtypes import Dtypes
 
@@ -62,7 +63,7 @@ class Recorder:
         run, actor = self._options["run"], self._options["actor"]
         self._dtypes = dtypes
         self._stream = self._buffer.open_stream(self._reward, run=run, actor=actor, envs=self._envs, dtypes=dtypes)
-        self._append = self._stream.waiting.append
+        self._append, self._pack = self._stream.waiting.append, self._stream.pack
 
     def change_reward(self, reward: Reward) -> None:
         """Record another reward from now on; episodes and steps go on being counted.
@@ -99,9 +100,12 @@ class Recorder:
             self._open_stream(dtypes)
         self._step = step = self._step + 1
         now = self._now()
-        if isinstance(original, np.ndarray):
-            original = original.copy()  # which the environment may write over
-        self._append((now, self._episode, step, inputs, original, terminated, truncated))
+        unpaid = False
+        if not isinstance(original, float):
+            original = to_number(original)
+            if original is None:
+                original, unpaid = 0.0, True
+        self._append(self._pack(now, self._episode, step, original, unpaid, terminated, truncated, *inputs))
         if now >= self._buffer.attend_at:
             self._buffer.attend(self._stream)
 
@@ -117,7 +121,7 @@ class Recorder:
         self._step[which] += 1
         now = self._now()
         original, terminated, truncated = (outcome[which] for outcome in outcomes)
-        self._append((now, self._episode[which], self._step[which], inputs, original, terminated, truncated))
+        self._append(Steps(now, self._episode[which], self._step[which], original, terminated, truncated, inputs))
         if now >= self._buffer.attend_at or len(self._stream.waiting) >= self._stream.most:
             self._buffer.attend(self._stream)
 

@@ -1,5 +1,6 @@
 """Recording a batch: scored by an array target, written as a few large blocks."""
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -44,25 +45,6 @@ def write_batch(
             raise LedgerError("one key cannot name many records; give a column of keys, one a row.")
         return writer.write(list(_build_records(layout, inputs, outputs, parts, now, target)))
     return writer.write_blocks(list(_build_blocks(layout, inputs, outputs, parts, now, target)))
-
-
-def build_step_blocks(
-    layout: RecordLayout,
-    scope: Scope,
-    inputs: Rows,
-    outputs: Rows,
-    *,
-    times: list[int],
-    episodes: list[int],
-    steps: list[int],
-    contexts: list[str],
-    target: str,
-) -> Iterator[Block]:
-    """Yield steps that were scored by `target` as blocks; `times` are microseconds since 1970, `contexts` JSON."""
-    names = {episode: str(episode) for episode in set(episodes)}
-    place = {"at": times, "episode": [names[episode] for episode in episodes], "step": steps, "context": contexts}
-    parts = {**dict.fromkeys(VALIDATORS), **scope._asdict(), **place}
-    return _build_blocks(layout, inputs, outputs, parts, times[0], target)
 
 
 def score_batch(layout: RecordLayout, columns: Mapping[str, Any], target: str = "numpy") -> tuple[Rows, Rows, str]:
@@ -180,6 +162,7 @@ def _build_blocks(
             encode_column(slices["episode"]),
             encode_column(slices["step"]),
             encode_contexts(slices["context"]),
+            moments=struct.pack(f"<{count}q", *ats) if len(ats) == count else None,
         )
 
 

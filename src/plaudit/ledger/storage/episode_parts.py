@@ -6,6 +6,7 @@ All of it follows from the block. Sums are rounded once, whatever the machine, s
 
 import json
 import math
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -13,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.ledger.storage.summary import parse_column
+
 ENDS = ("terminated", "truncated")
 """How an episode can end. The context of a step says so, and where one says both, the first holds."""
-_MARKS = {end: f'"{end}":true' for end in ENDS}
+_MARK = re.compile(f'"({"|".join(ENDS)})":true')
 """How a context says so; within a string its quotation marks would be escaped."""
 MOST_PARTS = 512
 """Episodes of a block that rows are kept of; a block has at most 4,096 records, so that there are few of each then."""
@@ -77,7 +80,7 @@ def split_episodes(
     most: int | None = None,
 ) -> list[EpisodePart]:
     """Return what a block has of each episode, also of one record; nothing where it has more episodes than `most`."""
-    names: list[str | None] = json.loads(episodes)
+    names: Sequence[str | None] = parse_column(episodes)
     if count == 1:
         return _describe_record(earliest, names[0], steps, contexts, outputs)
     known = [name for name in dict.fromkeys(names) if name is not None]
@@ -169,9 +172,9 @@ def _find_steps(
     """Return the lowest and the highest step of each episode; None where no record has one."""
     if steps is None:
         return [None] * len(spans), [None] * len(spans)
-    listed: list[int | None] = json.loads(steps)
+    listed: Sequence[int | None] = parse_column(steps)
     if len(listed) == 1:
-        return listed * len(spans), listed * len(spans)
+        return [*listed] * len(spans), [*listed] * len(spans)
     if "null" not in steps:
         ordered = np.array(listed, np.int64)[order]
         return np.minimum.reduceat(ordered, starts).tolist(), np.maximum.reduceat(ordered, starts).tolist()
@@ -184,7 +187,7 @@ def _find_ends(
 ) -> list[str | None]:
     """Return how each episode ended."""
     found: list[str | None] = [None] * len(spans)
-    if contexts is None or not any(mark in contexts for mark in _MARKS.values()):  # sooner searched than read
+    if contexts is None or not _MARK.search(contexts):  # sooner searched than read
         return found
     spanned = np.full(count, -1)
     for number, (start, end) in enumerate(spans):
@@ -198,11 +201,12 @@ def _find_ends(
 
 def _list_ends(contexts: str, count: int) -> Iterator[tuple[int, str]]:
     """Yield the records that end an episode, and how."""
-    texts = contexts[2:-2].split("},{")
-    if len(texts) == contexts.count("{") == count > 1:  # nothing in them is nested, and so nothing need be read
-        for at, text in enumerate(texts):
-            if "true" in text and (how := next((end for end, mark in _MARKS.items() if mark in text), None)):
-                yield at, how
+    if contexts.count("},{") + 1 == contexts.count("{") == count > 1:  # none is nested, and so none need be read
+        at = seen = 0
+        for mark in _MARK.finditer(contexts):
+            at += contexts.count("},{", seen, mark.start())
+            seen = mark.start()
+            yield at, mark[1]
         return
     listed: list[Any] = json.loads(contexts)
     for at, context in enumerate(listed * count if len(listed) == 1 else listed):

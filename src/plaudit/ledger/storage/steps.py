@@ -1,23 +1,15 @@
 """One buffer a ledger for the steps of running environments: gathered for a moment, written together by a thread."""
 
-import math
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain
-from typing import Any
-
-import numpy as np
 
 from plaudit.errors import LedgerError, PlauditError
 from plaudit.ledger.context import Scope, to_microseconds, validate_scope
-from plaudit.ledger.storage.batch import build_step_blocks
-from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout
-from plaudit.ledger.storage.computation import Computation
-from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD
+from plaudit.ledger.storage.codec import Block, RecordLayout
+from plaudit.ledger.storage.step_stream import StepStream
 from plaudit.ledger.storage.store import Store
 from plaudit.reward.reward import Reward
 from plaudit.targets.dtypes import Dtypes
@@ -31,98 +23,9 @@ _EARLY, _LATE = 0.5, 0.75
 _LOOK = 0.25
 """How often, in seconds, the thread looks whether a stream is half full."""
 
-Entry = tuple[int, Any, Any, Any, Any, Any, Any]
-"""When, in nanoseconds; episode, step, inputs, the environment's own reward, terminated and truncated.
-
-All but the first are arrays where many environments take a step at once.
-"""
-
 
 class MaybeWritten(Exception):
     """Whether the steps are in the ledger is not known; the cause says why."""
-
-
-class StepStream:
-    """Steps of one reward, run and actor, with inputs of the same dtypes, that wait to be written, in order.
-
-    While the environment runs, a step is one tuple in `waiting`; all else is done later, for thousands of them at once.
-    """
-
-    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, dtypes: Dtypes) -> None:
-        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
-
-        `dtypes` are those that the inputs came in, where they are narrower than float64.
-        """
-        self._target = Computation("numpy", inputs=dtypes).format(layout.scored.program)
-        self._layout, self._scope, self._many = layout, scope, envs is not None
-        self.most = max(1, MOST_WAITING // (envs or 1))
-        """How many entries may wait."""
-        self._score = layout.scored.compile("numpy")
-        self.waiting: deque[Entry] = deque()
-
-    def take(self) -> list[Entry]:
-        """Return what waits, which then waits no longer."""
-        return [self.waiting.popleft() for _ in range(len(self.waiting))]
-
-    def count(self, taken: list[Entry]) -> int:
-        """Return how many steps were taken."""
-        return sum(len(entry[1]) for entry in taken) if self._many else len(taken)
-
-    def encode(self, taken: list[Entry]) -> Iterator[Block]:
-        """Yield steps as blocks, scored all at once."""
-        times = [entry[0] // 1000 for entry in taken]  # zip would make an iterator of each entry, and garbage of it
-        episodes, steps = [entry[1] for entry in taken], [entry[2] for entry in taken]
-        inputs = [entry[3] for entry in taken]
-        outcomes: list[Any] = [[entry[at] for entry in taken] for at in (4, 5, 6)]
-        if self._many:
-            rows = np.concatenate(inputs)
-            times = [at for at, each in zip(times, inputs, strict=True) for _ in each]
-            episodes, steps = (np.concatenate(each).tolist() for each in (episodes, steps))
-            outcomes = [np.concatenate(each) for each in outcomes]
-        else:
-            count, width = len(taken), self._layout.width
-            rows = np.fromiter(chain.from_iterable(inputs), FLOAT, count * width).reshape(count, width)
-        outputs = self._layout.stack_scores(self._score(self._layout.split_columns(rows)), len(rows))
-        return build_step_blocks(
-            self._layout,
-            self._scope,
-            rows,
-            outputs,
-            times=times,
-            episodes=episodes,
-            steps=steps,
-            contexts=encode_outcomes(*outcomes),
-            target=self._target,
-        )
-
-
-def encode_outcomes(originals: Sequence[Any], terminated: Sequence[Any], truncated: Sequence[Any]) -> list[str]:
-    """Return what environments said of steps as contexts: their own reward, and at the end of an episode how it ended.
-
-    A reward that is not finite is a string, for JSON has no such numbers; what is no number at all is null.
-    """
-    try:
-        rewards = np.asarray(originals, np.float64).reshape(len(originals))
-        plain = bool(np.isfinite(rewards).all())
-    except (TypeError, ValueError):
-        plain = False
-    numbers = map(repr, rewards.tolist()) if plain else map(_encode_number, originals)
-    texts = [f'{{"{ORIGINAL_REWARD}":{number}}}' for number in numbers]
-    for end, said in zip(ENDS, (terminated, truncated), strict=True):
-        for at in np.flatnonzero(np.asarray(said, np.bool_)).tolist():
-            texts[at] = f'{texts[at][:-1]},"{end}":true}}'
-    return texts
-
-
-def _encode_number(given: Any) -> str:
-    """Return what an environment paid as JSON."""
-    if given is None:  # which NumPy takes for NaN
-        return "null"
-    try:
-        number = float(np.asarray(given, np.float64).reshape(()))
-    except (TypeError, ValueError):
-        return "null"
-    return repr(number) if math.isfinite(number) else f'"{number}"'
 
 
 class StepBuffer:
@@ -175,7 +78,8 @@ class StepBuffer:
         kind = self._open_store().specs.get_layout(reward), scope, envs, dtypes
         with self._starting:
             if kind not in self._streams:
-                self._streams = {**self._streams, kind: StepStream(*kind)}  # a new one: threads may be reading the old
+                stream = StepStream(*kind, most=MOST_WAITING)
+                self._streams = {**self._streams, kind: stream}  # a new one: threads may be reading the old
             return self._streams[kind]
 
     def flush_within(self, seconds: float) -> None:

@@ -12,6 +12,8 @@ import math
 import re
 import struct
 import zlib
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,6 +57,12 @@ def summarize(
     return Summary(time, *places, *((None, None, None) if job is not None else _add_totals(outputs, count)))
 
 
+@lru_cache(maxsize=4)
+def parse_column(text: str) -> tuple[Any, ...]:
+    """Return the entries of a column: a block that is written has its columns read for several summaries."""
+    return tuple(json.loads(text))
+
+
 def _find_steps(column: str | None) -> tuple[int | None, int | None, int | None]:
     """Return fork, lowest and highest of the steps of a block."""
     if column is None:
@@ -62,7 +70,7 @@ def _find_steps(column: str | None) -> tuple[int | None, int | None, int | None]
     if "," not in column:
         step = int(column[1:-1])
         return step, step, step
-    found: list[Any] = json.loads(column)
+    found: Sequence[Any] = parse_column(column)
     if "null" in column:
         found = [step for step in found if step is not None]
     low, high = min(found), max(found)
@@ -76,7 +84,7 @@ def _find_episodes(column: str | None) -> tuple[int | None, int | None, int | No
     if column.count('"') == 2 and column[1] == column[-2] == '"' and "\\" not in column:
         only = number_episode(column[2:-2])
         return only, only, only
-    names = set(json.loads(column))
+    names = set(parse_column(column))
     names.discard(None)
     found = [number_episode(name) for name in names]
     low, high = min(found), max(found)

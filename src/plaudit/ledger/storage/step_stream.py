@@ -1,0 +1,174 @@
+"""The steps of one reward and run that wait to be written, packed as they come and made into blocks all at once."""
+
+import math
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.ledger.context import Scope
+from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, Block, RecordLayout, Rows
+from plaudit.ledger.storage.computation import Computation
+from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD
+from plaudit.targets.dtypes import Dtypes
+
+Integers: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class Steps(NamedTuple):
+    """Steps in order, a column for each thing that is known of them."""
+
+    times: Any
+    """In nanoseconds; one for all where many environments took a step at once."""
+    episodes: Integers
+    steps: Integers
+    originals: Sequence[Any] | NDArray[Any]
+    """What the environment itself paid."""
+    terminated: Flags
+    truncated: Flags
+    inputs: Rows
+
+
+class StepStream:
+    """Steps of one reward, run and actor, with inputs of the same dtypes, that wait to be written, in order.
+
+    While the environment runs, a step is one object in `waiting`; all else is done later, for thousands of them at
+    once. A step of one environment is bytes, which `pack` makes: neither the collector of garbage nor the core that
+    writes them has to look at every number. A step of many environments is `Steps`.
+    """
+
+    def __init__(self, layout: RecordLayout, scope: Scope, envs: int | None, dtypes: Dtypes, *, most: int) -> None:
+        """Begin with nothing; `envs` says how many environments take a step at once, if it is not one alone.
+
+        `dtypes` are those that the inputs came in, where they are narrower than float64; `most` steps may wait.
+        """
+        self._target = Computation("numpy", inputs=dtypes).format(layout.scored.program)
+        self._layout, self._scope, self._many = layout, scope, envs is not None
+        self.most = max(1, most // (envs or 1))
+        """How many entries may wait."""
+        self._score = layout.scored.compile("numpy")
+        self.waiting: deque[Any] = deque()
+        self.pack: Callable[..., bytes] = struct.Struct(f"<qqqd3?{layout.width}d").pack
+        """Takes time, episode, step, original reward, whether that is no number, terminated, truncated, inputs."""
+        self._packed = np.dtype(
+            [
+                *((name, "<i8") for name in ("time", "episode", "step")),
+                ("original", "<f8"),
+                *((name, "?") for name in ("unpaid", *ENDS)),
+                ("inputs", FLOAT, (layout.width,)),
+            ]
+        )
+
+    def take(self) -> list[Any]:
+        """Return what waits, which then waits no longer."""
+        return [self.waiting.popleft() for _ in range(len(self.waiting))]
+
+    def count(self, taken: list[Any]) -> int:
+        """Return how many steps were taken."""
+        return sum(len(entry.steps) for entry in taken) if self._many else len(taken)
+
+    def encode(self, taken: list[Any]) -> Iterator[Block]:
+        """Yield steps as blocks, scored all at once."""
+        steps = _join_steps(taken) if self._many else self._unpack(taken)
+        outputs = self._layout.stack_scores(self._score(self._layout.split_columns(steps.inputs)), len(steps.inputs))
+        for start in range(0, len(outputs), MAX_RECORDS):
+            part = Steps._make(column[start : start + MAX_RECORDS] for column in steps)
+            yield self._build_block(part, outputs[start : start + MAX_RECORDS])
+
+    def _unpack(self, taken: list[bytes]) -> Steps:
+        table = np.frombuffer(b"".join(taken), self._packed)
+        originals: Any = table["original"]
+        if table["unpaid"].any():
+            originals = [None if missing else paid for paid, missing in zip(originals, table["unpaid"], strict=True)]
+        columns = {"times": table["time"], "episodes": table["episode"], "steps": table["step"]}
+        ends = {end: table[end] for end in ENDS}
+        return Steps(**columns, originals=originals, **ends, inputs=np.ascontiguousarray(table["inputs"]))
+
+    def _build_block(self, part: Steps, outputs: Rows) -> Block:
+        times = part.times // 1000
+        earliest, latest = int(times.min()), int(times.max())
+        return Block(
+            self._layout,
+            self._target,
+            self._scope,
+            len(outputs),
+            earliest,
+            latest,
+            part.inputs.astype(FLOAT, copy=False).tobytes(),
+            outputs.astype(FLOAT, copy=False).tobytes(),
+            times=str((times - earliest).tolist()) if latest > earliest else None,
+            episodes=_encode_episodes(part.episodes),
+            steps=_encode_steps(part.steps),
+            contexts=encode_outcomes(part.originals, part.terminated, part.truncated),
+            moments=times.astype("<i8", copy=False).tobytes(),
+        )
+
+
+def _join_steps(taken: Sequence[Steps]) -> Steps:
+    """Return steps of many environments at once as steps."""
+    counts = [len(each.steps) for each in taken]
+    times = np.repeat(np.array([each.times for each in taken], np.int64), counts)
+    return Steps._make([times, *(np.concatenate([each[at] for each in taken]) for at in range(1, len(Steps._fields)))])
+
+
+def _encode_steps(steps: Integers) -> str:
+    """Return a column of integers as JSON; one entry where all are the same."""
+    return str((steps[:1] if (steps == steps[0]).all() else steps).tolist())
+
+
+def _encode_episodes(episodes: Integers) -> str:
+    """Return a column of episodes, which are strings in a ledger, as JSON; one entry where all are the same."""
+    starts = np.flatnonzero(np.diff(episodes, prepend=episodes[0] - 1))
+    if len(starts) == 1:
+        return f'["{episodes[0]}"]'
+    lengths = np.diff(starts, append=len(episodes)).tolist()
+    runs = (f'"{name}", ' * length for name, length in zip(episodes[starts].tolist(), lengths, strict=True))
+    return f"[{''.join(runs)[:-2]}]"
+
+
+def encode_outcomes(
+    originals: Sequence[Any] | NDArray[Any], terminated: Sequence[Any] | Flags, truncated: Sequence[Any] | Flags
+) -> str:
+    """Return what environments said of steps as a column of contexts: their own reward, and how an episode ended.
+
+    A reward that is not finite is a string, for JSON has no such numbers; what is no number at all is null.
+    """
+    said = _encode_numbers(originals)
+    for end, flags in zip(ENDS, (terminated, truncated), strict=True):
+        for at in np.flatnonzero(np.asarray(flags, np.bool_)).tolist():
+            said[at] += f',"{end}":true'
+    if said.count(said[0]) == len(said):
+        said = said[:1]
+    begin = f'{{"{ORIGINAL_REWARD}":'
+    return f"[{begin}{f'}},{begin}'.join(said)}}}]"
+
+
+def _encode_numbers(given: Sequence[Any] | NDArray[Any]) -> list[str]:
+    """Return what environments paid as JSON, one text each."""
+    try:
+        numbers = np.asarray(given, np.float64).reshape(len(given))
+    except (TypeError, ValueError, OverflowError):
+        return [_encode_number(to_number(each)) for each in given]
+    if np.isfinite(numbers).all():
+        return str(numbers.tolist())[1:-1].split(", ")
+    return [_encode_number(to_number(each)) for each in given]
+
+
+def _encode_number(number: float | None) -> str:
+    if number is None:
+        return "null"
+    return repr(number) if math.isfinite(number) else f'"{number}"'
+
+
+def to_number(given: Any) -> float | None:
+    """Return what an environment paid as a number; None where it is none."""
+    if given is None:  # which NumPy takes for NaN
+        return None
+    try:
+        return float(np.asarray(given, np.float64).reshape(()))
+    except (TypeError, ValueError, OverflowError):
+        return None
