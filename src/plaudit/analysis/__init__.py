@@ -1,25 +1,35 @@
 """Analysis: how far apart rewards are, what is different between two versions, and what earned a reward."""
 
+from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare, attribute
 from plaudit.analysis.branches import nearest_branches
 from plaudit.analysis.compare import compare
 from plaudit.analysis.comparison import Comparison, Estimate, Measure
 from plaudit.analysis.definitions import DefinitionChanges
 from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
+from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
 
 __all__ = [
+    "Attribution",
     "Comparison",
     "Condition",
     "DefinitionChanges",
     "Diff",
     "Effect",
+    "EpisodeBin",
+    "EpisodeGap",
     "Estimate",
     "Measure",
     "NearestBranch",
     "StepBranches",
+    "StepGap",
     "TermBranches",
+    "TermGap",
+    "TermShare",
+    "attribute",
     "compare",
+    "compare_episodes",
     "diff",
     "nearest_branches",
 ]

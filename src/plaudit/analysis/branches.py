@@ -30,9 +30,9 @@ def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBra
     """Return which branches of a reward a step takes, how far the nearest other ones are and what they had paid.
 
     One input is changed at a time, everything else stays: to the first value at which a condition, a clamp or a choice
-    comes out differently and the term pays something else. Each such step is really scored. Conditions that do not
-    follow an input in a straight line are looked for at distances that double: a zone between two of these may be
-    passed over.
+    comes out differently and the term pays something else, or begins to. Each such step is really scored. Conditions
+    that do not follow an input in a straight line are looked for at distances that double: a zone between two of these
+    may be passed over.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -249,18 +249,30 @@ class _Step:
                 yield from (cut, cut - near, cut + near)  # the last bits of a guess are rounding
 
     def _search(self, root: _Root, name: str, places: Sequence[Value]) -> NearestBranch | None:
-        """Return the first place on the way at which another branch pays differently."""
+        """Return the first place on the way at which another branch pays differently, or begins to."""
         listed = bool(list_choices(self.program.inputs[name]))
         last, edges = self.row[name], 0
+        entered: NearestBranch | None = None  # the branch that was entered last, and pays the same where it begins
         for place in places:
             while self._take(root, name, place) != self._take(root, name, last) and edges < MOST_EDGES:
                 edges += 1
                 after = place if listed else self._find_edge(root, name, float(last), float(place))
-                if (branch := self._score(root, name, last, after)) is not None:
-                    return branch
+                found = self._score(root, name, last, after)
+                if found is not None and self._pays_differently(root, found):
+                    return found
+                tied = entered is not None and entered.after == last and not listed
+                if not tied or math.nextafter(float(last), float(after)) != after:
+                    entered = found  # a tie and the float next to it are one edge
                 last = after
+            if entered is not None and not listed:
+                there = self._score(root, name, self.row[name], place)
+                if there is not None and self._pays_differently(root, there):
+                    return entered._replace(begins=True)
             last = place
         return None
+
+    def _pays_differently(self, root: _Root, branch: NearestBranch) -> bool:
+        return not math.isclose(branch.value, self._read_value(root, self.signal), rel_tol=1e-9, abs_tol=1e-12)
 
     def _find_edge(self, root: _Root, name: str, last: float, place: float) -> float:
         """Return the first number after `last` that takes other branches; `place` does."""
@@ -274,17 +286,15 @@ class _Step:
         return self._list_taken(root, self.known[name, value])
 
     def _score(self, root: _Root, name: str, last: Value, after: Value) -> NearestBranch | None:
-        """Return what another value of an input would have paid; None where that is the same, or cannot be scored."""
+        """Return what another value of an input had paid, where it takes other branches than the `last` one."""
         row = {**self.row, name: after}
         try:
             signal = self.reward.score(**row)
         except InputError:
             return None
         value = self._read_value(root, signal)
-        if math.isclose(value, self._read_value(root, self.signal), rel_tol=1e-9, abs_tol=1e-12):
-            return None
         taken, now = (self._take(root, name, each) for each in (last, after))
-        turned = min((taken - now) or (now - taken), key=_order)
+        turned = min((taken - now) or (now - taken) or taken, key=_order)
         broken = tuple(each for each in self._find_broken(row) if each not in self.broken)
         field = self.program.inputs[name]
         before = field.as_declared(self.row[name])

@@ -172,9 +172,7 @@ class Branches:
                 return f"`{self.render(decision.node)}` is {'true' if way else 'false'}"
             case n.Clip(arg, low, high):
                 ends = (
-                    f"{self.render(low)} and {self.render(high)}"
-                    if way == 0
-                    else self.render(low if way < 0 else high)
+                    f"{self.render(low)} and {self.render(high)}" if way == 0 else self.render(low if way < 0 else high)
                 )
                 return f"`{self.render(arg)}` is {sides[way]} {ends}"
             case n.Item(_, index):
