@@ -9,6 +9,7 @@ from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
 from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.transitions import Transitions
 
 __all__ = [
     "Attribution",
@@ -27,6 +28,7 @@ __all__ = [
     "TermBranches",
     "TermGap",
     "TermShare",
+    "Transitions",
     "attribute",
     "compare",
     "compare_episodes",

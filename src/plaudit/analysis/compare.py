@@ -1,6 +1,7 @@
 """`compare`: how far apart rewards are in what they make an agent want."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from plaudit.analysis.coverage import BLOCKS, Coverage
 from plaudit.analysis.draws import Ranges, draw_coverage
 from plaudit.analysis.measures import Moments, Scorer, drop_unscored, rank, split, to_distance
 from plaudit.analysis.tabular import MEASURES, build_tables, measure_tables, resample_tables
-from plaudit.analysis.transitions import Given, read_ledger, read_transitions
+from plaudit.analysis.transitions import Given, Transitions, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
@@ -31,7 +32,7 @@ def compare(
     first: Reward,
     second: Reward,
     *more: Reward,
-    transitions: Mapping[str, Any] | None = None,
+    transitions: Mapping[str, Any] | Transitions | None = None,
     episodes: Any = None,
     ledger: Ledger | None = None,
     discount: float | None = None,
@@ -62,7 +63,8 @@ def compare(
         second: Another one.
         *more: More of them: every pair is measured.
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
-            Without them steps are drawn from what fields declare.
+            Without them steps are drawn from what fields declare. `plaudit.adapters.gymnasium.sample_transitions`
+            takes them from an environment.
         episodes: The episode of each transition; returns are compared then, and intervals drawn from episodes.
         ledger: A ledger whose recorded steps to compare on instead, with their episodes.
         discount: How much a reward one step later is worth; what the rewards declare, or 0.99.
@@ -98,7 +100,9 @@ def compare(
             raise DefinitionError("episodes= says to which episode transitions belong; give transitions= too.")
         coverage = draw_coverage(rewards, samples=samples, means=means, seed=seed, ranges=ranges or {})
     else:
-        coverage = read_transitions(rewards, transitions, episodes, means=means, seed=seed)
+        given = transitions if isinstance(transitions, Transitions) else Transitions(transitions)
+        given = given if episodes is None else replace(given, episodes=episodes)
+        coverage = read_transitions(rewards, given, means=means, seed=seed)
     found = _Measuring(rewards, names, coverage, worth, seed)
     found.run(progress, len(coverage.blocks.steps) if isinstance(coverage.blocks, Given) else samples)
     return Comparison(
