@@ -12,6 +12,7 @@ from plaudit.analysis.comparison import TITLES, Comparison, Measure
 from plaudit.analysis.coverage import BLOCKS, Coverage
 from plaudit.analysis.draws import Ranges, draw_coverage
 from plaudit.analysis.measures import Moments, Scorer, drop_unscored, rank, split, to_distance
+from plaudit.analysis.shared_terms import keep_shared_terms
 from plaudit.analysis.tabular import MEASURES, build_tables, measure_tables, resample_tables
 from plaudit.analysis.transitions import Given, Transitions, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
@@ -273,26 +274,21 @@ def _match_fields(
     """Return the rewards as they are compared, where they read different fields."""
     if fields not in ("same", "shared", "all"):
         raise DefinitionError(f"fields={fields!r} must be 'same', 'shared' or 'all'.")
-    reads = [{each.name for each in reward.program.inputs.values()} - {"terminal"} for reward in rewards]
+    reads = [_list_fields(reward) for reward in rewards]
     common = set.intersection(*reads)
     apart = {name: sorted(each - common) for name, each in zip(names, reads, strict=True) if each - common}
     if not apart or fields == "all":
         return rewards, []
     if fields == "same":
-        listed = "; ".join(f"{name} reads {', '.join(each)}" for name, each in apart.items())
+        text = "; ".join(f"{name} reads {', '.join(each)}" for name, each in apart.items())
         raise DefinitionError(
-            f"not all of these rewards read the same fields: {listed}.\nCompare them on what all of them read, without "
+            f"not all of these rewards read the same fields: {text}.\nCompare them on what all of them read, without "
             "the terms that read more: fields='shared' (--fields shared); or on everything: fields='all'."
         )
-    kept, left_out = [], []
-    for reward, name in zip(rewards, names, strict=True):
-        terms = [
-            each.name
-            for each in reward.terms
-            if {one.name for one in reward.only(each.name).program.inputs.values()} <= {*common, "terminal"}
-        ]
-        if not terms:
-            raise DefinitionError(f"every term of {name} reads something that another reward does not.")
-        left_out += [f"{name}: {each.name}" for each in reward.terms if each.name not in terms]
-        kept.append(reward.only(*terms))
-    return tuple(kept), [f"Compared on what all of them read; left out: {', '.join(left_out)}."]
+    kept, left_out = keep_shared_terms(rewards, _list_fields)
+    listed = [f"{name}: {term}" for name, terms in zip(names, left_out, strict=True) for term in terms]
+    return kept, [f"Compared on what all of them read; left out: {', '.join(listed)}."]
+
+
+def _list_fields(reward: Reward) -> set[str]:
+    return {each.name for each in reward.program.inputs.values()} - {"terminal"}
