@@ -229,6 +229,39 @@ def test_schedules_states_gates_and_overrides_are_explained():
     assert (weak.after, weak.total) == (2.0, 0.5)
 
 
+def test_a_step_that_stands_on_an_edge_and_a_search_beyond_what_can_be_computed():
+    @term(high=1)
+    def held(x):
+        return x / 10
+
+    @term
+    def steep(x):
+        return 1 if math.exp(x) > 3 and 1 / x < 2 else math.log(x + 1)
+
+    reward = Reward("edges", version="1", terms=[held, steep], fields=[Field("x", low=-0.5)])
+    found = nearest_branches(reward, {"x": 10.0})
+    assert found["held"].value == 1.0
+    (flat,) = found["steep"].nearest
+    assert flat.after == pytest.approx(math.log(3))
+    assert flat.value == reward.score(x=flat.after)["steep"].value
+
+
+def test_the_end_of_an_episode_is_explained_by_what_only_the_end_reads():
+    @term(terminal=True)
+    def arrived(success):
+        return 5 if success else -1
+
+    @term
+    def pace(speed):
+        return speed
+
+    fields = [Field("success", flag=True), Field("speed", low=0, high=9)]
+    reward = Reward("ends", version="1", terms=[pace, arrived], fields=fields)
+    (won,) = nearest_branches(reward, reward.final(success=False))["arrived"].nearest
+    assert (won.input, won.after, won.total) == ("success", True, 5.0)
+    assert nearest_branches(reward, {"speed": 1.0, "terminal": False})["arrived"].nearest == ()
+
+
 def test_a_row_that_cannot_be_scored_is_refused():
     with pytest.raises(InputError, match="distance"):
         nearest_branches(FOLLOWING, {**STEP, "distance": -1.0})

@@ -54,7 +54,9 @@ def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBra
     Raises:
         InputError: The row cannot be scored.
     """
-    return _Step(reward, reward.score(**(row.inputs if isinstance(row, Signal) else row))).explain()
+    if isinstance(row, Signal):
+        reward, row = reward._final if row.frame.part == "final" else reward, row.inputs
+    return _Step(reward, reward.score(**row)).explain()
 
 
 class _Root(NamedTuple):
@@ -257,22 +259,31 @@ class _Step:
             while self._take(root, name, place) != self._take(root, name, last) and edges < MOST_EDGES:
                 edges += 1
                 after = place if listed else self._find_edge(root, name, float(last), float(place))
-                found = self._score(root, name, last, after)
-                if found is not None and self._pays_differently(root, found):
+                signal = self._score_row(name, after)
+                found = None if signal is None else self._build(root, name, last, after, signal)
+                if self._pays_differently(root, signal):
                     return found
                 tied = entered is not None and entered.after == last and not listed
                 if not tied or math.nextafter(float(last), float(after)) != after:
                     entered = found  # a tie and the float next to it are one edge
                 last = after
-            if entered is not None and not listed:
-                there = self._score(root, name, self.row[name], place)
-                if there is not None and self._pays_differently(root, there):
-                    return entered._replace(begins=True)
+            if entered is not None and not listed and self._pays_differently(root, self._score_row(name, place)):
+                return entered._replace(begins=True)
             last = place
         return None
 
-    def _pays_differently(self, root: _Root, branch: NearestBranch) -> bool:
-        return not math.isclose(branch.value, self._read_value(root, self.signal), rel_tol=1e-9, abs_tol=1e-12)
+    def _score_row(self, name: str, value: Value) -> Signal | None:
+        """Return what another value of an input had paid; None where that cannot be scored."""
+        try:
+            return self.reward.score(**{**self.row, name: value})
+        except InputError:
+            return None
+
+    def _pays_differently(self, root: _Root, signal: Signal | None) -> bool:
+        if signal is None:
+            return False
+        paid, instead = (self._read_value(root, each) for each in (self.signal, signal))
+        return not math.isclose(paid, instead, rel_tol=1e-9, abs_tol=1e-12)
 
     def _find_edge(self, root: _Root, name: str, last: float, place: float) -> float:
         """Return the first number after `last` that takes other branches; `place` does."""
@@ -285,22 +296,16 @@ class _Step:
             self.known[name, value] = self._compute({**self.row, name: value})
         return self._list_taken(root, self.known[name, value])
 
-    def _score(self, root: _Root, name: str, last: Value, after: Value) -> NearestBranch | None:
-        """Return what another value of an input had paid, where it takes other branches than the `last` one."""
-        row = {**self.row, name: after}
-        try:
-            signal = self.reward.score(**row)
-        except InputError:
-            return None
-        value = self._read_value(root, signal)
+    def _build(self, root: _Root, name: str, last: Value, after: Value, signal: Signal) -> NearestBranch:
+        """Return the branch that begins after the `last` value of an input, with what it pays there."""
         taken, now = (self._take(root, name, each) for each in (last, after))
-        turned = min((taken - now) or (now - taken) or taken, key=_order)
+        turned = min((taken - now) or (now - taken), key=_order)
+        row = {**self.row, name: after}
         broken = tuple(each for each in self._find_broken(row) if each not in self.broken)
         field = self.program.inputs[name]
-        before = field.as_declared(self.row[name])
-        return NearestBranch(
-            name, before, field.as_declared(after), field.unit, self._describe(turned).text, value, signal.total, broken
-        )
+        ends = field.as_declared(self.row[name]), field.as_declared(after)
+        paid = self._read_value(root, signal), signal.total
+        return NearestBranch(name, *ends, field.unit, self._describe(turned).text, *paid, broken)
 
     def _find_broken(self, row: Mapping[str, Value]) -> list[str]:
         """Return the facts that a row breaks, and how fields are declared to change."""
