@@ -199,18 +199,22 @@ class _Step:
     def _find_nearest(self) -> dict[str, list[NearestBranch]]:
         """Return for each row of the score the nearest other branches, an input and a direction at a time."""
         found: dict[str, list[NearestBranch]] = {root.output: [] for root in self.roots}
-        ended = bool(self.row.get("terminal"))
+        fixed = self._list_fixed()
         for name in self.program.inputs:
-            roots = [root for root in self.roots if name in root.inputs]
-            of_the_end = name == "terminal" if self.program.terminal else False
-            if not roots or of_the_end or (name in self.program.terminal and not ended):
-                continue  # what only the end reads is not known before it
+            roots = [root for root in self.roots if name in root.inputs and name not in fixed]
             self.known.clear()
-            for places in self._list_places(name):
+            for places in self._list_places(name) if roots else ():
                 for root in roots:
                     if (branch := self._search(root, name, places)) is not None:
                         found[root.output].append(branch)
         return found
+
+    def _list_fixed(self) -> Sequence[str]:
+        """Return the inputs that stay as they are: what only the end of an episode reads is not known before it."""
+        of_the_end = self.program.terminal
+        if not of_the_end:
+            return ()
+        return ("terminal",) if self.row["terminal"] else ("terminal", *of_the_end)
 
     def _list_places(self, name: str) -> Iterator[Sequence[Value]]:
         """Yield where to look for another branch: each time a way that leads off from the value of an input."""

@@ -103,6 +103,8 @@ def compare(
     chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
     if (environment is None) != (features is None):
         raise click.UsageError("--env and --features go together: an environment, and what is read of its steps.")
+    if ranges and (environment or where):
+        raise click.UsageError("--range is about steps that are drawn from what fields declare.")
     if environment is not None and features is not None:
         if where is not None:
             raise click.UsageError("compare on a ledger or on an environment, not on both.")

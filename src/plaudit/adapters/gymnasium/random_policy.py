@@ -8,7 +8,7 @@ import numpy as np
 
 from plaudit.adapters.gymnasium.scoring import Features, Scoring, copy_observation
 from plaudit.analysis.transitions import Transitions
-from plaudit.errors import DefinitionError
+from plaudit.errors import DefinitionError, InputError, PlauditError
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.states import join_state
@@ -40,7 +40,7 @@ def sample_transitions(
 
     Raises:
         DefinitionError: There is no such environment, or something else that was given is not what it should be.
-        InputError: The features lack something that a reward reads.
+        InputError: The features fail, or lack something that a reward reads.
     """
     if isinstance(env, str):
         made = _make_env(env)
@@ -104,7 +104,12 @@ class _Reader:
         self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], outcomes: tuple[Any, Any, Any]
     ) -> Mapping[str, Any]:
         """Return the inputs of a step by name: numbers, flags, positions of categories."""
-        given = self._scoring.read_fields(obs, action, next_obs, info, outcomes)
+        try:
+            given = self._scoring.read_fields(obs, action, next_obs, info, outcomes)
+        except PlauditError:
+            raise
+        except Exception as error:
+            raise InputError(f"the features cannot be read off a step: {type(error).__name__}: {error}") from error
         fields: Mapping[str, Any] = {name: value for name, value in given.items() if name in self._names}
         if self._state:
             fields = join_state(self._compiled.program, fields, self._state)
