@@ -13,11 +13,13 @@ import pytest
 import plaudit
 from plaudit import Field, Ledger, Reward, Signal, errors, linear, piecewise, term
 from plaudit.analysis import DefinitionChanges, Diff, Effect
+from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare
 from plaudit.analysis.comparison import Comparison, Measure
 from plaudit.analysis.comparison import Estimate as Distance
 from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
+from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
 from plaudit.checks.bounds import Bound, Bounds
 from plaudit.checks.finding import Finding, Suppressed, Undecided
@@ -30,6 +32,7 @@ from plaudit.learn.off_policy.evaluate import Evaluation
 from plaudit.learn.off_policy.intervals import Estimate, Interval
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.dataset.files import FileRescoring
+from plaudit.ledger.episodes import Episode
 from plaudit.ledger.rescore import Lacking, Rescoring
 from plaudit.ledger.returns import Classes
 from plaudit.ledger.rounding import Rounding
@@ -90,9 +93,13 @@ def samples(tmp_path):
     step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
+    when = datetime(2026, 1, 1, tzinfo=UTC)
+    paid = EpisodeBin(STEER, STEER, when, 1, 1.0, 1.0, (TermShare(STEER, 1.0, 1.0, 1.0, 1.0, 0.0),))
+    episode = Episode(STEER, STEER, STEER, STEER, STEER, 1.0, 1, {STEER: 1.0}, None, 0, 0, when, when, 1, 1)
     branch = NearestBranch(STEER, STEER, STEER, STEER, STEER, 1.0, 1.0, (STEER,))
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
+        "analysis/attribution.py:Attribution": [Attribution(STEER, paid, (paid, paid))],
         "analysis/comparison.py:Comparison": [
             Comparison(
                 rewards=(STEER, STEER),
@@ -114,6 +121,15 @@ def samples(tmp_path):
                 unproved=STEER,
                 left_out=(STEER,),
                 effect=effect,
+            )
+        ],
+        "analysis/episode_gap.py:EpisodeGap": [
+            EpisodeGap(
+                episode,
+                episode,
+                (TermGap(STEER, 0.0, 1.0),),
+                (StepGap(0, 0.0, None, 1.0, 1.0, STEER, 1.0, 1, None),),
+                (STEER,),
             )
         ],
         "analysis/step_branches.py:Condition": [Condition(STEER, STEER, True)],

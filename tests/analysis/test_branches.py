@@ -5,7 +5,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, Ledger, Reward, State, fact, linear, term
@@ -14,6 +14,7 @@ from plaudit.checks.solver.ranges import decode_value, encode_value
 from plaudit.errors import InputError
 from plaudit.testing.random_rewards import draw_case
 from plaudit.testing.rows import as_inputs, draw_rows
+from support.examples import examples
 
 
 @term
@@ -111,7 +112,7 @@ ZONES = Reward("zones", version="1", terms=[zones], fields=[Field("x", low=-10, 
     pays=st.lists(st.integers(0, 2), min_size=4, max_size=4),
     x=st.floats(-10, 10),
 )
-@settings(max_examples=25)
+@examples(0.5)
 def test_the_nearest_branch_is_where_brute_force_finds_it(cuts, pays, x):
     """Zones that pay the same are passed over, on either side."""
     names = ("a", "b", "c", "before", "first", "second", "after")
@@ -128,7 +129,7 @@ def test_the_nearest_branch_is_where_brute_force_finds_it(cuts, pays, x):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=20)
+@examples(0.16)
 def test_whatever_is_said_to_be_paid_is_really_paid(seed):
     """Random rewards: each branch near by pays what was said, and the last number before it takes the old one."""
     chance = random.Random(seed)
@@ -147,7 +148,8 @@ def test_whatever_is_said_to_be_paid_is_really_paid(seed):
                 decoded = {n: decode_value(case.reward.program.inputs[n], v) for n, v in changed.items()}
                 again = case.reward.score(**decoded)
                 assert again.total == branch.total
-                assert (again.total if each.term == "total" else again[each.term].value) == branch.value != each.value
+                assert (again.total if each.term == "total" else again[each.term].value) == branch.value
+                assert branch.begins == math.isclose(branch.value, each.value, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def test_a_condition_over_two_inputs_and_a_curved_one_are_found():
@@ -168,6 +170,14 @@ def test_a_condition_over_two_inputs_and_a_curved_one_are_found():
     }
     (far,) = found["curved"].nearest
     assert 9 < far.after < 9 + 1e-12
+
+
+def test_a_clamp_that_binds_tells_where_it_stops():
+    found = nearest_branches(FOLLOWING, {**STEP, "curr.speed": 30.0})["pace"]
+    assert [each.text for each in found.conditions] == ["score > 1.0"]
+    (slower,) = found.nearest
+    assert (slower.after, slower.value, slower.begins) == (10.0, 0.1, True)
+    assert str(slower) == "20 m/s less curr.speed (10) and it begins to change from 0.1"
 
 
 def test_a_step_that_would_break_a_fact_says_so():
@@ -217,6 +227,39 @@ def test_schedules_states_gates_and_overrides_are_explained():
     assert (crash.after, crash.total) == (0.0, -9.0)
     (weak,) = later["gate"].nearest
     assert (weak.after, weak.total) == (2.0, 0.5)
+
+
+def test_a_step_that_stands_on_an_edge_and_a_search_beyond_what_can_be_computed():
+    @term(high=1)
+    def held(x):
+        return x / 10
+
+    @term
+    def steep(x):
+        return 1 if math.exp(x) > 3 and 1 / x < 2 else math.log(x + 1)
+
+    reward = Reward("edges", version="1", terms=[held, steep], fields=[Field("x", low=-0.5)])
+    found = nearest_branches(reward, {"x": 10.0})
+    assert found["held"].value == 1.0
+    (flat,) = found["steep"].nearest
+    assert flat.after == pytest.approx(math.log(3))
+    assert flat.value == reward.score(x=flat.after)["steep"].value
+
+
+def test_the_end_of_an_episode_is_explained_by_what_only_the_end_reads():
+    @term(terminal=True)
+    def arrived(success):
+        return 5 if success else -1
+
+    @term
+    def pace(speed):
+        return speed
+
+    fields = [Field("success", flag=True), Field("speed", low=0, high=9)]
+    reward = Reward("ends", version="1", terms=[pace, arrived], fields=fields)
+    (won,) = nearest_branches(reward, reward.final(success=False))["arrived"].nearest
+    assert (won.input, won.after, won.total) == ("success", True, 5.0)
+    assert nearest_branches(reward, {"speed": 1.0, "terminal": False})["arrived"].nearest == ()
 
 
 def test_a_row_that_cannot_be_scored_is_refused():

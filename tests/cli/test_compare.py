@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from plaudit import Ledger
 from plaudit.analysis.comparison import TITLES
 from plaudit.cli.compare import MEASURES
@@ -61,3 +63,41 @@ def test_steps_of_a_ledger_are_compared_on(plaudit, tmp_path):
 
 def test_every_measure_can_be_a_matrix():
     assert tuple(TITLES) == MEASURES
+
+
+BALANCE = """
+from plaudit import Field, Reward, term
+
+@term
+def upright(curr):
+    return 1 - abs(curr.angle)
+
+@term
+def steadier(prev, curr):
+    return abs(prev.angle) - 0.99 * abs(curr.angle)
+
+def make(version, *terms):
+    return Reward("balance", version=version, terms=terms, fields=[Field("angle", low=-1, high=1)], discount=0.99)
+
+plain, shaped = make("plain", upright), make("shaped", upright, steadier)
+
+def features(obs, action, next_obs, info):
+    return {"prev.angle": obs[2], "curr.angle": next_obs[2]}
+"""
+
+
+def test_an_environment_covers_what_is_compared(plaudit, write):
+    pytest.importorskip("gymnasium")
+    write("balance.py", BALANCE)
+    asked = ("compare", "balance.py:plain", "balance.py:shaped", "--env", "CartPole-v1")
+    done = plaudit(*asked, "--features", "balance.py:features", "--steps", "300", "--means", "16", "--json")
+    assert done.exit_code == 0, done.stderr
+    outcome = json.loads(done.stdout)
+    assert outcome["coverage"] == "300 steps of CartPole-v1 under its random policy"
+    assert outcome["measures"]["epic"]["value"][0][1] < 1e-6
+    assert "--env and --features go together" in plaudit(*asked).stderr
+    both = plaudit(*asked, "--features", "balance.py:features", "--ledger", "rewards.db")
+    assert (both.exit_code, both.stdout) == (2, "")
+    assert "this is a reward" in plaudit(*asked, "--features", "balance.py:plain").stderr
+    drawn = plaudit(*asked, "--features", "balance.py:features", "--range", "angle=0:1")
+    assert (drawn.exit_code, drawn.stdout) == (2, "")

@@ -1,5 +1,6 @@
 """Analysis: what really happened under a reward, what earned it, what is different between two, and how far apart."""
 
+from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare, attribute
 from plaudit.analysis.audit import Thresholds, audit
 from plaudit.analysis.branches import nearest_branches
 from plaudit.analysis.compare import compare
@@ -7,22 +8,33 @@ from plaudit.analysis.comparison import Comparison, Estimate, Measure
 from plaudit.analysis.definitions import DefinitionChanges
 from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
+from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.transitions import Transitions
 
 __all__ = [
+    "Attribution",
     "Comparison",
     "Condition",
     "DefinitionChanges",
     "Diff",
     "Effect",
+    "EpisodeBin",
+    "EpisodeGap",
     "Estimate",
     "Measure",
     "NearestBranch",
     "StepBranches",
+    "StepGap",
     "TermBranches",
+    "TermGap",
+    "TermShare",
     "Thresholds",
+    "Transitions",
+    "attribute",
     "audit",
     "compare",
+    "compare_episodes",
     "diff",
     "nearest_branches",
 ]

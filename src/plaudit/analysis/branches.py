@@ -30,9 +30,9 @@ def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBra
     """Return which branches of a reward a step takes, how far the nearest other ones are and what they had paid.
 
     One input is changed at a time, everything else stays: to the first value at which a condition, a clamp or a choice
-    comes out differently and the term pays something else. Each such step is really scored. Conditions that do not
-    follow an input in a straight line are looked for at distances that double: a zone between two of these may be
-    passed over.
+    comes out differently and the term pays something else, or begins to. Each such step is really scored. Conditions
+    that do not follow an input in a straight line are looked for at distances that double: a zone between two of these
+    may be passed over.
 
     >>> from plaudit import Field, Reward, term
     >>> @term
@@ -54,7 +54,9 @@ def nearest_branches(reward: Reward, row: Mapping[str, Any] | Signal) -> StepBra
     Raises:
         InputError: The row cannot be scored.
     """
-    return _Step(reward, reward.score(**(row.inputs if isinstance(row, Signal) else row))).explain()
+    if isinstance(row, Signal):
+        reward, row = reward._final if row.frame.part == "final" else reward, row.inputs
+    return _Step(reward, reward.score(**row)).explain()
 
 
 class _Root(NamedTuple):
@@ -197,18 +199,22 @@ class _Step:
     def _find_nearest(self) -> dict[str, list[NearestBranch]]:
         """Return for each row of the score the nearest other branches, an input and a direction at a time."""
         found: dict[str, list[NearestBranch]] = {root.output: [] for root in self.roots}
-        ended = bool(self.row.get("terminal"))
+        fixed = self._list_fixed()
         for name in self.program.inputs:
-            roots = [root for root in self.roots if name in root.inputs]
-            of_the_end = name == "terminal" if self.program.terminal else False
-            if not roots or of_the_end or (name in self.program.terminal and not ended):
-                continue  # what only the end reads is not known before it
+            roots = [root for root in self.roots if name in root.inputs and name not in fixed]
             self.known.clear()
-            for places in self._list_places(name):
+            for places in self._list_places(name) if roots else ():
                 for root in roots:
                     if (branch := self._search(root, name, places)) is not None:
                         found[root.output].append(branch)
         return found
+
+    def _list_fixed(self) -> Sequence[str]:
+        """Return the inputs that stay as they are: what only the end of an episode reads is not known before it."""
+        of_the_end = self.program.terminal
+        if not of_the_end:
+            return ()
+        return ("terminal",) if self.row["terminal"] else ("terminal", *of_the_end)
 
     def _list_places(self, name: str) -> Iterator[Sequence[Value]]:
         """Yield where to look for another branch: each time a way that leads off from the value of an input."""
@@ -249,18 +255,39 @@ class _Step:
                 yield from (cut, cut - near, cut + near)  # the last bits of a guess are rounding
 
     def _search(self, root: _Root, name: str, places: Sequence[Value]) -> NearestBranch | None:
-        """Return the first place on the way at which another branch pays differently."""
+        """Return the first place on the way at which another branch pays differently, or begins to."""
         listed = bool(list_choices(self.program.inputs[name]))
         last, edges = self.row[name], 0
+        entered: NearestBranch | None = None  # the branch that was entered last, and pays the same where it begins
         for place in places:
             while self._take(root, name, place) != self._take(root, name, last) and edges < MOST_EDGES:
                 edges += 1
                 after = place if listed else self._find_edge(root, name, float(last), float(place))
-                if (branch := self._score(root, name, last, after)) is not None:
-                    return branch
+                signal = self._score_row(name, after)
+                found = None if signal is None else self._build(root, name, last, after, signal)
+                if self._pays_differently(root, signal):
+                    return found
+                tied = entered is not None and entered.after == last and not listed
+                if not tied or math.nextafter(float(last), float(after)) != after:
+                    entered = found  # a tie and the float next to it are one edge
                 last = after
+            if entered is not None and not listed and self._pays_differently(root, self._score_row(name, place)):
+                return entered._replace(begins=True)
             last = place
         return None
+
+    def _score_row(self, name: str, value: Value) -> Signal | None:
+        """Return what another value of an input had paid; None where that cannot be scored."""
+        try:
+            return self.reward.score(**{**self.row, name: value})
+        except InputError:
+            return None
+
+    def _pays_differently(self, root: _Root, signal: Signal | None) -> bool:
+        if signal is None:
+            return False
+        paid, instead = (self._read_value(root, each) for each in (self.signal, signal))
+        return not math.isclose(paid, instead, rel_tol=1e-9, abs_tol=1e-12)
 
     def _find_edge(self, root: _Root, name: str, last: float, place: float) -> float:
         """Return the first number after `last` that takes other branches; `place` does."""
@@ -273,24 +300,16 @@ class _Step:
             self.known[name, value] = self._compute({**self.row, name: value})
         return self._list_taken(root, self.known[name, value])
 
-    def _score(self, root: _Root, name: str, last: Value, after: Value) -> NearestBranch | None:
-        """Return what another value of an input would have paid; None where that is the same, or cannot be scored."""
-        row = {**self.row, name: after}
-        try:
-            signal = self.reward.score(**row)
-        except InputError:
-            return None
-        value = self._read_value(root, signal)
-        if math.isclose(value, self._read_value(root, self.signal), rel_tol=1e-9, abs_tol=1e-12):
-            return None
+    def _build(self, root: _Root, name: str, last: Value, after: Value, signal: Signal) -> NearestBranch:
+        """Return the branch that begins after the `last` value of an input, with what it pays there."""
         taken, now = (self._take(root, name, each) for each in (last, after))
         turned = min((taken - now) or (now - taken), key=_order)
+        row = {**self.row, name: after}
         broken = tuple(each for each in self._find_broken(row) if each not in self.broken)
         field = self.program.inputs[name]
-        before = field.as_declared(self.row[name])
-        return NearestBranch(
-            name, before, field.as_declared(after), field.unit, self._describe(turned).text, value, signal.total, broken
-        )
+        ends = field.as_declared(self.row[name]), field.as_declared(after)
+        paid = self._read_value(root, signal), signal.total
+        return NearestBranch(name, *ends, field.unit, self._describe(turned).text, *paid, broken)
 
     def _find_broken(self, row: Mapping[str, Value]) -> list[str]:
         """Return the facts that a row breaks, and how fields are declared to change."""

@@ -1,6 +1,7 @@
 """`compare`: how far apart rewards are in what they make an agent want."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +12,9 @@ from plaudit.analysis.comparison import TITLES, Comparison, Measure
 from plaudit.analysis.coverage import BLOCKS, Coverage
 from plaudit.analysis.draws import Ranges, draw_coverage
 from plaudit.analysis.measures import Moments, Scorer, drop_unscored, rank, split, to_distance
+from plaudit.analysis.shared_terms import keep_shared_terms
 from plaudit.analysis.tabular import MEASURES, build_tables, measure_tables, resample_tables
-from plaudit.analysis.transitions import Given, read_ledger, read_transitions
+from plaudit.analysis.transitions import Given, Transitions, read_ledger, read_transitions
 from plaudit.errors import DefinitionError, InputError
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
@@ -31,7 +33,7 @@ def compare(
     first: Reward,
     second: Reward,
     *more: Reward,
-    transitions: Mapping[str, Any] | None = None,
+    transitions: Mapping[str, Any] | Transitions | None = None,
     episodes: Any = None,
     ledger: Ledger | None = None,
     discount: float | None = None,
@@ -62,7 +64,8 @@ def compare(
         second: Another one.
         *more: More of them: every pair is measured.
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
-            Without them steps are drawn from what fields declare.
+            Without them steps are drawn from what fields declare. `plaudit.adapters.gymnasium.sample_transitions`
+            takes them from an environment.
         episodes: The episode of each transition; returns are compared then, and intervals drawn from episodes.
         ledger: A ledger whose recorded steps to compare on instead, with their episodes.
         discount: How much a reward one step later is worth; what the rewards declare, or 0.99.
@@ -98,7 +101,9 @@ def compare(
             raise DefinitionError("episodes= says to which episode transitions belong; give transitions= too.")
         coverage = draw_coverage(rewards, samples=samples, means=means, seed=seed, ranges=ranges or {})
     else:
-        coverage = read_transitions(rewards, transitions, episodes, means=means, seed=seed)
+        given = transitions if isinstance(transitions, Transitions) else Transitions(transitions)
+        given = given if episodes is None else replace(given, episodes=episodes)
+        coverage = read_transitions(rewards, given, means=means, seed=seed)
     found = _Measuring(rewards, names, coverage, worth, seed)
     found.run(progress, len(coverage.blocks.steps) if isinstance(coverage.blocks, Given) else samples)
     return Comparison(
@@ -269,26 +274,21 @@ def _match_fields(
     """Return the rewards as they are compared, where they read different fields."""
     if fields not in ("same", "shared", "all"):
         raise DefinitionError(f"fields={fields!r} must be 'same', 'shared' or 'all'.")
-    reads = [{each.name for each in reward.program.inputs.values()} - {"terminal"} for reward in rewards]
+    reads = [_list_fields(reward) for reward in rewards]
     common = set.intersection(*reads)
     apart = {name: sorted(each - common) for name, each in zip(names, reads, strict=True) if each - common}
     if not apart or fields == "all":
         return rewards, []
     if fields == "same":
-        listed = "; ".join(f"{name} reads {', '.join(each)}" for name, each in apart.items())
+        text = "; ".join(f"{name} reads {', '.join(each)}" for name, each in apart.items())
         raise DefinitionError(
-            f"not all of these rewards read the same fields: {listed}.\nCompare them on what all of them read, without "
+            f"not all of these rewards read the same fields: {text}.\nCompare them on what all of them read, without "
             "the terms that read more: fields='shared' (--fields shared); or on everything: fields='all'."
         )
-    kept, left_out = [], []
-    for reward, name in zip(rewards, names, strict=True):
-        terms = [
-            each.name
-            for each in reward.terms
-            if {one.name for one in reward.only(each.name).program.inputs.values()} <= {*common, "terminal"}
-        ]
-        if not terms:
-            raise DefinitionError(f"every term of {name} reads something that another reward does not.")
-        left_out += [f"{name}: {each.name}" for each in reward.terms if each.name not in terms]
-        kept.append(reward.only(*terms))
-    return tuple(kept), [f"Compared on what all of them read; left out: {', '.join(left_out)}."]
+    kept, left_out = keep_shared_terms(rewards, _list_fields)
+    listed = [f"{name}: {term}" for name, terms in zip(names, left_out, strict=True) for term in terms]
+    return kept, [f"Compared on what all of them read; left out: {', '.join(listed)}."]
+
+
+def _list_fields(reward: Reward) -> set[str]:
+    return {each.name for each in reward.program.inputs.values()} - {"terminal"}

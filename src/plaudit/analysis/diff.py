@@ -3,10 +3,12 @@
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect
+from plaudit.analysis.shared_terms import keep_shared_terms
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
 from plaudit.html import Markup, build_heading, build_note, join
@@ -135,7 +137,8 @@ def diff(
         raise DefinitionError(f"{', '.join(query)}= chooses records of a ledger; name the ledger too.")
     left_out: tuple[str, ...] = ()
     if shared:
-        before, after, left_out = keep_shared(before, after)
+        (before, after), lost = keep_shared_terms((before, after), lambda reward: set(reward.inputs))
+        left_out = tuple(dict.fromkeys(chain.from_iterable(lost)))
     definition = compare_definitions(before, after)
     proof, unproved = _prove(before, after, definition.renamed, timeout, examples)
     effect = None
@@ -153,22 +156,6 @@ def diff(
         left_out=left_out,
         effect=effect,
     )
-
-
-def keep_shared(before: Reward, after: Reward) -> tuple[Reward, Reward, tuple[str, ...]]:
-    """Return both with only the terms that read what both read, and the names of the others."""
-    kept, left_out = [], []
-    for reward, other in ((before, after), (after, before)):
-        alone = set(reward.inputs) - set(other.inputs)
-        names = [term.name for term in reward.terms if alone.isdisjoint(reward.only(term.name).inputs)]
-        if not names:
-            raise DefinitionError(
-                f"every term of {reward.name}@{reward.version}, or what its total is made by, reads something that "
-                f"{other.name}@{other.version} does not: {', '.join(sorted(alone))}. There is nothing to compare."
-            )
-        left_out += [term.name for term in reward.terms if term.name not in names]
-        kept.append(reward.only(*names))
-    return kept[0], kept[1], tuple(dict.fromkeys(left_out))
 
 
 def _prove(

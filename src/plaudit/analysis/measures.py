@@ -2,23 +2,25 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.analysis.coverage import Block, Columns, Steps, select_inputs
+from plaudit.analysis.separate import AFTER, BEFORE, PairMean, separate
+from plaudit.language import nodes as n
+from plaudit.language.static import analyse_program
 from plaudit.ledger.ranks import compute_ranks
 from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import list_slots
+from plaudit.targets.inputs import InputSlot, list_slots
 from plaudit.targets.numpy import NumpyReward
 
 Numbers = NDArray[np.float64]
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95
-FEWEST_AT_ONCE = 16_384
-"""Rows that are scored in one call at least: fewer are not worth it."""
 CONSTANT = 1e-9
 """A reward that varies by less than this, measured by its own size, is constant but for rounding."""
 
@@ -32,14 +34,10 @@ class Scorer:
         program = reward.program
         total = replace(program, terms=(), outputs={"total": program.outputs["total"]}).prune()
         self._compiled = NumpyReward(total, guard=guard, on_bad="mask")
-        self._before = tuple(slot.plain for slot in list_slots(reward.program) if slot.record == "prev")
-        after = [slot for slot in list_slots(reward.program) if slot.record != "prev" and slot.name != "terminal"]
-        self._after = tuple(slot.plain for slot in after)
-        self._listed = all(
-            slot.field.kind != "number" or slot.field.numbers
-            for slot in list_slots(reward.program)
-            if slot.record == "prev"
-        )
+        self._program, self._guard = total.bind(), guard
+        starts = [slot for slot in list_slots(program) if slot.record == "prev"]
+        self._before = tuple(slot.plain for slot in starts)
+        self._listed = all(slot.field.kind != "number" or slot.field.numbers for slot in starts)
 
     def score(self, steps: Steps) -> Numbers:
         """Return the total of each step, as it was recorded to end an episode or not."""
@@ -65,44 +63,59 @@ class Scorer:
         starts = {
             name: np.concatenate((steps.before[name], steps.after[name], means.after[name])) for name in self._before
         }
-        mean = self._average(starts, means, 2 * size + len(means))
+        mean = self._average(starts, means.after, 2 * size + len(means), len(means))
         return raw + discount * mean[size : 2 * size] - mean[:size] - discount * np.nanmean(mean[2 * size :])
 
-    def _average(self, starts: Columns, means: Steps, size: int) -> Numbers:
+    def _average(self, starts: Columns, follows: Columns, size: int, count: int) -> Numbers:
         """Return the mean reward from each start over all that may follow."""
         inverse = None
         if self._listed and size > 64:
             table = np.stack([starts[name].astype(np.float64) for name in starts])
             _, first, inverse = np.unique(table, axis=1, return_index=True, return_inverse=True)
             starts, size = {name: column[first] for name, column in starts.items()}, len(first)
-        at_once = max(1, FEWEST_AT_ONCE // size)
-        total, counts = np.zeros(size), np.zeros(size)
-        if at_once > 1:
-            starts = {name: np.tile(column, at_once) for name, column in starts.items()}
-        out = None
-        for row in range(0, len(means), at_once):
-            rows = min(at_once, len(means) - row)
-            if rows < at_once:
-                starts, out = {name: column[: rows * size] for name, column in starts.items()}, None
-            columns = select_inputs(
-                self.reward, starts, {name: self._follow(means, name, row, rows, size) for name in self._after}
-            )
-            out = self._compiled(columns, out=out)
-            paid = out.total.reshape(rows, size)
-            if out.ok.all():
-                total += paid.sum(axis=0) if rows > 1 else paid[0]
-                counts += rows
-            else:
-                total += np.nansum(paid, axis=0)
-                counts += out.ok.reshape(rows, size).sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = total / counts
+
+        def find(slot: InputSlot) -> Any:
+            return False if slot.name == "terminal" else (starts if slot.record == "prev" else follows)[slot.plain]
+
+        mean = np.full(size, np.nan)
+        if self._parts and self._can_score_all(starts, follows):
+            mean = np.zeros(size)
+            for side, part in self._parts.items():
+                mean += part.compute(find, 1 if side == AFTER else size, 1 if side == BEFORE else count)
+        if not np.isfinite(mean).all():
+            mean = self._whole.compute(find, size, count)
         return mean if inverse is None else mean[inverse.reshape(-1)]
 
-    def _follow(self, means: Steps, name: str, row: int, rows: int, size: int) -> Any:
-        """Return what follows in some draws: one value for all starts, or a column where several go at once."""
-        column = means.after[name]
-        return column[row] if rows == 1 else np.repeat(column[row : row + rows], size)
+    @cached_property
+    def _whole(self) -> PairMean:
+        """The whole total; of steps that were drawn from declared ranges, without conditions that hold there."""
+        program = self._program
+        sure = frozenset[int]() if self._guard else analyse_program(program).holds
+        guards = tuple(guard for guard in program.value_guards if guard.node not in sure)
+        return PairMean(replace(program, value_guards=guards), guard=self._guard)
+
+    @cached_property
+    def _parts(self) -> dict[int, PairMean]:
+        """The parts that the total is the sum of; none where a step within declared ranges can be one without score.
+
+        That the total is too large for a float is seen by the mean.
+        """
+        program = self._program
+        sure, total = analyse_program(program).holds, n.IsFinite(program.outputs["total"])
+        if any(guard.node not in sure and program.nodes[guard.node] != total for guard in program.value_guards):
+            return {}
+        return {side: PairMean(part, guard=False) for side, part in separate(program).items()}
+
+    def _can_score_all(self, starts: Columns, follows: Columns) -> bool:
+        """Return whether each start can be scored with one that follows, and each of those with one start."""
+        if not self._guard:
+            return True
+        one_start = {name: column[0] for name, column in starts.items()}
+        one_after = {name: column[0] for name, column in follows.items()}
+        return all(
+            bool(np.all(self._compiled(select_inputs(self.reward, before, after)).ok))
+            for before, after in ((starts, one_after), (one_start, follows))
+        )
 
 
 @dataclass

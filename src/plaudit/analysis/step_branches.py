@@ -43,6 +43,8 @@ class NearestBranch(NamedTuple):
     """What the step would have paid."""
     breaks: tuple[str, ...] = ()
     """Facts that such a step would break and this one does not: it may be that it cannot happen."""
+    begins: bool = False
+    """Whether the same is paid at this very value, and something else beyond it: a clamp that stops to bind."""
 
     @property
     def delta(self) -> float | None:
@@ -64,6 +66,7 @@ class NearestBranch(NamedTuple):
             "value": self.value,
             "total": self.total,
             "breaks": list(self.breaks),
+            "begins": self.begins,
         }
 
     def __str__(self) -> str:
@@ -75,6 +78,8 @@ class NearestBranch(NamedTuple):
             moved = f"{format_number(abs(delta))}{unit} {way} {self.input} ({_describe_place(self.after)})"
         broken = f"; that would break {', '.join(self.breaks)}" if self.breaks else ""
         paid = f"and it had paid {format_number(self.value)}, {format_number(self.total)} in all"
+        if self.begins:
+            paid = f"and it begins to change from {format_number(self.value)}"
         return escape_controls(f"{moved} {paid}{broken}")
 
 

@@ -24,6 +24,18 @@ FEWEST_EPISODES = 10
 """Intervals that are drawn from fewer are rough."""
 
 
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """Steps to compare rewards on."""
+
+    columns: Mapping[str, Any]
+    """`prev.x` and `curr.x` or `x` of each field, and the action, by name."""
+    episodes: Any = None
+    """The episode of each."""
+    text: str = ""
+    """What they are, for people: "10,000 steps of CartPole-v1 under its random policy"."""
+
+
 @dataclass(frozen=True)
 class Given:
     """Steps that happened, cut into groups that are independent of one another: episodes, or stretches of rows."""
@@ -55,10 +67,9 @@ class Given:
             yield Block(self.steps.take(rows), means)
 
 
-def read_transitions(
-    rewards: Sequence[Reward], columns: Mapping[str, Any], episodes: Any, *, means: int, seed: int, text: str = ""
-) -> Coverage:
+def read_transitions(rewards: Sequence[Reward], transitions: Transitions, *, means: int, seed: int) -> Coverage:
     """Return steps that were given as columns: `prev.x` and `curr.x` or `x` of each field, and the action."""
+    columns, episodes = transitions.columns, transitions.episodes
     given: dict[str, dict[str, NDArray[Any]]] = {"before": {}, "after": {}}
     size = None
     terminal = None
@@ -87,7 +98,7 @@ def read_transitions(
     if numbers is not None and numbers.max() + 1 < FEWEST_EPISODES:
         count = format_count(int(numbers.max()) + 1, "episode")
         remarks = (f"There {'is' if numbers.max() == 0 else 'are'} only {count}: intervals are rough, or none.",)
-    text = text or format_count(size, "transition") + " that were given"
+    text = transitions.text or format_count(size, "transition") + " that were given"
     return Coverage(
         text, remarks=remarks, blocks=Given(Steps(given["before"], given["after"], terminal), numbers, means, seed)
     )
@@ -121,7 +132,7 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
     numbers = {each: at for at, each in enumerate(dict.fromkeys(episodes))}
     chosen = [numbers[each] for each in episodes] if known else None
     text = f"{format_count(len(episodes), 'step')} recorded in {name}"
-    found = read_transitions(rewards, columns, chosen, means=means, seed=seed, text=text)
+    found = read_transitions(rewards, Transitions(columns, chosen, text), means=means, seed=seed)
     left_out = [f"{format_count(count, 'record')} left out: without {names}." for names, count in lacking.items()]
     return replace(found, remarks=(*found.remarks, *left_out))
 

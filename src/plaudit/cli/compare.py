@@ -1,16 +1,19 @@
 """`plaudit compare`: how far apart rewards are in what they make an agent want."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query
-from plaudit.systems.arguments import find_reward, open_ledger
+from plaudit.reward.reward import Reward
+from plaudit.systems.arguments import find_reward, find_reward_or_function, open_ledger
 from plaudit.terminal import handle_signals, show_progress
 
 if TYPE_CHECKING:
-    from plaudit.analysis import Comparison
+    from plaudit.analysis import Comparison, Transitions
 
 MEASURES = (
     "epic",
@@ -45,6 +48,18 @@ MEASURES = (
     help="How many actions and next states a mean is taken over.",
 )
 @click.option("--ledger", "where", metavar="LEDGER", help="Compare on the steps recorded there instead.")
+@click.option("--env", "environment", metavar="ID", help="Compare on steps of a Gymnasium environment's random policy.")
+@click.option(
+    "--features", metavar="FILE:NAME", help="The function from a step of it to what the rewards read, with --env."
+)
+@click.option(
+    "--steps",
+    metavar="COUNT",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="How many, with --env.",
+)
 @ledger_options("reward", "version", "run", "phase", "actor", "since", "until")
 @click.option("--discount", metavar="NUMBER", type=float, help="What they declare, or 0.99, unless given.")
 @click.option("--range", "ranges", metavar="FIELD=LOW:HIGH", multiple=True, help="Between what a field is drawn.")
@@ -65,6 +80,9 @@ def compare(
     samples: int,
     means: int,
     where: str | None,
+    environment: str | None,
+    features: str | None,
+    steps: int,
     discount: float | None,
     ranges: tuple[str, ...],
     fields: str,
@@ -75,15 +93,23 @@ def compare(
 ) -> None:
     """Tell how far apart REWARDS are in what they make an agent want.
 
-    Steps are drawn from what the fields declare, or are those of a ledger. EPIC is 0 where two rewards differ by
-    potential shaping and a positive factor alone, and 1 where one is the other's opposite. Three or more are shown as a
-    matrix of one measure.
+    Steps are drawn from what the fields declare, or are those of a ledger or of an environment. EPIC is 0 where two
+    rewards differ by potential shaping and a positive factor alone, and 1 where one is the other's opposite. Three or
+    more are shown as a matrix of one measure.
     """
     if len(rewards) < 2:
         raise click.UsageError("name two rewards at least.")
     query = parse_ledger_query(options, where)
     chosen = {"samples": samples, "means": means, "discount": discount, "fields": fields, "seed": seed}
-    if where is None:
+    if (environment is None) != (features is None):
+        raise click.UsageError("--env and --features go together: an environment, and what is read of its steps.")
+    if ranges and (environment or where):
+        raise click.UsageError("--range is about steps that are drawn from what fields declare.")
+    if environment is not None and features is not None:
+        if where is not None:
+            raise click.UsageError("compare on a ledger or on an environment, not on both.")
+        found = _compare(rewards, transitions=_sample(rewards, environment, features, steps, seed), **chosen)
+    elif where is None:
         found = _compare(rewards, ranges=dict(map(_parse_range, ranges)), **chosen)
     else:
         with open_ledger(where) as ledger:
@@ -96,6 +122,25 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
     from plaudit.analysis import compare as measure
 
     found = [find_reward(each) for each in rewards]
+    with _watch_progress() as progress:
+        return measure(*found, progress=progress, **options)
+
+
+def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: int, seed: int) -> "Transitions":
+    """Return steps of a Gymnasium environment's random policy."""
+    from plaudit.adapters.gymnasium import sample_transitions
+
+    found = [find_reward(each) for each in rewards]
+    function = find_reward_or_function(features)
+    if isinstance(function, Reward):
+        raise click.UsageError(f"--features {features}: this is a reward; a function of a step is needed.")
+    with _watch_progress() as progress:
+        return sample_transitions(environment, found, function, steps=steps, seed=seed, progress=progress)
+
+
+@contextmanager
+def _watch_progress() -> Iterator[Callable[[int, int], None]]:
+    """Show how many steps are done, and stop where somebody asks to."""
     with handle_signals() as check, show_progress("steps") as show:
 
         def progress(done: int, total: int) -> None:
@@ -103,7 +148,7 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
             if show is not None:
                 show(done, total)
 
-        return measure(*found, progress=progress, **options)
+        yield progress
 
 
 def _parse_range(text: str) -> tuple[str, tuple[float, float]]:

@@ -4,7 +4,7 @@ With `dtype="float32"` or `"float16"` it computes as JAX and PyTorch do where th
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -153,6 +153,17 @@ class NumpyReward(SteppingReward):
         shaped = [output.reshape(shape) for output in outputs]
         whole = [state.reshape((len(state), *shape)) for state in states]
         return made.layout.to_scores(shaped, ok.reshape(shape)), whole
+
+    @property
+    def function(self) -> Callable[..., tuple[Any, ...]]:
+        """The bare generated function, which nothing is checked, cut into chunks or copied for.
+
+        It takes the columns that `list_columns` lists, converted already: a vector whole, its entries first, where it
+        is `whole`, otherwise each entry. It returns the outputs of the layout, the total first, then `ok` (True where
+        no row can be bad), then the states.
+        """
+        fixed = self._get_fixed(self._default)
+        return lambda *columns: self._default.function(*columns, *fixed)
 
     def _get_fixed(self, made: Generated) -> list[Any]:
         """Return what code with its own parameters takes besides columns; it is made once."""

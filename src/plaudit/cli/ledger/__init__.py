@@ -12,6 +12,7 @@ SUMMARIES = {
     "episodes": "List the episodes of a LEDGER: what each earned, how long it was and how it ended.",
     "ranking:worst": "Show the episodes, or the steps, of a LEDGER that earned least.",
     "ranking:best": "Show the episodes, or the steps, of a LEDGER that earned most.",
+    "attribution": "Show how much of what the episodes of a LEDGER earned, and of its variance, each term carries.",
     "jobs": "List the re-scorings of a LEDGER.",
     "why": "Show why a RECORD is what it is: its context, its inputs, each term, the total.",
     "verify": "Recompute every record of a LEDGER, and check its checksums.",

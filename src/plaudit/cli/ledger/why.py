@@ -11,8 +11,11 @@ from plaudit.systems.arguments import open_ledger
 @click.argument("ledger")
 @click.argument("record")
 @click.option("--key", "is_key", is_flag=True, help="RECORD is a key, even if it looks like a number.")
+@click.option(
+    "--branches", is_flag=True, help="Show which conditions made each term, and how far the nearest other branch is."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
-def why(ledger: str, record: str, is_key: bool, as_json: bool) -> None:
+def why(ledger: str, record: str, is_key: bool, branches: bool, as_json: bool) -> None:
     """Show why a RECORD is what it is: its context, its inputs, each term, the total.
 
     RECORD is the number that `plaudit ledger history` shows, or the key that the record was given.
@@ -20,4 +23,10 @@ def why(ledger: str, record: str, is_key: bool, as_json: bool) -> None:
     number = record.isascii() and record.isdecimal() and not is_key
     with open_ledger(ledger) as found:
         reason = found.why(int(record) if number else record)
-    click.echo(json.dumps(reason.to_dict(), indent=2) if as_json else str(reason))
+    plain, text = reason.to_dict(), str(reason)
+    if branches:
+        from plaudit.analysis import nearest_branches
+
+        taken = nearest_branches(reason.record.signal.frame.source, reason.record.signal)
+        plain, text = {**plain, "branches": taken.to_dict()}, f"{text}\n\n{taken}"
+    click.echo(json.dumps(plain, indent=2) if as_json else text)

@@ -1,0 +1,120 @@
+"""Steps of an environment under its random policy, for `compare`: what a reward reads of each, before and after."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from plaudit.adapters.gymnasium.scoring import Features, Scoring, copy_observation
+from plaudit.analysis.transitions import Transitions
+from plaudit.errors import DefinitionError, InputError, PlauditError
+from plaudit.reward.reward import Reward
+from plaudit.targets.inputs import list_slots
+from plaudit.targets.states import join_state
+from plaudit.terminal import format_count
+
+
+def sample_transitions(
+    env: gymnasium.Env[Any, Any] | str,
+    rewards: Reward | Sequence[Reward],
+    features: Features,
+    *,
+    steps: int = 10_000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Transitions:
+    """Return steps of an environment in which every action is drawn from its action space, for `compare`.
+
+    Args:
+        env: One environment, which is reset and not closed, or the name of one that is registered.
+        rewards: The rewards that are to be compared.
+        features: What `RewardWrapper` takes: a function of (obs, action, next_obs, info) to the inputs of the rewards
+            by name. Each reward gets those that it reads.
+        steps: How many steps to take, in as many episodes as that needs.
+        seed: Of the environment and of the actions.
+        progress: Called with how many steps are taken, and how many there are to take.
+
+    Returns:
+        What the rewards read of each step, and the episode it belongs to: `compare(one, other, transitions=...)`.
+
+    Raises:
+        DefinitionError: There is no such environment, or something else that was given is not what it should be.
+        InputError: The features fail, or lack something that a reward reads.
+    """
+    if isinstance(env, str):
+        made = _make_env(env)
+        try:
+            return sample_transitions(made, rewards, features, steps=steps, seed=seed, progress=progress)
+        finally:
+            made.close()
+    if steps < 1:
+        raise DefinitionError(f"steps={steps} must be 1 at least.")
+    readers = [_Reader(reward, features) for reward in ([rewards] if isinstance(rewards, Reward) else rewards)]
+    env.action_space.seed(seed)
+    columns: dict[str, list[Any]] = {}
+    episodes: list[int] = []
+    obs: Any = None
+    over, episode = True, -1
+    for taken in range(steps):
+        if over:
+            obs, _ = env.reset(seed=seed if episode < 0 else None)
+            episode += 1
+            for reader in readers:
+                reader.begin()
+        before, action = copy_observation(obs), env.action_space.sample()
+        obs, original, terminated, truncated, info = env.step(action)
+        over = terminated or truncated
+        found: dict[str, Any] = {}
+        for reader in readers:
+            found |= reader.read(before, action, obs, info, (original, terminated, truncated))
+        for name, value in found.items():
+            columns.setdefault(name, []).append(value)
+        episodes.append(episode)
+        if progress is not None:
+            progress(taken + 1, steps)
+    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    text = f"{format_count(steps, 'step')} of {name} under its random policy"
+    return Transitions({name: np.asarray(column) for name, column in columns.items()}, np.asarray(episodes), text)
+
+
+def _make_env(name: str) -> gymnasium.Env[Any, Any]:
+    """Return the environment that is registered with Gymnasium under a name."""
+    try:
+        return gymnasium.make(name)
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        raise DefinitionError(f"Gymnasium cannot make the environment {name!r}: {error}") from None
+
+
+class _Reader:
+    """Reads the inputs of one reward off the steps of an environment, with the states that it carries."""
+
+    def __init__(self, reward: Reward, features: Features) -> None:
+        self._scoring = Scoring(reward, features, "replace")
+        self._compiled = reward.compile("python")
+        slots = list_slots(reward.program)
+        self._names = {name for slot in slots for name in (slot.name, slot.column, slot.record or slot.key)}
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin an episode."""
+        self._state = self._scoring.reward.initial_state()
+
+    def read(
+        self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any], outcomes: tuple[Any, Any, Any]
+    ) -> Mapping[str, Any]:
+        """Return the inputs of a step by name: numbers, flags, positions of categories."""
+        try:
+            given = self._scoring.read_fields(obs, action, next_obs, info, outcomes)
+        except PlauditError:
+            raise
+        except Exception as error:
+            raise InputError(f"the features cannot be read off a step: {type(error).__name__}: {error}") from error
+        fields: Mapping[str, Any] = {name: value for name, value in given.items() if name in self._names}
+        if self._state:
+            fields = join_state(self._compiled.program, fields, self._state)
+        row = self._compiled.convert_row(fields)
+        self._scoring.steps_taken += 1
+        if self._state:
+            self._state = self._compiled.carry(row)
+        return dict(zip(self._compiled.inputs, row, strict=True))
