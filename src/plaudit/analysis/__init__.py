@@ -5,5 +5,17 @@ from plaudit.analysis.comparison import Comparison, Estimate, Measure
 from plaudit.analysis.definitions import DefinitionChanges
 from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
+from plaudit.analysis.sweep import Sweep, sweep
 
-__all__ = ["Comparison", "DefinitionChanges", "Diff", "Effect", "Estimate", "Measure", "compare", "diff"]
+__all__ = [
+    "Comparison",
+    "DefinitionChanges",
+    "Diff",
+    "Effect",
+    "Estimate",
+    "Measure",
+    "Sweep",
+    "compare",
+    "diff",
+    "sweep",
+]
