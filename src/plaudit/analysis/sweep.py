@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from plaudit.language.field import Field
 from plaudit.plots.axes import Axes
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
+from plaudit.targets.numpy import NumpyReward
 from plaudit.terminal import format_value
 
 Numbers = NDArray[np.float64]
@@ -27,6 +30,7 @@ Value = float | bool | str
 
 POINTS = 401
 """Values of an input without listed ones; of each of two inputs the square root of a hundred times as many."""
+_DTYPES: dict[str, Any] = {"number": np.float64, "flag": np.bool_, "category": np.intp}
 MOST_WITNESSES = 9
 """How many rows of findings are named."""
 
@@ -195,17 +199,19 @@ class _Scene:
     names: Sequence[str]
     held: Mapping[str, float]
 
-    def score(self, columns: Mapping[str, Numbers]) -> Numbers:
+    @cached_property
+    def _compiled(self) -> NumpyReward:
+        return self.reward.compile("numpy", on_bad="mask")
+
+    def score(self, columns: Mapping[str, Numbers], given: Mapping[str, float] = MappingProxyType({})) -> Numbers:
+        """Return what comes of values of the inputs that run; other inputs may be given, too."""
         shape = next(iter(columns.values())).shape
-        fields = self.reward.program.inputs
-        flat = {name: columns[name].ravel() if name in columns else self.held[name] for name in fields}
+        whole: dict[str, Any] = {**self.held, **given, **columns}
         rows = {
-            name: np.broadcast_to(np.asarray(column), math.prod(shape)).astype(
-                bool if fields[name].kind == "flag" else float
-            )
-            for name, column in flat.items()
+            name: np.broadcast_to(whole[name], shape).ravel().astype(_DTYPES[field.kind])
+            for name, field in self.reward.program.inputs.items()
         }
-        scores = self.reward.compile("numpy", on_bad="mask")(rows)
+        scores = self._compiled(rows)
         found = scores.total if self.term == "total" else scores.values[self.term]
         values: Numbers = np.broadcast_to(np.asarray(found, np.float64), math.prod(shape)).reshape(shape)
         return values
@@ -261,7 +267,7 @@ class _Scene:
                 given = {name: encode_value(fields[name], step.inputs[name]) for name in fields if name in step.inputs}
                 place = tuple(given[name] for name in self.names)
                 columns = {name: np.array([value]) for name, value in zip(self.names, place, strict=True)}
-                value = float(replace(self, held={**self.held, **given}).score(columns)[0])
+                value = float(self.score(columns, given)[0])
                 same = all(given.get(name, held) == held for name, held in self.held.items())
                 key = (finding.code, *(f"{each:.9g}" for each in place), value, same)
                 notes = "; ".join(filter(None, (found[key].note if key in found else "", step.note)))

@@ -18,7 +18,7 @@ TOTAL = "#000000"
 FAINT = "#999999"
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 _HATCHES = ("", "///", "...")
-_LONGEST_NAME = 48
+_LONGEST_NAME = 56
 _NOTE_WIDTH = 72
 """Characters in a line of a note."""
 

@@ -1,5 +1,6 @@
 """Pictures of what something is made of: what terms give upwards, what they take downwards, over steps or over time."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -40,26 +41,30 @@ def plot_stacked(
     count = len(whole)
     if not count:
         raise InputError("there is nothing to draw: no steps.")
-    places = np.arange(count, dtype=np.float64) if x is None else np.asarray(x, np.float64)
     group = -(-count // MOST_BARS)
-    edges = np.arange(0, count, group)
-    wide = _measure_bars(places, edges)
-    starts = places[edges] - wide / 2 if group == 1 else places[edges]
+    first = np.arange(0, count, group)
+    places = np.arange(count, dtype=np.float64) if x is None else np.asarray(x, np.float64)
+    edges, cells = _find_cells(places, first)
     ax = open_axes(ax, width=7.2)
-    above, below = np.zeros(len(edges)), np.zeros(len(edges))
-    for name, column, style in _choose_terms(terms):
-        heights = np.add.reduceat(column, edges)
+
+    def fill(column: Numbers) -> Numbers:
+        heights = np.full(len(edges) - 1, np.nan)  # where there is no step, nothing is drawn
+        heights[cells] = np.add.reduceat(column, first)
+        return heights
+
+    above, below = np.zeros(len(edges) - 1), np.zeros(len(edges) - 1)
+    for name, column, place in _choose_terms(terms):
+        heights = fill(column)
         base = np.where(heights >= 0, above, below)
-        color, hatch = (FAINT, "") if style is None else (choose_style(style).color, choose_style(style).hatch)
-        ax.bar(starts, heights, wide, base, align="edge", color=color, hatch=hatch, label=name, linewidth=0, zorder=2)
-        above, below = above + np.maximum(heights, 0), below + np.minimum(heights, 0)
-    sums = np.add.reduceat(whole, edges)
+        color, hatch = (FAINT, "") if place is None else (choose_style(place).color, choose_style(place).hatch)
+        ax.stairs(base + heights, edges, baseline=base, fill=True, color=color, hatch=hatch, label=name, zorder=2)
+        above, below = above + np.fmax(heights, 0), below + np.fmin(heights, 0)
     ax.stairs(
-        sums,
-        np.append(starts, starts[-1] + wide[-1]),
+        fill(whole),
+        edges,
         baseline=None,
         color=TOTAL,
-        linewidth=1.4,
+        linewidth=1.4 if len(first) < 100 else 0.7,
         label="total",
         zorder=4,
     )
@@ -119,12 +124,14 @@ def plot_shares(
     return finish(ax, title=title, note=f"{counts:,} {along}s" if counts else "", legend=True)
 
 
-def _measure_bars(places: Numbers, edges: NDArray[np.intp]) -> Numbers:
-    """Return how wide bars are: up to the next one, and the last one like the one before."""
-    if len(edges) == 1:
-        return np.array([max(float(places[-1] - places[0]), 1.0)])
-    wide = np.diff(places[edges])
-    return np.append(wide, wide[-1])
+def _find_cells(places: Numbers, first: NDArray[np.intp]) -> tuple[Numbers, NDArray[np.intp]]:
+    """Return the edges of cells, and which of them hold the groups that begin `first`; where steps lack, others lie."""
+    wide = float(np.diff(places).min(initial=math.inf))
+    wide = wide if math.isfinite(wide) else 1.0
+    starts = places[first] - wide / 2
+    ends = places[np.append(first[1:], len(places)) - 1] + wide / 2
+    edges = np.unique(np.round(np.concatenate([starts, ends]) / wide, 6)) * wide
+    return edges, np.searchsorted(edges, starts - wide / 4)
 
 
 def _choose_terms(terms: Mapping[str, ArrayLike]) -> list[tuple[str, Numbers, int | None]]:
