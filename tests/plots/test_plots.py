@@ -1,8 +1,10 @@
 """Pictures: honest axes, one colour a term, names that cannot break them, and what was drawn said."""
 
 import math
+import re
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -24,6 +26,7 @@ from plaudit.plots.training import plot_returns, plot_terms
 from plaudit.plots.versions import plot_pairs, plot_sides
 
 mpl.use("agg")
+DOCS = Path(__file__).parents[2] / "docs"
 HOSTILE = ["$\\frac{$", "_hidden", "\x1b[31m\u202e", "a" * 300, "<b>"]
 
 
@@ -277,3 +280,12 @@ def test_drawing_leaves_settings_alone():
     open_axes(None)
     sweep(RACING, "speed").plot()
     assert dict(mpl.rcParams) == before
+
+
+def test_the_pictures_of_the_docs_are_there_and_small():
+    page = (DOCS / "pictures.md").read_text(encoding="utf-8")
+    named = re.findall(r"\]\((pictures/[\w-]+\.png)\)", page)
+    assert len(named) >= 8
+    for name in named:
+        assert (DOCS / name).stat().st_size < 60_000
+        assert f'savefig("{name.removeprefix("pictures/")}")' in page

@@ -19,8 +19,8 @@ FAINT = "#999999"
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 _HATCHES = ("", "///", "...")
 _LONGEST_NAME = 56
-_NOTE_WIDTH = 72
-"""Characters in a line of a note."""
+_PER_INCH = 12.5
+"""Characters of a note that stand in an inch."""
 
 
 class Style(NamedTuple):
@@ -85,7 +85,7 @@ def draw_zero(ax: Axes, *, vertical: bool = False) -> None:
 def finish(ax: Axes, *, title: str = "", note: str = "", legend: bool = False, below: bool = False) -> Axes:
     """Give axes a title, a note of what was drawn and a legend beside or `below` them, and take away idle lines."""
     ax.spines[["top", "right"]].set_visible(False)
-    lines = textwrap.wrap(note, _NOTE_WIDTH)
+    lines = textwrap.wrap(note, max(int(ax.bbox.width / ax.figure.dpi * _PER_INCH), 20))
     ax.set_title(title, loc="left", fontsize="medium", pad=6 + 11 * len(lines))
     if lines:
         said = ax.annotate("\n".join(lines), (0, 1), (0, 4), "axes fraction", "offset points", va="bottom")

@@ -41,7 +41,10 @@ def plot_matrix(
     low, high = _round_ends(float(known.min(initial=1.0)), float(known.max(initial=0.0)), signed)
     drawn = ax.imshow(np.ma.masked_invalid(table), vmin=low, vmax=high, cmap="cividis")
     places, labels = range(size), [clean(name) for name in names]
-    ax.set_xticks(places, labels, rotation=45, ha="right", rotation_mode="anchor")
+    if max(map(len, labels)) > 3:
+        ax.set_xticks(places, labels, rotation=45, ha="right", rotation_mode="anchor")
+    else:
+        ax.set_xticks(places, labels)
     ax.set_yticks(places, labels)
     if size <= _WRITTEN:
         for row, column in np.ndindex(size, size):
@@ -80,12 +83,13 @@ def plot_intervals(
     """
     if not rows:
         raise InputError("there is nothing to draw: nothing was measured.")
-    ax = open_axes(ax, width=7.2, height=max(1.8, 0.34 * len(rows) + 1.0))
+    ax = open_axes(ax, width=7.2, height=max(1.8, 0.42 * len(rows) + 1.2))
     for at, (value, low, high) in enumerate(zip(values, lows, highs, strict=True)):
         if np.isfinite(low) and np.isfinite(high):
-            ax.plot([low, high], [at, at], color=COLORS[0], linewidth=2.5, solid_capstyle="butt", zorder=2)
+            ax.plot([low, high], [at, at], color=COLORS[4], linewidth=9, solid_capstyle="butt", zorder=2)
         if np.isfinite(value):
-            ax.plot(value, at, "o", color=COLORS[0], markersize=6, zorder=3)
+            ax.plot(value, at, "o", color=COLORS[0], markersize=5, zorder=3)
+            ax.annotate(f"{value:.3g}", (value, at), (0, 6), textcoords="offset points", ha="center", fontsize="small")
         else:
             ax.text(0.02, at, "undefined", va="center", fontsize="small", color="#555555")
         ax.axhline(at, color=FAINT, linewidth=0.3, zorder=0)
