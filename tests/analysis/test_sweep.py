@@ -98,12 +98,21 @@ def test_rows_of_findings_are_marked_with_what_they_are_paid():
     assert not any(witness.on_curve for witness in total.witnesses)
 
 
+def test_a_notebook_shows_where_it_changes():
+    found = sweep(FOLLOWING, ("distance"), term="zone", report=check(FOLLOWING))
+    text = found._repr_html_()
+    assert "following@1: zone over distance" in text
+    assert "jumps or bends at 5, 20" in text
+    assert found.witnesses[0].finding in text
+    assert len(repr(found)) < 2000
+
+
 def test_what_cannot_be_drawn_is_refused_with_what_to_do():
     with pytest.raises(UnknownField, match="Did you mean 'distance'"):
         sweep(FOLLOWING, "distnce")
     with pytest.raises(UnknownParameter, match="Did you mean 'zone'"):
         sweep(FOLLOWING, "distance", term="zome")
-    with pytest.raises(DefinitionError, match="speed=99"):
+    with pytest.raises(DefinitionError, match=r"speed=99.0 is not .*: 0 … 9"):
         sweep(FOLLOWING, "distance", at={"speed": 99.0})
     with pytest.raises(InputError, match="two different"):
         sweep(FOLLOWING, ("distance", "distance"))

@@ -19,9 +19,10 @@ from plaudit.checks.report import Report
 from plaudit.errors import DefinitionError, InputError, MissingExtra
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.episodes import Episodes
-from plaudit.plots.axes import choose_style, clean, open_axes
+from plaudit.plots.axes import choose_style, open_axes
 from plaudit.plots.distances import plot_intervals, plot_matrix
 from plaudit.plots.stacked import plot_shares, plot_stacked
+from plaudit.plots.sweeps import Axis, describe_rest, plot_curve
 from plaudit.plots.training import plot_returns, plot_terms
 from plaudit.plots.versions import plot_pairs, plot_sides
 
@@ -266,9 +267,11 @@ def test_a_number_that_is_undefined_is_not_a_point():
 
 
 def test_no_name_breaks_a_picture():
-    ax = plot_stacked({name: [1.0] for name in HOSTILE}, [5.0], title=clean(HOSTILE[0]))
+    ax = plot_stacked({name: [1.0] for name in HOSTILE}, [5.0], title=HOSTILE[0])
     pairs = plot_pairs([1.0], [2.0], names=(HOSTILE[0], HOSTILE[2]))
-    for drawn in (ax, pairs):
+    swept = Axis(HOSTILE[0], HOSTILE[0], np.arange(2.0))
+    curve = plot_curve(swept, [1.0, 2.0], measured=HOSTILE[1], note=describe_rest({HOSTILE[0]: HOSTILE[2]}))
+    for drawn in (ax, pairs, curve):
         drawn.figure.draw_without_rendering()
         assert not [c for c in words(drawn) if not c.isprintable() and c != "\n"]
     assert len(colors(ax)) == 1 + len(HOSTILE)  # nothing is left out of the legend

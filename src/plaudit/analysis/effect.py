@@ -223,8 +223,8 @@ class Effect:
         if self.changes.records:
             rows, total = [*map(_format_term, self.terms.values())], _format_term(self._whole)
             parts.append(build_table(_TERM_HEADERS, rows, right=_TERM_HEADERS[1:], total=total))
-            moved = [_format_episode(each) for each in self.moved]
-            parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
+            if moved := [_format_episode(each) for each in self.moved]:
+                parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
         return join(*parts)
 
     def describe(self, width: int = 120) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -17,9 +17,11 @@ from plaudit.checks.solver.breakpoints import find_breakpoints
 from plaudit.checks.solver.ranges import encode_value, value_at_rest
 from plaudit.errors import DefinitionError, InputError, UnknownField, UnknownParameter, did_you_mean
 from plaudit.frames import Tabular
+from plaudit.html import build_heading, build_list, build_note, join
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.plots.axes import Axes
+from plaudit.reward.describe import format_allowed
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.numpy import NumpyReward
@@ -74,8 +76,8 @@ class Sweep(Tabular):
     reward: str
     term: str
     """The term whose value it is, or "total"."""
-    over: tuple[Swept, ...]
-    values: Numbers
+    over: tuple[Swept, ...] = field(repr=False)
+    values: Numbers = field(repr=False)
     """A number for each value of the input; of two, a row for each of the second. NaN where it cannot be scored."""
     at: Mapping[str, Value]
     """What the other inputs are that it reads."""
@@ -95,6 +97,20 @@ class Sweep(Tabular):
             **columns,
             self.term if self.term not in columns else f"{self.term}.value": self.values.ravel().tolist(),
         }
+
+    def _repr_html_(self) -> str:
+        names = " and ".join(each.name for each in self.over)
+        held = ", ".join(f"{name} = {format_value(value)}" for name, value in self.at.items())
+        known = self.values[np.isfinite(self.values)]
+        ends = (
+            f"from {format_value(float(known.min()))} to {format_value(float(known.max()))}" if len(known) else "none"
+        )
+        return join(
+            build_heading(f"{self.reward}: {self.term} over {names}", ends),
+            build_note(f"at {held}") if held else None,
+            build_note(f"jumps or bends at {', '.join(map(format_value, self.cuts))}") if self.cuts else None,
+            build_list([_describe_witness(each) for each in self.witnesses], most=MOST_WITNESSES),
+        )
 
     def plot(self, *, ax: "Axes | None" = None) -> Axes:
         """Draw a curve over one input, with its zones and witnesses, or a map over two.
@@ -288,7 +304,8 @@ def _read_held(reward: Reward, names: Sequence[str], at: Mapping[str, Value]) ->
     held = {**{name: value for name, value in (reward.idle or {}).items() if name in fields}, **at}
     for name, value in held.items():
         if not fields[name].holds(value):
-            raise DefinitionError(f"{name}={value!r} is not a value that the field can have.")
+            allowed = format_allowed(fields[name])
+            raise DefinitionError(f"{name}={value!r:.60} is not a value that the field can have: {allowed}.")
     encoded = {name: encode_value(fields[name], value) for name, value in held.items()}
     return {name: encoded.get(name, value_at_rest(field)) for name, field in fields.items() if name not in names}
 

@@ -112,7 +112,7 @@ class Episodes(Sequence[Episode], Tabular):
         """Draw what each episode earned, in the order in which they began, and the moving mean of that.
 
         Args:
-            terms: Whether to draw what each term paid; else the returns, a colour for each run.
+            terms: Whether to draw what each term paid; else the returns, a colour for each run and version.
             window: Over how many episodes the mean is taken; a fiftieth of them unless given.
             ax: Where to draw; a new figure unless given.
 
@@ -126,9 +126,11 @@ class Episodes(Sequence[Episode], Tabular):
         if terms:
             columns = {name: [each.terms.get(name) for each in self] for name in self.term_names}
             return plot_terms(columns, totals, window=window, ax=ax)
+        several = len({(each.reward, each.version) for each in self}) > 1
         runs: defaultdict[str, list[float]] = defaultdict(list)
         for each in self:
-            runs[each.run or "no run"].append(each.total)
+            run = each.run or "no run"
+            runs[f"{run}, {each.reward}@{each.version}" if several else run].append(each.total)
         return plot_returns(runs if len(runs) <= _MOST_RUNS else {"all runs": totals}, window=window, ax=ax)
 
     def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":

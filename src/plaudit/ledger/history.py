@@ -92,14 +92,14 @@ class History:
         columns = {name: [each.signal.values.get(name, 0.0) for each in records] for name in names}
         steps = [-1 if each.step is None else each.step for each in records]
         in_order = all(one < other for one, other in pairwise(steps)) and steps[0] >= 0
-        title = "/".join(dict.fromkeys(f"{each.run or ''} {each.episode or ''}".strip() for each in records[:1]))
-        one = len({(each.run, each.episode) for each in records}) == 1
+        where = {(each.run, each.episode) for each in records}
+        names_of_one = [str(part) for part in next(iter(where)) if part is not None] if len(where) == 1 else []
         return plot_stacked(
             columns,
             [each.total for each in records],
             x=steps if in_order else None,
             along="step" if in_order else "record",
-            title=f"{rewards[0]} {title}" if one else rewards[0],
+            title=" ".join([rewards[0], *names_of_one]),
             ax=ax,
         )
 

@@ -18,7 +18,8 @@ TOTAL = "#000000"
 FAINT = "#999999"
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)))
 _HATCHES = ("", "///", "...")
-_LONGEST_NAME = 56
+_LONGEST_NAME, _LONGEST_TITLE, _LONGEST_NOTE = 56, 90, 300
+"""Characters of a text; what is longer is cut."""
 _PER_INCH = 12.5
 """Characters of a note that stand in an inch."""
 
@@ -57,14 +58,14 @@ def open_axes(ax: "Axes | None", *, width: float = 6.4, height: float = 4.0) -> 
     return made
 
 
-def clean(text: object) -> str:
+def clean(text: object, most: int = _LONGEST_NAME) -> str:
     r"""Return a name as matplotlib shows it: not as a formula, not left out of a legend, and not too long.
 
     >>> clean("$x$"), clean("_hidden"), clean("a\n")
     ('\\$x\\$', ' _hidden', 'a\\n')
     """
     plain = escape_line(str(text))
-    plain = plain if len(plain) <= _LONGEST_NAME else f"{plain[: _LONGEST_NAME - 1]}…"
+    plain = plain if len(plain) <= most else f"{plain[: most - 1]}…"
     return (f" {plain}" if plain.startswith("_") else plain).replace("$", r"\$")
 
 
@@ -85,8 +86,8 @@ def draw_zero(ax: Axes, *, vertical: bool = False) -> None:
 def finish(ax: Axes, *, title: str = "", note: str = "", legend: bool = False, below: bool = False) -> Axes:
     """Give axes a title, a note of what was drawn and a legend beside or `below` them, and take away idle lines."""
     ax.spines[["top", "right"]].set_visible(False)
-    lines = textwrap.wrap(note, max(int(ax.bbox.width / ax.figure.dpi * _PER_INCH), 20))
-    ax.set_title(title, loc="left", fontsize="medium", pad=6 + 11 * len(lines))
+    lines = textwrap.wrap(clean(note, _LONGEST_NOTE), max(int(ax.bbox.width / ax.figure.dpi * _PER_INCH), 20))
+    ax.set_title(clean(title, _LONGEST_TITLE), loc="left", fontsize="medium", pad=6 + 11 * len(lines))
     if lines:
         said = ax.annotate("\n".join(lines), (0, 1), (0, 4), "axes fraction", "offset points", va="bottom")
         said.set(fontsize="small", color="#555555", in_layout=False)

@@ -177,4 +177,4 @@ def _find_edges(axis: Axis) -> Numbers:
 
 def describe_rest(values: Mapping[str, str]) -> str:
     """Return what the other inputs are, in a line."""
-    return ", ".join(f"{clean(name)} = {clean(value)}" for name, value in values.items())
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
