@@ -94,6 +94,8 @@ def test_rows_of_findings_are_marked_with_what_they_are_paid():
         assert witness.value == FOLLOWING.score(distance=witness.place[0], speed=0.0, mood="calm")["zone"].value
     ax = found.plot()
     assert found.witnesses[0].finding in ax.get_legend().get_texts()[0].get_text()
+    narrow = sweep(FOLLOWING, "distance", term="zone", report=report, ranges={"distance": (30.0, 31.0)})
+    assert f"0 of {len(narrow.witnesses)} rows" in " ".join(text.get_text() for text in narrow.plot().texts)
     total = sweep(FOLLOWING, "distance", report=report, at={"speed": 8.9})
     assert not any(witness.on_curve for witness in total.witnesses)
 

@@ -22,7 +22,7 @@ from plaudit.ledger.episodes import Episodes
 from plaudit.plots.axes import choose_style, open_axes
 from plaudit.plots.distances import plot_intervals, plot_matrix
 from plaudit.plots.stacked import plot_shares, plot_stacked
-from plaudit.plots.sweeps import Axis, describe_rest, plot_curve
+from plaudit.plots.sweeps import Axis, plot_curve
 from plaudit.plots.training import plot_returns, plot_terms
 from plaudit.plots.versions import plot_pairs, plot_sides
 
@@ -225,9 +225,12 @@ def test_bars_begin_at_zero_and_zero_is_shown():
 
 def test_many_pairs_are_drawn_as_a_density():
     numbers = np.linspace(0, 1, 6000)
-    ax = plot_pairs(numbers, numbers, names=("a", "b"), what="total", of="steps")
+    ax = plot_pairs(numbers, numbers, names=("a", "b"), what="total", of="step")
     assert len(ax.lines) == 1  # that of no change
     assert "6,000 steps" in words(ax)
+    changes = Changes(ranked_at_most=5)
+    changes.add(np.arange(9.0), np.arange(9.0))
+    assert "a sample of 5 of 9 steps" in words(changes.plot())
 
 
 def test_a_row_that_cannot_be_scored_says_so():
@@ -270,7 +273,7 @@ def test_no_name_breaks_a_picture():
     ax = plot_stacked({name: [1.0] for name in HOSTILE}, [5.0], title=HOSTILE[0])
     pairs = plot_pairs([1.0], [2.0], names=(HOSTILE[0], HOSTILE[2]))
     swept = Axis(HOSTILE[0], HOSTILE[0], np.arange(2.0))
-    curve = plot_curve(swept, [1.0, 2.0], measured=HOSTILE[1], note=describe_rest({HOSTILE[0]: HOSTILE[2]}))
+    curve = plot_curve(swept, [1.0, 2.0], measured=HOSTILE[1], note=HOSTILE[2])
     for drawn in (ax, pairs, curve):
         drawn.figure.draw_without_rendering()
         assert not [c for c in words(drawn) if not c.isprintable() and c != "\n"]

@@ -25,7 +25,7 @@ from plaudit.reward.describe import format_allowed
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.numpy import NumpyReward
-from plaudit.terminal import format_value
+from plaudit.terminal import format_count, format_value
 
 Numbers = NDArray[np.float64]
 Value = float | bool | str
@@ -121,26 +121,29 @@ class Sweep(Tabular):
         Raises:
             MissingExtra: matplotlib is not installed.
         """
-        from plaudit.plots.sweeps import Axis, Mark, describe_rest, plot_curve, plot_map
+        from plaudit.plots.sweeps import Axis, Mark, plot_curve, plot_map
 
         axes = [Axis(each.name, each.field.unit, each.values, each.labels) for each in self.over]
-        note = describe_rest({name: format_value(value) for name, value in self.at.items()})
-        marks = [
-            Mark(*_place(each), _describe_witness(each), each.on_curve) for each in self.witnesses[:MOST_WITNESSES]
-        ]
-        told: dict[str, Any] = {
-            "title": f"{self.reward}: {self.term}",
-            "note": note,
-            "measured": self.term,
-            "marks": marks,
-        }
+        marked = [each for each in self.witnesses if self._shows(each)][:MOST_WITNESSES]
+        marks = [Mark(*_place(each), _describe_witness(each), each.on_curve) for each in marked]
+        told: dict[str, Any] = {"title": f"{self.reward}: {self.term}", "note": self._describe(len(marked))}
+        told |= {"measured": self.term, "marks": marks}
         if len(axes) == 2:
             return plot_map(axes[0], axes[1], self.values, ax=ax, **told)
-        if self.beyond is not None:
-            told["note"] = "; ".join(
-                filter(None, (note, describe_rest({f"{self.term} at inf": format_value(self.beyond)})))
-            )
         return plot_curve(axes[0], self.values, cuts=self.cuts, style=self.position, ax=ax, **told)
+
+    def _shows(self, witness: SweptWitness) -> bool:
+        """Return whether a witness lies between the ends of what is drawn."""
+        places = zip(self.over, witness.place, strict=True)
+        return all(bool(each.values[0] <= place <= each.values[-1]) for each, place in places)
+
+    def _describe(self, marked: int) -> str:
+        """Return what a picture does not show: what else was held, what lies at infinity, and what is not marked."""
+        held = [f"{name} = {format_value(value)}" for name, value in self.at.items()]
+        beyond = "" if self.beyond is None else f"{self.term} at inf = {format_value(self.beyond)}"
+        count = len(self.witnesses)
+        left_out = f"{marked} of {format_count(count, 'row')} of findings marked" if marked < count else ""
+        return "; ".join(filter(None, (", ".join(held), beyond, left_out)))
 
 
 def sweep(

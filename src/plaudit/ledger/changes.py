@@ -256,9 +256,8 @@ class Changes(Tabular):
         returns = self.episodes
         if len(returns.old):
             return plot_pairs(returns.old, returns.new, names=names, ax=ax)
-        of = "steps" if self.ranked == self.records else f"of {self.records:,} steps"  # a uniform sample
         old, new = self._sample.pairs
-        return plot_pairs(old, new, names=names, what="total", of=of, ax=ax)
+        return plot_pairs(old, new, names=names, what="total", of="step", among=self.records, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""

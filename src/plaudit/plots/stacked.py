@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plaudit.errors import InputError
 from plaudit.plots.axes import FAINT, TOTAL, Axes, choose_style, clean, draw_zero, finish, label_axis, open_axes
+from plaudit.terminal import format_count
 
 Numbers = NDArray[np.float64]
 MOST_TERMS = 12
@@ -72,7 +73,7 @@ def plot_stacked(
     ax.margins(x=0.01)
     ax.set_xlabel(label_axis(along))
     ax.set_ylabel(measured if group == 1 else f"{measured}, sum of {group:,} {along}s")
-    return finish(ax, title=title, note=f"{count:,} {along}s", legend=True)
+    return finish(ax, title=title, note=format_count(count, along), legend=True)
 
 
 def plot_shares(
@@ -121,7 +122,7 @@ def plot_shares(
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.set_xlabel(label_axis(along))
     ax.set_ylabel("share")
-    return finish(ax, title=title, note=f"{counts:,} {along}s" if counts else "", legend=True)
+    return finish(ax, title=title, note=format_count(counts, along) if counts else "", legend=True)
 
 
 def _find_cells(places: Numbers, first: NDArray[np.intp]) -> tuple[Numbers, NDArray[np.intp]]:

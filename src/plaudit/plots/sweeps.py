@@ -1,6 +1,6 @@
 """Pictures of a function: a curve over one input with its zones and the rows that findings name, or a map over two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -70,7 +70,6 @@ def plot_curve(
         _shade_zones(ax, [float(over.values[0]), *cuts, float(over.values[-1])])
         for x, y in _split_jumps(over.values, numbers):
             ax.plot(x, y, "." if len(x) == 1 else "-", color=color, linewidth=2, solid_capstyle="butt", zorder=3)
-    marks = [mark for mark in marks if over.values[0] <= mark.x <= over.values[-1]]
     _draw_marks(ax, marks)
     ax.margins(y=0.12)
     ax.set_xlabel(label_axis(over.name, over.unit))
@@ -116,7 +115,6 @@ def plot_map(
         rasterized=True,
     )
     ax.figure.colorbar(drawn, ax=ax, label=clean(measured))
-    marks = [mark for mark in marks if _holds(x, mark.x) and _holds(y, mark.y)]
     _draw_marks(ax, marks)
     for axis, set_label, set_ticks in ((x, ax.set_xlabel, ax.set_xticks), (y, ax.set_ylabel, ax.set_yticks)):
         set_label(label_axis(axis.name, axis.unit))
@@ -151,10 +149,6 @@ def _draw_marks(ax: Axes, marks: Sequence[Mark]) -> None:
         ax.annotate(str(number), (mark.x, mark.y), (6, 5), textcoords="offset points", fontsize="small", zorder=6)
 
 
-def _holds(axis: Axis, value: float) -> bool:
-    return bool(axis.values[0] <= value <= axis.values[-1])
-
-
 def _split_jumps(x: Numbers, y: Numbers) -> list[tuple[Numbers, Numbers]]:
     """Return the stretches of a curve: it ends where there is no number, and where it jumps between two neighbours."""
     known = np.isfinite(y)
@@ -173,8 +167,3 @@ def _find_edges(axis: Axis) -> Numbers:
         return np.array([values[0] - 0.5, values[0] + 0.5])
     middle = (values[1:] + values[:-1]) / 2
     return np.concatenate([[2 * values[0] - middle[0]], middle, [2 * values[-1] - middle[-1]]])
-
-
-def describe_rest(values: Mapping[str, str]) -> str:
-    """Return what the other inputs are, in a line."""
-    return ", ".join(f"{name} = {value}" for name, value in values.items())

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from plaudit.errors import InputError
 from plaudit.plots.axes import TOTAL, Axes, choose_style, clean, draw_zero, finish, open_axes
+from plaudit.terminal import format_count
 
 Numbers = NDArray[np.float64]
 POINTS = 5000
@@ -85,4 +86,5 @@ def _average(numbers: Numbers, width: int) -> tuple[Numbers, Numbers]:
 
 
 def _describe(count: int, width: int) -> str:
-    return f"{count:,} episodes" if width == 1 else f"{count:,} episodes, means of {width:,}"
+    episodes = format_count(count, "episode")
+    return episodes if width == 1 else f"{episodes}, means of {width:,}"

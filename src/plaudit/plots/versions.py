@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from plaudit.errors import InputError
 from plaudit.plots.axes import COLORS, FAINT, Axes, clean, draw_zero, finish, open_axes
+from plaudit.terminal import format_count
 
 POINTS = 5000
 """Up to so many pairs each is a point of its own; of more, the density is drawn."""
@@ -18,7 +19,8 @@ def plot_pairs(
     *,
     names: tuple[str, str],
     what: str = "return",
-    of: str = "episodes",
+    of: str = "episode",
+    among: int | None = None,
     ax: "Axes | None" = None,
 ) -> Axes:
     """Draw what one version pays over what the other pays, with the line on which nothing changed.
@@ -30,12 +32,13 @@ def plot_pairs(
         after: What the second version pays for the same.
         names: The two versions.
         what: What is paid: "return" or "total".
-        of: What a point is, in the plural.
+        of: What a point is.
+        among: How many there are, where these are a sample of them.
         ax: Where to draw; a new figure unless given.
     """
     old, new = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if not len(old):
-        raise InputError(f"there are no {of} to draw.")
+        raise InputError(f"there are no {of}s to draw.")
     ax = open_axes(ax, width=5.0, height=5.0)
     low, high = float(min(old.min(), new.min())), float(max(old.max(), new.max()))
     room = 0.05 * (high - low) or 1.0
@@ -45,14 +48,16 @@ def plot_pairs(
         ax.plot(old, new, "o", color=COLORS[0], markersize=4, alpha=0.5, markeredgewidth=0, zorder=2)
     else:
         drawn = ax.hexbin(old, new, gridsize=50, extent=(*ends, *ends), bins="log", mincnt=1, cmap="cividis", zorder=2)
-        ax.figure.colorbar(drawn, ax=ax, label=of, shrink=0.8)
+        ax.figure.colorbar(drawn, ax=ax, label=f"{of}s", shrink=0.8)
     ax.set(xlim=ends, ylim=ends, aspect="equal")
     ax.set_xlabel(f"{what} by {clean(names[0])}")
     ax.set_ylabel(f"{what} by {clean(names[1])}")
+    note = format_count(len(old) if among is None else among, of)
+    note = note if among in (None, len(old)) else f"a sample of {len(old):,} of {note}"
     higher, lower = int((new > old).sum()), int((new < old).sum())
     ax.text(0.02, 0.98, f"{higher:,} paid more now", transform=ax.transAxes, va="top", fontsize="small")
     ax.text(0.98, 0.02, f"{lower:,} paid less now", transform=ax.transAxes, ha="right", fontsize="small")
-    return finish(ax, title="Version against version", note=f"{len(old):,} {of}")
+    return finish(ax, title="Version against version", note=note)
 
 
 def plot_sides(

@@ -8,6 +8,7 @@ import numpy as np
 
 from plaudit.errors import InputError
 from plaudit.plots.axes import COLORS, Axes, clean, draw_zero, finish, open_axes
+from plaudit.terminal import format_count
 
 MOST_ROWS = 40
 
@@ -50,5 +51,6 @@ def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" 
     for severity, color in (("warning", COLORS[5]), ("advice", COLORS[0])):
         if any(row.severity == severity for row in shown):
             ax.barh([np.nan], [0.0], color=color, label=severity)
-    note = f"{len(shown)} of {len(rows)} rows" if len(shown) < len(rows) else f"{len(rows)} rows"
+    note = format_count(len(rows), "row")
+    note = f"{len(shown)} of {note}" if len(shown) < len(rows) else note
     return finish(ax, title=title, note=note, legend=True)
