@@ -21,6 +21,7 @@ from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
 from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.sweep import Sweep, Swept, SweptWitness
 from plaudit.checks.bounds import Bound, Bounds
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
@@ -146,6 +147,17 @@ def samples(tmp_path):
             )
         ],
         "analysis/definitions.py:DefinitionChanges": [definition],
+        "analysis/sweep.py:Sweep": [
+            Sweep(
+                reward=STEER,
+                term=STEER,
+                over=(Swept(STEER, Field("light"), np.zeros(1)),),
+                values=np.zeros(1),
+                at={STEER: STEER},
+                cuts=(1.0,),
+                witnesses=(SweptWitness(STEER, STEER, (0.0,), 0.0, False),),
+            )
+        ],
         "analysis/effect.py:Effect": [effect],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
         "checks/bounds.py:Bounds": [Bounds(Bound(0.0, 1.0), {STEER: Bound(0, 1)}, {STEER: Bound(0, 1)})],

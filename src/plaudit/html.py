@@ -95,7 +95,8 @@ def build_table(
     rows = list(rows) if count is None else list(islice(rows, most))
     count = len(rows) if count is None else count
     shown = rows[:most]
-    kept = [at for at in range(len(headers)) if any(row[at] not in ("", None) for row in (*shown, total) if row)]
+    filled = [row for row in (*shown, total) if row]
+    kept = [at for at in range(len(headers)) if not filled or any(row[at] not in ("", None) for row in filled)]
     sides = ["right" if header in right else "left" for header in headers]
 
     def build_row(tag: str, cells: Sequence[Content], line: str = "") -> Markup:

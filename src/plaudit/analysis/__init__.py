@@ -10,6 +10,7 @@ from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
 from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
+from plaudit.analysis.sweep import Sweep, sweep
 from plaudit.analysis.transitions import Transitions
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "NearestBranch",
     "StepBranches",
     "StepGap",
+    "Sweep",
     "TermBranches",
     "TermGap",
     "TermShare",
@@ -37,4 +39,5 @@ __all__ = [
     "compare_episodes",
     "diff",
     "nearest_branches",
+    "sweep",
 ]

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from plaudit.analysis.measures import CONFIDENCE
 from plaudit.errors import DefinitionError
 from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.terminal import escape_controls, format_table
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 Numbers = NDArray[np.float64]
 
@@ -29,6 +32,8 @@ TITLES = {
     "spearman-returns": "rank correlation of returns",
 }
 """Every measure, and what it is called in a table."""
+_SIGNED = {"pearson", "spearman", "pearson-returns", "spearman-returns"}
+"""Those that go from -1 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,38 @@ class Comparison:
             known = f"Those there are: {', '.join(self.measures)}."
             raise DefinitionError(f"{measure!r} was not measured: {why or known}")
         return self.measures[measure]
+
+    def plot(self, measure: str = "epic", *, ax: "Axes | None" = None) -> "Axes":
+        """Draw every measure of two rewards with its interval, or one measure of more rewards as a matrix.
+
+        Args:
+            measure: Which one, of more than two rewards.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            DefinitionError: It was not measured.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.distances import plot_intervals, plot_matrix
+
+        note = f"on {self.coverage.text}"
+        if len(self.rewards) > 2:
+            values, signed = self._find(measure).value, measure in _SIGNED
+            names = _shorten(self.rewards)
+            return plot_matrix(names, values, title=TITLES[measure], signed=signed, note=note, ax=ax)
+        found = [self[name] for name in self.measures]
+        low = -1.0 if self.measures.keys() & _SIGNED else 0.0
+        return plot_intervals(
+            [TITLES[name] for name in self.measures],
+            [each.value for each in found],
+            [each.low for each in found],
+            [each.high for each in found],
+            title=" and ".join(self.rewards),
+            measured="0 is the same for a distance, 1 is the same for a correlation",
+            limits=(low, 1.0),
+            note=note if self.coverage.exact else f"{note}; bars hold {CONFIDENCE:.0%}",
+            ax=ax,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON; None where there is no number."""

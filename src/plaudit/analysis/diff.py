@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect
@@ -16,6 +16,9 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.translation import NO_TERMINAL_TERM
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, format_count
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 Progress = Callable[[int, int], None]
 
@@ -46,6 +49,33 @@ class Diff:
     def largest(self) -> Difference | None:
         """The row at which the totals differ most, as far as was found; it was scored by both."""
         return next(iter(self.proof.differences), None) if self.proof is not None else None
+
+    def plot(self, *, terms: bool = False, ax: "Axes | None" = None) -> "Axes":
+        """Draw one version against the other, on recorded steps where some were given, else where they differ most.
+
+        Args:
+            terms: Whether to draw what each term paid, and not returns or totals.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: There is nothing to draw: they are the same, or no difference was found.
+            MissingExtra: matplotlib is not installed.
+        """
+        names = (self.before, self.after)
+        if self.effect is not None:
+            return self.effect.plot(names=names, terms=terms, ax=ax)
+        from plaudit.plots.versions import plot_sides
+
+        found = () if self.proof is None else self.proof.differences
+        return plot_sides(
+            [each.term for each in found],
+            [each.left for each in found],
+            [each.right for each in found],
+            names=names,
+            measured="value, each in the row where it differs most",
+            title="Where the versions differ",
+            ax=ax,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""

@@ -39,7 +39,7 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
     entries = list_entries(rewards)
     if unknown := ranges.keys() - {each.declared.name for each in entries.values()}:
         raise DefinitionError(f"ranges= names {', '.join(map(repr, sorted(unknown)))}, which no reward reads.")
-    spans, texts = _find_spans(rewards, entries, ranges)
+    spans, texts = find_spans(rewards, entries, ranges)
     drawn = Drawn(rewards, entries, spans, samples, means, seed)
     names = ", ".join(drawn.facts_left_out)
     lost = (f"Facts that read what no term reads were not kept: {names}.",) if names else ()
@@ -71,7 +71,7 @@ def draw_coverage(rewards: Sequence[Reward], *, samples: int, means: int, seed: 
     return Coverage(text, rejected=drawn.rejected, remarks=tuple(remarks), blocks=drawn, keeps_facts=drawn.keeps_facts)
 
 
-def _find_spans(
+def find_spans(
     rewards: Sequence[Reward], entries: Mapping[str, Entry], ranges: Ranges
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return between what each open number is drawn, and what is to be said of those that have no end."""

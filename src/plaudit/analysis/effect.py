@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from plaudit.ledger.returns import EpisodeKey, name_episode, number_decisions
 from plaudit.ledger.scored import RewardScores, ScoredBatch
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, escape_line, format_table
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 MOST = 10
 """How many steps, and how many episodes, are shown."""
@@ -170,6 +173,35 @@ class Effect:
             elif entry[:2] > self._steps[0][:2]:
                 heapq.heapreplace(self._steps, entry)
 
+    def plot(
+        self, *, names: tuple[str, str] = ("before", "after"), terms: bool = False, ax: "Axes | None" = None
+    ) -> "Axes":
+        """Draw what episodes, or steps, are paid now over what they were paid; or what each term paid, side by side.
+
+        Args:
+            names: What the two versions are called.
+            terms: Whether to draw the sum of each term.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: There is nothing to draw.
+            MissingExtra: matplotlib is not installed.
+        """
+        if not terms:
+            return self.changes.plot(names=names, ax=ax)
+        from plaudit.plots.versions import plot_sides
+
+        rows = [*self.terms.values(), self._whole] if self.changes.records else []
+        return plot_sides(
+            [each.name for each in rows],
+            [each.before for each in rows],
+            [each.after for each in rows],
+            names=names,
+            measured=f"sum over {self.changes.records:,} {self.what}s",
+            title="Version against version, by term",
+            ax=ax,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""
         return {
@@ -191,8 +223,8 @@ class Effect:
         if self.changes.records:
             rows, total = [*map(_format_term, self.terms.values())], _format_term(self._whole)
             parts.append(build_table(_TERM_HEADERS, rows, right=_TERM_HEADERS[1:], total=total))
-            moved = [_format_episode(each) for each in self.moved]
-            parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
+            if moved := [_format_episode(each) for each in self.moved]:
+                parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
         return join(*parts)
 
     def describe(self, width: int = 120) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from plaudit.checks.finding import SEVERITIES, Failed, Finding, Incentive, Severity, Suppressed, Undecided
 from plaudit.checks.formats.html import build_finding, build_incentives
@@ -18,6 +18,9 @@ from plaudit.html import MOST_ROWS, build_element, build_heading, build_list, bu
 from plaudit.language.source import SourceLine
 from plaudit.reward.reward import Reward
 from plaudit.terminal import escape_controls, escape_line, format_count
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 WIDTH = 80
 """Characters of a line where nobody says otherwise."""
@@ -67,6 +70,27 @@ class Report:
             build_note(f"{len(shown)} of {count:,} findings shown") if len(shown) < count else None,
             build_list([join_pieces(line) for line in _format_asides(self, 10_000)]),
         )
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the total of every row that a finding shows, findings one below the other.
+
+        Where a row stands on the curve of a term is drawn by `analysis.sweep(reward, ..., report=report).plot()`.
+
+        Args:
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: No finding has a witness.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.witnesses import WitnessRow, plot_witnesses
+
+        rows = [
+            WitnessRow(number, f"{each.code} ({each.term})", each.severity, step.note, step.total)
+            for number, each in enumerate(self.findings)
+            for step in each.witness
+        ]
+        return plot_witnesses(rows, title=f"{self.reward}@{self.version}: {format_count(len(self), 'finding')}", ax=ax)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that are at least as grave as `severity`."""

@@ -5,7 +5,7 @@ Memory does not grow with the rows, only with the episodes that they belong to.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from plaudit.ledger.ranks import Reservoir, correlate_ranks
 from plaudit.ledger.returns import Classes, EpisodeReturns
 from plaudit.ledger.rounding import Rounding
 from plaudit.terminal import escape_controls, format_table
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 RANKED = 1_000_000
 """Pairs up to which the rank correlation is exact; beyond, it is that of a uniform sample of so many."""
@@ -236,6 +239,25 @@ class Changes(Tabular):
     def flipped(self) -> int:
         """Records whose reward changed its sign, over all classes."""
         return sum(flips.flipped for flips in self.flips.values())
+
+    def plot(self, *, names: tuple[str, str] = ("old", "new"), ax: "Axes | None" = None) -> "Axes":
+        """Draw the returns of episodes now over those before; the totals of steps where there are no episodes.
+
+        Args:
+            names: What the two sides are called.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: Nothing was compared.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.versions import plot_pairs
+
+        returns = self.episodes
+        if len(returns.old):
+            return plot_pairs(returns.old, returns.new, names=names, ax=ax)
+        old, new = self._sample.pairs
+        return plot_pairs(old, new, names=names, what="total", of="step", among=self.records, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for JSON."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sqlalchemy import Connection, Select, case, select
 
@@ -28,6 +28,11 @@ from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
 from plaudit.terminal import format_count
 
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
+
+_MOST_RUNS = 7
+"""How many runs a picture tells apart."""
 _STREAMED = {"yield_per": 5000}
 _NOT_CHOSEN_BY = ("step", "key", "after", "id")
 
@@ -102,6 +107,31 @@ class Episodes(Sequence[Episode], Tabular):
     def term_names(self) -> tuple[str, ...]:
         """The terms of all their rewards."""
         return tuple(dict.fromkeys(term for each in self for term in each.terms))
+
+    def plot(self, *, terms: bool = False, window: int | None = None, ax: "Axes | None" = None) -> "Axes":
+        """Draw what each episode earned, in the order in which they began, and the moving mean of that.
+
+        Args:
+            terms: Whether to draw what each term paid; else the returns, a colour for each run and version.
+            window: Over how many episodes the mean is taken; a fiftieth of them unless given.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: There are no episodes.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.training import plot_returns, plot_terms
+
+        totals = [each.total for each in self]
+        if terms:
+            columns = {name: [each.terms.get(name) for each in self] for name in self.term_names}
+            return plot_terms(columns, totals, window=window, ax=ax)
+        several = len({(each.reward, each.version) for each in self}) > 1
+        runs: defaultdict[str, list[float]] = defaultdict(list)
+        for each in self:
+            run = each.run or "no run"
+            runs[f"{run}, {each.reward}@{each.version}" if several else run].append(each.total)
+        return plot_returns(runs if len(runs) <= _MOST_RUNS else {"all runs": totals}, window=window, ax=ax)
 
     def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":
         """Return those that earned least, the worst first; by one `term`, those that have it."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, func, select
@@ -27,10 +27,14 @@ from plaudit.terminal import format_count
 if TYPE_CHECKING:
     import pyarrow
 
+    from plaudit.plots.axes import Axes
+
 _SCHEME = select(writers.c.scheme).where(writers.c.id == blocks.c.writer).scalar_subquery().label("scheme")
 _WHOLE = (*blocks.c, *(scopes.c[name] for name in Scope._fields), _SCHEME)
 _SUMS = (blocks.c.first, blocks.c.records, summaries.c.total, summaries.c.low, summaries.c.high)
 _STREAMED = {"yield_per": 10_000}
+_MOST_DRAWN = 100_000
+"""Records that a picture of steps is made of at most."""
 
 
 class History:
@@ -59,6 +63,45 @@ class History:
         title = f"{format_count(count, 'record')} of {self._store.backend.name}{self.query.describe()}"
         table = build_table(headers, rows, right=("record", "step", *headers[4:]), count=count)
         return join(build_heading(title), table if shown else None)
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw what each term paid in every record, stacked above and below zero, with the total as a line.
+
+        It is meant for an episode: `ledger.history(run="night-3", episode="7").plot()`. Records of several rewards, or
+        more than a picture can hold, are refused.
+
+        Args:
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            NotInLedger: There is no such record.
+            InputError: The records are of several rewards, or too many.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.stacked import plot_stacked
+
+        if (count := self.count()) > _MOST_DRAWN:
+            raise InputError(
+                f"{count:,} records are too many for a picture of steps; choose an episode, or .last(1000)."
+            )
+        records = list(self) or [self.first()]
+        rewards = list(dict.fromkeys(f"{each.signal.reward}@{each.signal.version}" for each in records))
+        if len(rewards) > 1:
+            raise InputError(f"these records are of several rewards, {', '.join(rewards)}; choose one with reward=.")
+        names = list(dict.fromkeys(name for each in records for name in each.signal.values))
+        columns = {name: [each.signal.values.get(name, 0.0) for each in records] for name in names}
+        steps = [-1 if each.step is None else each.step for each in records]
+        in_order = all(one < other for one, other in pairwise(steps)) and steps[0] >= 0
+        where = {(each.run, each.episode) for each in records}
+        names_of_one = [str(part) for part in next(iter(where)) if part is not None] if len(where) == 1 else []
+        return plot_stacked(
+            columns,
+            [each.total for each in records],
+            x=steps if in_order else None,
+            along="step" if in_order else "record",
+            title=" ".join([rewards[0], *names_of_one]),
+            ax=ax,
+        )
 
     def first(self) -> Record:
         """Return the oldest record; NotInLedger if there is none."""

@@ -1,0 +1,56 @@
+"""Pictures of what a check found: the total of every row that a finding shows."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from plaudit.errors import InputError
+from plaudit.plots.axes import COLORS, Axes, clean, draw_zero, finish, open_axes
+from plaudit.terminal import format_count
+
+MOST_ROWS = 40
+
+
+class WitnessRow(NamedTuple):
+    """A row of a witness."""
+
+    number: int
+    """Which finding it belongs to."""
+    finding: str
+    severity: str
+    text: str
+    total: float | None
+
+
+def plot_witnesses(rows: Sequence[WitnessRow], *, title: str, ax: "Axes | None" = None) -> Axes:
+    """Draw the total of each row as a bar from zero, findings one below the other, warnings in another colour."""
+    if not rows:
+        raise InputError("there is nothing to draw: no finding has a witness.")
+    shown = rows[:MOST_ROWS]
+    ax = open_axes(ax, width=7.2, height=max(2.0, 0.3 * len(shown) + 1.0))
+    new = [True, *(row.number != before.number for before, row in pairwise(shown))]
+    places = np.cumsum(np.where(new, 1.6, 1.0))
+    colors = [COLORS[5] if row.severity == "warning" else COLORS[0] for row in shown]
+    widths = [0.0 if row.total is None else row.total for row in shown]
+    bars = ax.barh(places, widths, 0.7, color=colors, zorder=2)
+    ax.bar_label(
+        bars,
+        ["cannot be scored" if row.total is None else f"{row.total:,.5g}" for row in shown],
+        padding=3,
+        fontsize="small",
+    )
+    names = [row.finding if first else "" for row, first in zip(shown, new, strict=True)]
+    labels = [clean(": ".join(filter(None, (name, row.text)))) for name, row in zip(names, shown, strict=True)]
+    ax.set_yticks(places, labels, fontsize="small")
+    ax.set_ylim(places[-1] + 0.7, places[0] - 0.7)
+    draw_zero(ax, vertical=True)
+    ax.margins(x=0.2)
+    ax.set_xlabel("total of the row")
+    for severity, color in (("warning", COLORS[5]), ("advice", COLORS[0])):
+        if any(row.severity == severity for row in shown):
+            ax.barh([np.nan], [0.0], color=color, label=severity)
+    note = format_count(len(rows), "row")
+    note = f"{len(shown)} of {note}" if len(shown) < len(rows) else note
+    return finish(ax, title=title, note=note, legend=True)
