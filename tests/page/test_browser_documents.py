@@ -90,16 +90,17 @@ def make_episode(name, inputs, total, **changes):
     columns = {"steps": steps, "step_ids": [str(each) for each in steps], "record_ids": steps, "total": total}
     rest = {"values": {}, "scores": {}, "adjustments": {}, "labels": {}, "flags": [], "units": {}, "native": None}
     shown = {"previous": None, "next": None, "paths": [], "path": [], "shown": len(steps), "of": len(steps)}
-    return {**about, **columns, **rest, **shown, "inputs": inputs, "frames": None, **changes}
+    return {**about, **columns, **rest, **shown, "inputs": inputs, "frames": False, **changes}
 
 
 def test_no_text_of_a_ledger_or_a_reward_is_read_as_markup(open_documents):
     values = {BAD: [1.0, "inf", "nan"]}
-    episode = make_episode("0", {BAD: [0, 1, BAD]}, [1.0, "nan", "-inf"], values=values, frames=[PICTURE, None, BAD])
+    episode = make_episode("0", {BAD: [0, 1, BAD]}, [1.0, "nan", "-inf"], values=values, frames=True)
     documents = {
         "index": make_index(make_run("a"), make_run(None), name=BAD),
         "reward/r": make_reward(),
         "episode/l0/a/0": episode,
+        "frames/l0/a/0": {"frames": [PICTURE, None, BAD], "remarks": [BAD]},
         "whatif/l0/a": {"reward": "r", "episodes": [{"episode": "0", "address": "episode/l0/a/0"}]},
     }
     with open_documents(documents, size=NARROW) as page:
@@ -118,6 +119,7 @@ def test_no_text_of_a_ledger_or_a_reward_is_read_as_markup(open_documents):
         page.go("reward/r")
         assert page.locator("math mtd").evaluate("cell => cell.style.textAlign") == "right"
         page.go("episode/l0/a/0")
+        page.wait("document.querySelector('.frame svg') !== null")
         kept = page.locator(".frame svg").evaluate("svg => [...svg.querySelectorAll('*')].map(each => each.outerHTML)")
         assert [each.split(" xmlns")[0].split()[0] for each in kept] == ["<circle", "<rect"]
         assert not any("onclick" in each or "url" in each for each in kept)

@@ -13,6 +13,7 @@ PARTS = {
     "audit": ("source", "run"),
     "episodes": ("source", "run"),
     "episode": ("source", "run", "episode"),
+    "frames": ("source", "run", "episode"),
     "step": ("source", "run", "episode", "step"),
     "whatif": ("source", "run"),
     "compare": ("source", "run", "reward", "reward"),

@@ -23,6 +23,7 @@ SCRIPTS = (
     "table.js",
     "knobs.js",
     "rescoring.js",
+    "frames.js",
     "views/index.js",
     "views/terms.js",
     "views/reward.js",

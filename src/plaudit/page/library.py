@@ -8,6 +8,7 @@ from plaudit.errors import DefinitionError
 from plaudit.page.addresses import UnknownDocument, format_address, parse_address
 from plaudit.page.documents.episode import build_episode
 from plaudit.page.documents.episodes import build_episodes
+from plaudit.page.documents.frames import build_frames
 from plaudit.page.documents.index import build_index
 from plaudit.page.documents.run import build_run
 from plaudit.page.documents.steps import build_steps
@@ -186,6 +187,7 @@ _BUILDERS: dict[str, Callable[..., Document]] = {
     "steps": lambda library, source, run: build_steps(library.find_ledger(source), run),
     "episodes": lambda library, source, run: build_episodes(library.find_ledger(source), run),
     "episode": lambda library, source, *where: build_episode(library.find_ledger(source), *where),
+    "frames": lambda library, source, *where: build_frames(library.find_ledger(source), *where),
     "step": _build_step,
     "whatif": lambda library, source, run: build_whatif(library.find_ledger(source), run, live=library.live),
     "audit": _build_audit,

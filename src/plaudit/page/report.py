@@ -7,12 +7,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from time import monotonic
 
 from plaudit.errors import DefinitionError, LedgerBroken, PlauditError
 from plaudit.page.addresses import format_address
 from plaudit.page.assets import build_shell
 from plaudit.page.documents.episode import build_episode
 from plaudit.page.documents.episodes import rank_episodes
+from plaudit.page.documents.frames import has_frames
 from plaudit.page.documents.values import Document
 from plaudit.page.documents.whatif import build_whatif
 from plaudit.page.library import Library
@@ -27,6 +29,8 @@ MOST_PAIRS = 3
 """Comparisons with other rewards that each run gets."""
 MOST_SINGLE = 100
 """Steps that are embedded by themselves, besides the worst of each episode: each takes a while to explain."""
+DRAWING_SECONDS = 30.0
+"""For how long pictures of the world are drawn."""
 SPENT_ON_EPISODES = 0.8
 """Of the room that summaries leave; the rest is for single steps."""
 SUMMARISED = 0.3
@@ -63,7 +67,8 @@ def build_report(library: Library, *, max_size: int = MAX_SIZE, progress: Progre
     """Return a report on everything in a library, of at most `max_size` bytes.
 
     Summaries come first, then episodes: the worst, the best, the first and the last of each run, and others spread over
-    it, as long as there is room; and why single steps were paid what they were, the worst of each first.
+    it, as long as there is room; and why single steps were paid what they were, the worst of each first. Pictures of
+    the world, where a system draws them, come last: no episode is left out for them.
 
     Raises:
         DefinitionError: Not even the summaries fit.
@@ -102,6 +107,7 @@ class _Writer:
         self._add_steps(runs, room, 1)
         self._add_episodes(runs, room)
         self._add_steps(runs, room, MOST_SINGLE)
+        self._add_frames(runs, room)
         counts = self._add_tables(runs)
         html, _ = build_shell(json.dumps(self.packed), live=False)
         return Report(html, **counts, left_out=tuple(self.left_out))
@@ -200,6 +206,26 @@ class _Writer:
             if self.size + _measure_entry(step, packed) > room:
                 return
             self._put(step, packed)
+
+    def _add_frames(self, runs: list[_Run], room: float) -> None:
+        """Add the pictures of embedded episodes in the order of these, until the next do not fit, or it takes long."""
+        ranked = [
+            [
+                format_address("frames", source.id, run, listing.ids[at])
+                for at in self.embedded[source.id, run]
+                if has_frames(listing.episodes[at].reward)
+            ]
+            for source, run, listing in runs
+        ]
+        end = monotonic() + DRAWING_SECONDS
+        for address in [each for turn in zip_longest(*ranked) for each in turn if each is not None]:
+            self._tell(self._measure(), int(room))
+            packed = pack(self.library.get(address))
+            if self._measure() + _measure_entry(address, packed) > room:
+                return
+            self._put(address, packed)
+            if monotonic() > end:
+                return
 
     # -- packing -----------------------------------------------------------------------------------------------------
 

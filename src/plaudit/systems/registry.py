@@ -8,7 +8,7 @@ by a table of names; they win where two systems have the same name. Nothing is i
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,7 +31,11 @@ IN_THE_BOX = "built-in"
 
 
 class System(Protocol):
-    """What every system offers; it may also have COMMANDS, a mapping from one of KINDS to "module:attribute"."""
+    """What every system offers.
+
+    It may also have COMMANDS, a mapping from one of KINDS to "module:attribute"; and `draw_step(record, reward)`, which
+    returns a picture of the world at a recorded step as SVG, or None.
+    """
 
     @property
     def reward(self) -> Reward:
@@ -186,6 +190,23 @@ def load(name: str, version: str | None = None) -> Reward:
     return found.reward if version is None else found.version(validate_label(name, version, found.VERSIONS))
 
 
+def find_drawing(reward: str) -> Callable[[Any, Reward], Any] | None:
+    """Return what draws recorded steps of a reward: `draw_step` of the system that has its name, or the start of it.
+
+    None where there is no such system or it draws nothing; DefinitionError where it cannot be used.
+
+    >>> find_drawing("roadsense_drive") is find_drawing("roadsense"), find_drawing("nothing_known")
+    (True, None)
+    """
+    name = reward
+    while name:
+        entry = find_system(name)
+        if entry is not None and not entry.problem:
+            return getattr(entry.load(), "draw_step", None)
+        name = name.rpartition("_")[0]
+    return None
+
+
 def validate_label(system: str, label: str, versions: Iterable[str]) -> str:
     """Return `label` if it is one of `versions`; DefinitionError that lists them if not.
 
@@ -231,6 +252,8 @@ def _validate_system(found: Any) -> None:
     for name in ("version", "episode"):
         if not callable(getattr(found, name, None)):
             raise TypeError(f"its `{name}` is not a function")
+    if hasattr(found, "draw_step") and not callable(found.draw_step):
+        raise TypeError("its `draw_step` is not a function")
     commands = getattr(found, "COMMANDS", {})
     if not isinstance(commands, Mapping) or not all(isinstance(target, str) for target in commands.values()):
         raise TypeError('its `COMMANDS` are not a mapping to strings such as "module:attribute"')

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.ledger.episodes import Episode
+from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
 from plaudit.ledger.returns import Classes
@@ -64,19 +65,23 @@ class Steps:
         return next((end for end in map(find_end, self.contexts) if end is not None), None)
 
 
-def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> Iterator[Steps]:
-    """Yield the steps of an episode block by block, in the order in which they were recorded, at most so many."""
-    left = most
+def query_episode(ledger: Ledger, episode: Episode) -> History:
+    """Return the records from the first of an episode on, among them those of others that have its name."""
     query = {"run": episode.run, "actor": episode.actor}
     wanted = {name: value for name, value in query.items() if value is not None}
-    history = ledger.history(
+    return ledger.history(
         reward=episode.reward,
         version=episode.version,
         episode=episode.episode,
         after=episode.first_record - 1,
         **wanted,
     )
-    for page in history.pages():
+
+
+def read_episode(ledger: Ledger, episode: Episode, most: int | None = None) -> Iterator[Steps]:
+    """Yield the steps of an episode block by block, in the order in which they were recorded, at most so many."""
+    left = most
+    for page in query_episode(ledger, episode).pages():
         if page.row.first > episode.last_record or left == 0:
             return
         if (page.row.run, page.row.actor) != (episode.run, episode.actor):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.page.documents.columns import Steps, join, read_episode
+from plaudit.page.documents.frames import has_frames
 from plaudit.page.documents.values import Document, to_column, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
@@ -49,7 +50,7 @@ def build_episode(source: LedgerSource, run: str, name: str, *, most: int = MOST
         **_build_paths(parts, source.rewards),
         "shown": len(records),
         "of": max(length, len(records)),
-        "frames": None,
+        "frames": has_frames(episode.reward),
     }
 
 

@@ -98,6 +98,8 @@ function chart(spec) {
       data = [data[0], ...values];
       plot?.setData(data, true);
     },
+    /** Draw again what `under` and `over` draw. */
+    redraw: () => plot?.redraw(false),
     /** Put a line across the chart at `x`. */
     mark(x) {
       marked = x;

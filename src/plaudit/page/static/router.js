@@ -1,7 +1,7 @@
 // The part of the address after # says what is shown and how, so that it can be sent to a colleague.
 
 const { h, replace, emptyState } = plaudit.dom;
-const { link, shorten, runName } = plaudit.format;
+const { joinAddress, link, shorten, runName } = plaudit.format;
 
 /** Where in a run one can look; compare and reward depend on what the run used. */
 const TABS = { run: "Run", episodes: "Episodes", whatif: "What if", compare: "Compare" };
@@ -37,6 +37,8 @@ function makePage(place, used, watched) {
       used.add(address);
       return plaudit.store.get(address);
     },
+    /** Return what a reward is; without what checks find, which takes long, where a server is asked for it. */
+    getReward: (id) => page.get(joinAddress(plaudit.store.live ? "definition" : "reward", id)),
     /** Show the view again when another document changes. */
     follow: (address) => used.add(address),
     /** Do something else than showing the view again when a document changes. */

@@ -9,8 +9,7 @@ const ELEMENTS = {
     "munder", "munderover", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom",
   ],
   svg: [
-    "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc", "defs",
-    "linearGradient", "radialGradient", "stop", "clipPath", "marker", "pattern",
+    "svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan", "title", "desc",
   ],
 };
 
@@ -25,8 +24,7 @@ const ATTRIBUTES = {
     "viewBox", "width", "height", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "d", "points", "transform",
     "fill", "fill-opacity", "fill-rule", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap",
     "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline", "dx", "dy",
-    "rotate", "offset", "stop-color", "stop-opacity", "gradientUnits", "clipPathUnits", "preserveAspectRatio", "role",
-    "aria-label", "markerWidth", "markerHeight", "orient", "refX", "refY", "patternUnits",
+    "rotate", "preserveAspectRatio", "role", "aria-label",
   ],
 };
 
@@ -54,8 +52,8 @@ function copy(element, kind, depth) {
   if (!ELEMENTS[kind].includes(element.localName) || depth > DEEPEST) return null;
   const made = document.createElementNS(NAMESPACES[kind], element.localName);
   for (const { name, value } of element.attributes) {
-    // url(…) and script could only hide in a value that refers elsewhere.
-    if (ATTRIBUTES[kind].includes(name) && !/url\s*\(|:\s*\/\/|script:/i.test(value)) made.setAttribute(name, value);
+    // url(…) and script could only hide in a value that refers elsewhere; a backslash could spell them.
+    if (ATTRIBUTES[kind].includes(name) && !/url\s*\(|:\s*\/\/|script:|\\/i.test(value)) made.setAttribute(name, value);
   }
   const side = /^\s*text-align:\s*(left|right|center)\s*;?\s*$/.exec(element.getAttribute("data-style") ?? "");
   if (kind === "math" && side) made.style.textAlign = side[1]; // columns of cases

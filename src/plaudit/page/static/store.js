@@ -94,6 +94,7 @@ async function listen(changed, tell) {
       for await (const { event, data } of readEvents(answer.body)) {
         if (event === "changed") forget(data, changed);
         if (event === "gone") tell("gone", String(data));
+        if (event === "back") tell("live");
       }
     } catch {
       // It is tried again below, and said until then.

@@ -17,6 +17,7 @@ from plaudit.systems.hackmatrix.rules import (
     Rules,
     action_of,
 )
+from plaudit.systems.hackmatrix.step_picture import draw_step
 
 if typing.TYPE_CHECKING:
     from plaudit.systems.hackmatrix.calculate import calculate_reward, remember
@@ -64,6 +65,7 @@ __all__ = [
     "check_siphon_optimality",
     "compute_siphon_yield",
     "data_block",
+    "draw_step",
     "episode",
     "observe",
     "program_block",

@@ -11,6 +11,7 @@ from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.hazard import HAZARDS, Hazard
 from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.observation_builder import ObservationBuilder
+from plaudit.systems.roadsense.pictures.step_picture import draw_step
 from plaudit.systems.roadsense.radio import PARAMETERS as RADIOS
 from plaudit.systems.roadsense.radio import RadioParameters
 from plaudit.systems.roadsense.reward_calculator import RewardCalculator
@@ -37,6 +38,7 @@ __all__ = [
     "RoadSenseEnv",
     "Scenario",
     "SimulatorError",
+    "draw_step",
     "episode",
     "reward",
     "version",

@@ -1,12 +1,14 @@
 """The game as PPO plays it: seen from the player, with inputs from which the reward comes out again, and baselines."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from plaudit import Ledger
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.observation import GRID_FEATURES, PLAYER_FEATURES, observe
-from plaudit.systems.hackmatrix.rules import ACTION_NAMES, PROGRAMS
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, PROGRAMS, SIZE
 from plaudit.systems.hackmatrix.state import (
     Enemies,
     Enemy,
@@ -18,6 +20,7 @@ from plaudit.systems.hackmatrix.state import (
     data_block,
     program_block,
 )
+from plaudit.systems.hackmatrix.step_picture import parse_board
 from plaudit.systems.hackmatrix.training.evaluation import build_evaluator
 from plaudit.systems.hackmatrix.training.games import (
     BASELINES,
@@ -65,14 +68,27 @@ def test_what_was_read_gives_the_rewards_again(evaluated, policy):
 
 def test_recorded_episodes_are_explained_and_rescored_by_the_ledger(evaluated, tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        numbers = record_episodes(
-            ledger, hackmatrix.reward, evaluated["script"].inputs[:3], run="run", actor="script", steps=0
-        )
+        found = evaluated["script"]
+        about = {"run": "run", "actor": "script", "steps": 0, "boards": found.boards[:3]}
+        numbers = record_episodes(ledger, hackmatrix.reward, found.inputs[:3], **about)
         assert ledger.verify().ok
         last = ledger.history(run="run", episode="3").last(1).first()
         assert last.signal.inputs["died"]
         assert last.id == numbers[-1]
         assert ledger.rescore(hackmatrix.version("potential")).records == len(numbers)
+        shown_where_the_player_goes(list(ledger.history(run="run", episode="3")))
+
+
+def shown_where_the_player_goes(records):
+    """Assert that the boards of an episode are drawn, and that the player goes where the actions say."""
+    boards = [parse_board(record.context["board"]) for record in records]
+    places = [next(place for place, things in board.items() if "@" in things) for board in boards]
+    assert hackmatrix.draw_step(records[0], hackmatrix.reward).count("<rect") >= SIZE * SIZE
+    assert len(set(places)) > 3
+    for record, (before, after) in zip(records, pairwise(places), strict=False):
+        if before != after and not record.signal.inputs["stage_completed"]:
+            up, right = DIRECTIONS[int(record.signal.inputs["action"])]
+            assert after == (before[0] + up, before[1] + right)
 
 
 NUMBERS = len(PLAYER_FEATURES) + len(PROGRAMS)

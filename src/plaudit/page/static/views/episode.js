@@ -11,15 +11,16 @@ const A_SECOND = 8;
 async function show(page) {
   const [source, run, name] = page.parts;
   const episode = await page.get(joinAddress("episode", source, run, name));
-  const reward = await page.get(joinAddress("reward", episode.reward)).catch(() => null);
+  const reward = await page.getReward(episode.reward).catch(() => null);
   if (!episode.end && episode.next === null) page.follow(joinAddress("run", source, run)); // it may still go on
   const title = h("h1", {}, `Episode ${shorten(episode.episode, 60)}`);
   if (episode.shown === 0) return [title, emptyState("This episode has no step.")];
   const place = makePositions(reward);
   const ids = episode.step_ids ?? episode.steps.map(String);
   const player = makePlayer(page, episode, ids);
-  const panel = makePanel(page, episode, reward, place, player, ids);
-  const charts = [drawTimeline(episode, place, player), ...drawInputs(page, episode, player)];
+  const frames = plaudit.frames.makeFrames(page, episode);
+  const panel = makePanel(page, episode, place, frames, ids);
+  const charts = [drawTimeline(episode, place, player, frames), ...drawInputs(page, episode, player)];
   player.onMove((at) => {
     charts.forEach((each) => each.mark?.(at));
     panel.update(at);
@@ -151,7 +152,7 @@ function neighbours(page, episode) {
   return h("span.bar.flat", {}, other(episode.previous, "← Previous episode"), other(episode.next, "Next episode →"));
 }
 
-function drawTimeline(episode, place, player) {
+function drawTimeline(episode, place, player, frames) {
   const parts = { ...episode.values, ...episode.adjustments };
   const series = Object.entries(parts).map(([name, values]) => ({
     name,
@@ -174,6 +175,7 @@ function drawTimeline(episode, place, player) {
     range: pile.range,
     onToggle: pile.toggle,
     onPick: player.move,
+    onHover: frames.glance,
     xRange: (plot, low, high) => [low - 0.5, high + 0.5],
     under: (plot, draw) => {
       pile.draw(plot, draw);
@@ -258,9 +260,8 @@ const nameValue = (episode, name, value) =>
       ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value)));
 
 /** The step that is looked at: its picture, its terms, and the way to why. */
-function makePanel(page, episode, reward, place, player, ids) {
-  const frame = h("div", {}),
-    body = h("div", { "aria-live": "off" });
+function makePanel(page, episode, place, frames, ids) {
+  const body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
   const biggest = Math.max(
     1e-12,
@@ -286,8 +287,7 @@ function makePanel(page, episode, reward, place, player, ids) {
       h("td.number", {}, number(values[at])),
     );
   const update = (at) => {
-    const picture = plaudit.sanitise(episode.frames?.[at] ?? "", "svg");
-    replace(frame, picture && h("div.frame", {}, picture));
+    frames.show(at);
     replace(
       body,
       h(
@@ -312,7 +312,7 @@ function makePanel(page, episode, reward, place, player, ids) {
     heading.textContent = `Step ${episode.steps[at] ?? at}`;
   };
   const heading = h("h2", {});
-  return { element: h("section.card.sticky", {}, heading, frame, body), update };
+  return { element: h("section.card.sticky", {}, heading, frames.element, body), update };
 }
 
 plaudit.views.episode = { show };

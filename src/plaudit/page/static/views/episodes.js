@@ -44,7 +44,7 @@ function tellShown({ shown, of, chosen, embedded }, run) {
 
 async function loadReward(page, source, run) {
   const known = page.index.sources.find((each) => each.id === source)?.runs?.find((each) => (each.run ?? "") === run);
-  return known?.rewards.length ? page.get(joinAddress("reward", known.rewards.at(-1))).catch(() => null) : null;
+  return known?.rewards.length ? page.getReward(known.rewards.at(-1)).catch(() => null) : null;
 }
 
 /** A row for each episode, its terms by name. */

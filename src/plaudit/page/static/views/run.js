@@ -1,6 +1,6 @@
 // A run over training: the return and every term, what share each has, clamps and branches, findings where they begin.
 
-const { h, section, emptyState } = plaudit.dom;
+const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, extent, count, joinAddress, link, shorten, runName } = plaudit.format;
 const { choose, select, facts, finding } = plaudit.controls;
 const { colour, dash, swatch, makePositions, read } = plaudit.palette;
@@ -15,9 +15,7 @@ const SMOOTH = [
 async function show(page) {
   const [source, name] = page.parts;
   const run = await page.get(joinAddress("run", source, name));
-  const reward = run.rewards.length
-    ? await page.get(joinAddress("reward", run.rewards.at(-1))).catch(() => null)
-    : null;
+  const reward = run.rewards.length ? await page.getReward(run.rewards.at(-1)).catch(() => null) : null;
   const others = await loadOthers(page);
   const title = h("h1", {}, runName(run.run));
   if (run.x.length === 0) {
@@ -37,6 +35,8 @@ async function show(page) {
     stacked: page.options.terms !== "single",
   };
   const place = makePositions(reward);
+  const marks = [...run.findings];
+  const returns = drawReturns(run, others, options, page, marks);
   return [
     title,
     h(
@@ -47,7 +47,7 @@ async function show(page) {
     ),
     facts(summarise(run)),
     makeBar(page, options),
-    section("Return", {}, drawReturns(run, others, options, page)),
+    section("Return", {}, returns.element),
     section("Terms", {}, drawTerms(run, place, options)),
     section(
       "Share of each term",
@@ -56,7 +56,7 @@ async function show(page) {
       h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
     ),
     plaudit.showSteps(page, place),
-    section("Findings", {}, listFindings(run)),
+    section("Findings", {}, showFindings(page, marks, returns)),
   ];
 }
 
@@ -123,7 +123,7 @@ function smooth(values, points) {
   });
 }
 
-function drawReturns(run, others, { smooth: points, log }, page) {
+function drawReturns(run, others, { smooth: points, log }, page, marks) {
   const all = [run, ...others];
   if (all.length > 1) return overlay(all, points, log);
   const band = run.reduced || points ? { low: run.return.min, high: run.return.max } : {};
@@ -135,14 +135,14 @@ function drawReturns(run, others, { smooth: points, log }, page) {
     log,
     height: 280,
     xTitle: "episode",
-    over: (plot, draw) => markFindings(plot, draw, run),
+    over: (plot, draw) => markFindings(plot, draw, marks),
     onPick: (at) => {
       location.hash = link("episode", ...page.parts, run.ids[at]);
     },
     caption: band.low
       ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer."
       : "Click to open an episode, drag to look closer.",
-  }).element;
+  });
 }
 
 /** Runs over a common axis; where one has no episode, it has no line. */
@@ -162,8 +162,8 @@ function overlay(all, points, log) {
     .element;
 }
 
-function markFindings(plot, draw, run) {
-  for (const each of run.findings) {
+function markFindings(plot, draw, marks) {
+  for (const each of marks) {
     if (each.x !== null && each.x !== undefined)
       plaudit.charts.drawLine(plot, draw, { x: each.x, colour: read("bad"), dash: [5, 3] });
   }
@@ -209,23 +209,55 @@ function drawShares(run, place) {
   );
 }
 
-function listFindings(run) {
-  if (run.findings.length === 0) return emptyState("The audit found nothing in this run.");
-  return run.findings.map((each) =>
-    finding(
-      each,
-      each.address &&
-        h(
-          "p",
-          {},
-          h(
-            "a",
-            { href: `#/${each.address}` },
-            each.episode !== null && each.episode !== undefined
-              ? `Open episode ${shorten(each.episode, 40)}`
-              : "Open it",
-          ),
-        ),
+/** What an audit finds in the run; it reads every step, and comes when it has. */
+function showFindings(page, marks, returns) {
+  const holder = h("div", { role: "status" });
+  const address = joinAddress("audit", ...page.parts);
+  const fill = ({ findings, remarks = [], skipped = {} }) => {
+    marks.push(...findings);
+    returns.redraw();
+    replace(
+      holder,
+      listFindings(marks),
+      remarks.map((each) => h("p.note", {}, each)),
+      listSkipped(skipped),
+    );
+  };
+  if (plaudit.store.has(address)) {
+    replace(holder, h("p.quiet", {}, "An audit reads the steps of this run …"));
+    page
+      .get(address)
+      .then(fill)
+      .catch((error) => replace(holder, h("p.note", {}, error.message)));
+  } else {
+    fill({ findings: [], remarks: marks.length ? [] : ["This report holds no audit of the run."] });
+  }
+  return holder;
+}
+
+function listFindings(findings) {
+  if (findings.length === 0) return emptyState("The audit found nothing in this run.");
+  const open = (each) =>
+    h("a", { href: `#/${each.address}` }, each.episode ? `Look at episode ${shorten(each.episode, 40)}` : "Look at it");
+  return h(
+    "div.findings",
+    {},
+    findings.map((each) => finding(each, each.address && h("p", {}, open(each)))),
+  );
+}
+
+/** What was not asked, and why. */
+function listSkipped(skipped) {
+  const entries = Object.entries(skipped);
+  if (entries.length === 0) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${count(entries.length, "question")} not asked`),
+    h(
+      "dl.pairs",
+      {},
+      entries.map(([code, why]) => [h("dt", {}, code), h("dd", {}, why)]),
     ),
   );
 }

@@ -19,7 +19,7 @@ const { named, makePositions } = plaudit.palette;
 async function show(page) {
   const [source, run, name, step] = page.parts;
   const found = await load(page);
-  const reward = await page.get(joinAddress("reward", found.reward)).catch(() => null);
+  const reward = await page.getReward(found.reward).catch(() => null);
   const place = makePositions(reward);
   page.onKey((event) => {
     const other = { ArrowLeft: found.previous, ArrowRight: found.next }[event.key];
@@ -75,7 +75,7 @@ async function load(page) {
   const [, record] = /^record-(\d+)$/.exec(page.parts[3]) ?? [];
   const at = record ? episode.record_ids.indexOf(Number(record)) : ids.indexOf(page.parts[3]);
   if (at < 0) throw new plaudit.store.Missing(`The episode has no step ${shorten(page.parts[3])}.`);
-  const reward = await page.get(joinAddress("reward", episode.reward)).catch(() => null);
+  const reward = await page.getReward(episode.reward).catch(() => null);
   return takeStep(episode, reward, ids, at);
 }
 

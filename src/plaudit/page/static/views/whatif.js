@@ -24,7 +24,7 @@ async function show(page) {
   const title = h("h1", {}, "What if");
   if (!about.reward || about.episodes.length === 0)
     return [title, emptyState("There is no episode here that could be scored again.", about.note)];
-  const reward = await page.get(joinAddress("reward", about.reward));
+  const reward = await page.getReward(about.reward);
   if (!reward.module) return [title, emptyState("This reward cannot be run in a browser.", reward.module_missing)];
   const episodes = await Promise.all(about.episodes.map((each) => plaudit.store.get(each.address)));
   const set = plaudit.knobs.readSet(page.options.set, reward.knobs);

@@ -74,7 +74,8 @@ def _write_report(job: TrainingJob, run: Run, reward: Reward, out: Path, watch: 
     if job.ledger is not None:
         with open_ledger_to_write(job.ledger, new=True) as ledger:
             for name in NETWORK:
-                record_episodes(ledger, reward, found.episodes[name], run=str(out), actor=name, steps=run.steps)
+                about: dict[str, Any] = {"run": str(out), "actor": name, "steps": run.steps}
+                record_episodes(ledger, reward, found.episodes[name], boards=found.boards[name], **about)
     return report
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from io import StringIO
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,46 @@ class _Occupant(NamedTuple):
     seen: bool
 
 
+class _Cell(NamedTuple):
+    """A cell as it is drawn: the sign of its block, a space where there is none; who is there, and what is there."""
+
+    fill: str
+    who: list[str]
+    what: list[str]
+
+
+def describe_board(state: "EnvState") -> str:
+    """Return the board in one line, for the context of a record: what the player sees, in the signs of a picture.
+
+    Rows stand from top to bottom with `/` between, cells with spaces between, and the things in a cell with commas; `.`
+    is an empty cell, `#` a block and `:` a siphoned one. A snapshot of a state will do.
+    """
+    cells = _find_cells(state, reveal=False)
+    return "/".join(" ".join(_describe_cell(cells[row, col]) for col in range(SIZE)) for row in reversed(range(SIZE)))
+
+
+def _describe_cell(cell: _Cell) -> str:
+    things = (cell.fill.strip(), *cell.who, *cell.what)
+    return to_ascii(",".join(filter(None, things))) or "."
+
+
 def _draw_board(state: "EnvState", reveal: bool) -> Iterator[Text]:
+    drawn = _find_cells(state, reveal)
+    yield Text("    " + " ".join(f"{col:^{WIDTH}}" for col in range(SIZE)).rstrip(), style="dim").append("   ")
+    yield _draw_rule("┌┬┐")
+    for row in reversed(range(SIZE)):
+        row_cells = [drawn[row, col] for col in range(SIZE)]
+        cells = [(_centre(cell.who, cell.fill), _centre(cell.what, cell.fill)) for cell in row_cells]
+        for label, line in zip((f"{row} ", "  "), zip(*cells, strict=True), strict=True):
+            made = Text.assemble((f" {label}│", "dim"))
+            for part in line:
+                made.append_text(part).append("│", "dim")
+            yield made
+        yield _draw_rule("├┼┤" if row else "└┴┘")
+
+
+def _find_cells(state: "EnvState", reveal: bool) -> dict[tuple[int, int], _Cell]:
+    """Return every cell of the board by row and column."""
     grid = {name: np.asarray(getattr(state.grid, name)) for name in _LAYERS}
     player = int(state.player.row), int(state.player.col)
     enemies, transmissions = _find_enemies(state, player, reveal), _find_transmissions(state, reveal)
@@ -125,19 +165,10 @@ def _draw_board(state: "EnvState", reveal: bool) -> Iterator[Text]:
         grid["known"] = np.full((SIZE, SIZE), True)
     else:
         grid["known"] = (grid["block_kind"] != QUESTION) | grid["siphoned"]
-    yield Text("    " + " ".join(f"{col:^{WIDTH}}" for col in range(SIZE)).rstrip(), style="dim").append("   ")
-    yield _draw_rule("┌┬┐")
-    for row in reversed(range(SIZE)):
-        cells = [
-            _draw_cell(grid, (row, col), player == (row, col), enemies.get((row, col)), transmissions.get((row, col)))
-            for col in range(SIZE)
-        ]
-        for label, line in zip((f"{row} ", "  "), zip(*cells, strict=True), strict=True):
-            made = Text.assemble((f" {label}│", "dim"))
-            for part in line:
-                made.append_text(part).append("│", "dim")
-            yield made
-        yield _draw_rule("├┼┤" if row else "└┴┘")
+    return {
+        cell: _find_cell(grid, cell, player == cell, enemies.get(cell), transmissions.get(cell))
+        for cell in product(range(SIZE), range(SIZE))
+    }
 
 
 _LAYERS = (
@@ -159,19 +190,19 @@ def _draw_rule(ends: str) -> Text:
     return Text(f"   {ends[0]}{ends[1].join(['─' * WIDTH] * SIZE)}{ends[2]}", style="dim")
 
 
-def _draw_cell(
+def _find_cell(
     grid: dict[str, Any], cell: tuple[int, int], player: bool, enemy: _Occupant | None, transmission: _Occupant | None
-) -> tuple[Text, Text]:
+) -> _Cell:
     there = {name: layer[cell] for name, layer in grid.items()}
     who = ["@"] if player else []
     who += [each.token for each in (enemy, transmission) if each is not None and each.seen]
     if not there["block_kind"]:
-        return _centre(who, " "), _centre(list(_list_ground(there)), " ")
+        return _Cell(" ", who, list(_list_ground(there)))
     fill = SIPHONED_BLOCK if there["siphoned"] else BLOCK
     if not who and there["block_spawn"] and there["known"]:
         who = [f"+{there['block_spawn']}*"]
     resources = list(_list_resources(there)) if there["siphoned"] else []
-    return _centre(who, fill), _centre([_describe_content(there), *resources], fill)
+    return _Cell(fill, who, [_describe_content(there), *resources])
 
 
 def _describe_content(there: dict[str, Any]) -> str:

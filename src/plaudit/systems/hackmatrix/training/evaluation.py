@@ -76,6 +76,8 @@ class PlayedGames:
     terms: tuple[str, ...]
     inputs: list[Inputs]
     """What the reward read, of those of which it was kept."""
+    boards: list[Any]
+    """What lay on the board before each of their steps; None where the game has none."""
 
     def evaluation(self, paid_by: str | None = None) -> Evaluation:
         """Return what the policy came to, by all terms, or by those of one of the rewards of `pay_with_all`."""
@@ -146,8 +148,12 @@ def build_evaluator(
     def evaluate(policy: str, params: Params, key: Array) -> PlayedGames:
         played, over, kept = jax.device_get(play(names.index(policy), params, key))
         lengths = played.length[:keep].astype(int)
-        inputs = [{name: kept[name][:length, game] for name in kept} for game, length in enumerate(lengths)]
-        return PlayedGames(played, over, environment.terms, inputs)
+        episodes = [
+            jax.tree.map(lambda each, game=game, length=length: each[:length, game], kept)
+            for game, length in enumerate(lengths)
+        ]
+        inputs, boards = [read for read, _ in episodes], [board for _, board in episodes]
+        return PlayedGames(played, over, environment.terms, inputs, boards)
 
     return evaluate
 
@@ -162,8 +168,10 @@ def _compile_play(
         key, beginning = jax.random.split(key)
         states = environment.reset(beginning, episodes)
         nothing = Episodes.none((episodes,), len(environment.terms))
-        read = jax.eval_shape(environment.advance, key, states, jnp.zeros(episodes, jnp.int32))[1].inputs
-        kept = jax.tree.map(lambda column: jnp.zeros((max_steps, keep), column.dtype), read)
+        seen = jax.eval_shape(environment.advance, key, states, jnp.zeros(episodes, jnp.int32))[1]
+        kept = jax.tree.map(
+            lambda each: jnp.zeros((max_steps, keep, *each.shape[1:]), each.dtype), (seen.inputs, seen.board)
+        )
         carried = (jnp.int32(0), key, states, kept, nothing, jnp.zeros(episodes, bool))
 
         def unfinished(carried: Any) -> Array:
@@ -178,7 +186,8 @@ def _compile_play(
             states, outcome = environment.advance(stepping, states, action)
             played = _add_step(so_far, outcome)
             so_far = jax.tree.map(lambda old, new: jnp.where(_expand_to(over, new), old, new), so_far, played)
-            kept = jax.tree.map(lambda column, new: column.at[number].set(new[:keep]), kept, outcome.inputs)
+            now = outcome.inputs, outcome.board
+            kept = jax.tree.map(lambda column, new: column.at[number].set(new[:keep]), kept, now)
             return number + 1, key, states, kept, so_far, over | outcome.ended
 
         _, _, _, kept, so_far, over = jax.lax.while_loop(unfinished, step, carried)

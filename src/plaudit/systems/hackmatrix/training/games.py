@@ -73,7 +73,7 @@ def _step_and_renew(key: Array, state: EnvState, action: Array, **paid: Any) -> 
 def _advance(key: Array, state: EnvState, action: Array, **paid: Any) -> tuple[EnvState, Outcome]:
     _, after, earned, terminated, truncated, info = step(key, state, action, **paid)
     inputs = measure_inputs(after, info["stage_completed"], info["won"], info["died"], action, rules=_RULES)
-    return after, _build_outcome(earned, terminated, truncated, info)._replace(inputs=inputs)
+    return after, _build_outcome(earned, terminated, truncated, info)._replace(inputs=inputs, board=state.snapshot())
 
 
 def _step_and_truncate(

@@ -50,6 +50,8 @@ class Outcome(NamedTuple):
     """The states before new episodes began; only where episodes may be cut off."""
     inputs: Any = None
     """What the reward read, by name; only of `advance`."""
+    board: Any = None
+    """What lay on the board before the step, as the game keeps it; only of `advance`, and of games that have one."""
 
     @property
     def ended(self) -> Array:

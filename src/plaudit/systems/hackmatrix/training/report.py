@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from plaudit import __version__
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
+from plaudit.systems.hackmatrix.playing.render import describe_board
 from plaudit.systems.hackmatrix.rewards import reward as standard
 from plaudit.systems.hackmatrix.training.evaluation import NETWORK, Evaluation, Inputs, build_evaluator, pay_with_all
 from plaudit.systems.hackmatrix.training.games import BASELINES
@@ -28,6 +30,8 @@ class RunEvaluation(NamedTuple):
     """By the version of the reward that paid, and by policy; the standard reward is the first."""
     episodes: dict[str, list[Inputs]]
     """What the reward read in some episodes of each policy."""
+    boards: dict[str, list[Any]]
+    """What lay on the board before each step of these episodes."""
 
 
 def evaluate_run(
@@ -54,7 +58,8 @@ def evaluate_run(
     evaluate = build_evaluator(game, episodes=episodes, policies=policies, precision=run.config.precision, keep=keep)
     played = {name: evaluate(name, run.params, key) for name in policies}
     results = {label: {name: found.evaluation(label) for name, found in played.items()} for label in rewards}
-    return RunEvaluation(results, {name: found.inputs for name, found in played.items()})
+    episodes, boards = ({name: getattr(found, part) for name, found in played.items()} for part in ("inputs", "boards"))
+    return RunEvaluation(results, episodes, boards)
 
 
 def build_report(run: Run, reward: Reward, evaluation: RunEvaluation) -> dict[str, Any]:
@@ -80,13 +85,26 @@ def build_report(run: Run, reward: Reward, evaluation: RunEvaluation) -> dict[st
 
 
 def record_episodes(
-    ledger: Ledger, reward: Reward, episodes: Sequence[Inputs], *, run: str, actor: str, steps: int
+    ledger: Ledger,
+    reward: Reward,
+    episodes: Sequence[Inputs],
+    *,
+    run: str,
+    actor: str,
+    steps: int,
+    boards: Sequence[Any] = (),
 ) -> list[int]:
     """Record every step of some episodes and return the numbers of the records.
 
-    `actor` is the policy that played them, after so many `steps` of training.
+    `actor` is the policy that played them, after so many `steps` of training. Where `boards` are given, the board
+    before a step is part of its context, and the page draws it.
     """
     lengths = [len(episode["action"]) for episode in episodes]
+    contexts = [
+        {"trained_steps": steps} | _describe_step(board, at)
+        for board, length in zip_longest(boards, lengths)
+        for at in range(length)
+    ]
     return ledger.record_batch(
         reward,
         {name: np.concatenate([episode[name] for episode in episodes]) for name in reward.program.inputs},
@@ -95,5 +113,10 @@ def record_episodes(
         step=[step for length in lengths for step in range(1, length + 1)],
         phase="evaluation",
         actor=actor,
-        context={"trained_steps": steps},
+        context=contexts,
     )
+
+
+def _describe_step(board: Any, at: int) -> dict[str, str]:
+    """Return the board before a step, where the game has one."""
+    return {} if board is None else {"board": describe_board(jax.tree.map(lambda each: each[at], board))}

@@ -1,0 +1,140 @@
+"""A recorded step as SVG for the page: the board before the action, as the player saw it, and the action.
+
+The board stands in the context of a record as `describe_board` writes it (`playing/render.py`). A record without one is
+not drawn: what the reward reads does not say where anything was.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from plaudit.systems.hackmatrix.rules import ACTION_NAMES, DIRECTIONS, ENEMIES, SIZE
+
+if TYPE_CHECKING:
+    from plaudit import Record, Reward
+
+CELL = 52
+SIDE = CELL * SIZE
+HEIGHT = SIDE + 40
+_NAMES = {name[0].upper(): name for name in ENEMIES}
+_ENEMY = re.compile(rf"([{''.join(_NAMES)}])(\d+)([zxs]*)(\+?)")
+_COLORS = {"c": "var(--warn)", "e": "var(--accent)", "EXIT": "var(--good)", "(S)": "var(--good)"}
+
+Cells = dict[tuple[int, int], list[str]]
+"""The things in each cell, by row and column; row 0 is the lowest."""
+
+
+def draw_step(record: "Record", reward: "Reward") -> str | None:
+    """Return the board of a step as SVG; None for a record without a board."""
+    context = record.context if isinstance(record.context, dict) else {}
+    cells = parse_board(context.get("board"))
+    if cells is None:
+        return None
+    inputs = record.signal.inputs
+    action = _find_action(inputs)
+    parts = [f"<title>{escape(_describe(cells, action))}</title>"]
+    for (row, col), things in cells.items():
+        parts += [f'<g transform="translate({col * CELL} {(SIZE - 1 - row) * CELL})">', *_draw_cell(things), "</g>"]
+    parts += [*_draw_move(cells, action), *_draw_captions(inputs, action)]
+    text = 'font-size="13" fill="var(--ink)" text-anchor="middle"'
+    return f'<svg viewBox="-1 -1 {SIDE + 2} {HEIGHT + 2}" {text}>{"".join(parts)}</svg>'
+
+
+def parse_board(text: Any) -> Cells | None:
+    """Return what is in each cell of a board that was written in one line; None where it was not.
+
+    >>> parse_board("/".join(["@ V2,2c . . . EXIT"] * 6))[5, 1]
+    ['V2', '2c']
+    """
+    rows = [row.split(" ") for row in text.split("/")] if isinstance(text, str) else []
+    if [len(row) for row in rows] != [SIZE] * SIZE:
+        return None
+    found = {(SIZE - 1 - down, col): cell for down, row in enumerate(rows) for col, cell in enumerate(row)}
+    return {place: [] if cell == "." else cell.split(",") for place, cell in found.items()}
+
+
+def _find_action(inputs: Mapping[str, Any]) -> str:
+    action = int(inputs.get("action", -1))
+    return ACTION_NAMES[action] if 0 <= action < len(ACTION_NAMES) else ""
+
+
+def _describe(cells: Cells, action: str) -> str:
+    """Return the board in words: where the player, the exit and the enemies are."""
+    said = [f"The board before {action}" if action else "The board before the action"]
+    for (row, col), things in cells.items():
+        names = ["the player" * ("@" in things), "the exit" * ("EXIT" in things)]
+        names += [_NAMES[enemy[1]] for enemy in map(_ENEMY.fullmatch, things) if enemy]
+        said += [f"{name} at row {row}, column {col}" for name in filter(None, names)]
+    return "; ".join(said) + "."
+
+
+# -- in shapes --------------------------------------------------------------------------------------------------------
+
+
+def _draw_cell(things: list[str]) -> Iterator[str]:
+    block = things[0] if things and things[0] in ("#", ":") else ""
+    fill = {"": "var(--surface)", "#": "var(--line)", ":": "var(--sunken)"}[block]
+    yield f'<rect width="{CELL}" height="{CELL}" fill="{fill}" stroke="var(--line)"/>'
+    if block:
+        dash = "3 3" if block == ":" else "none"
+        edge = f'fill="none" stroke="var(--quiet)" stroke-dasharray="{dash}"'
+        yield f'<rect x="4" y="4" width="{CELL - 8}" height="{CELL - 8}" rx="5" {edge}/>'
+    things = things[1:] if block else things
+    beings = [each for each in things if _is_being(each)]
+    for at, each in enumerate(beings):
+        yield from _draw_being(each, CELL / 2 + (at - (len(beings) - 1) / 2) * 24)
+    others = [each for each in things if not _is_being(each)]
+    lines = [" ".join(others)] if beings or len(others) < 2 else [others[0], " ".join(others[1:])]
+    for line, y in zip(lines, (CELL - 8,) if beings else (CELL / 2 + 4, CELL - 9), strict=False):
+        color = _COLORS.get(line, _COLORS.get(line[-1:], "var(--ink)") if line[:1].isdigit() else "var(--ink)")
+        size = 11 if len(line) < 8 else 9
+        yield f'<text x="{CELL / 2:g}" y="{y:g}" font-size="{size}" fill="{color}">{escape(line)}</text>'
+
+
+def _is_being(thing: str) -> bool:
+    return thing == "@" or thing.startswith("*") or _ENEMY.fullmatch(thing) is not None
+
+
+def _draw_being(thing: str, x: float) -> Iterator[str]:
+    """Draw the player as a disc, an enemy as a square with its hit points, a transmission as a ring with its turns."""
+    y = 22
+    if thing == "@":
+        yield f'<circle cx="{x:g}" cy="{y}" r="11" fill="var(--accent)"/>'
+        yield f'<circle cx="{x:g}" cy="{y}" r="4" fill="var(--surface)"/>'
+    elif thing.startswith("*"):
+        ring = 'fill="none" stroke="var(--warn)" stroke-width="2" stroke-dasharray="4 3"'
+        yield f'<circle cx="{x:g}" cy="{y}" r="10" {ring}/>'
+        yield f'<text x="{x:g}" y="{y + 4}" font-size="11">{escape(thing[1:])}</text>'
+    else:
+        faint = 0.55 if re.search("[zx]", thing) else 1
+        yield f'<rect x="{x - 11:g}" y="{y - 11}" width="22" height="22" rx="4" fill="var(--bad)" opacity="{faint}"/>'
+        text = 'font-weight="600" font-size="11" fill="var(--surface)"'
+        yield f'<text x="{x:g}" y="{y + 4}" {text}>{escape(thing[:2])}</text>'
+
+
+def _draw_move(cells: Cells, action: str) -> Iterator[str]:
+    """Draw an arrow from the player in the direction it goes."""
+    places = [place for place, things in cells.items() if "@" in things]
+    if action not in ACTION_NAMES[: len(DIRECTIONS)] or len(places) != 1:
+        return
+    (row, col), (up, right) = places[0], DIRECTIONS[ACTION_NAMES.index(action)]
+    x, y = (col + 0.5) * CELL, (SIZE - 1 - row) * CELL + 22
+    turn = {(1, 0): -90, (-1, 0): 90, (0, -1): 180, (0, 1): 0}[up, right]
+    line = "M14 0H30m-6 -5l7 5l-7 5"
+    place = f"translate({x:g} {y:g}) rotate({turn})"
+    yield f'<path d="{line}" transform="{place}" fill="none" stroke="var(--accent)" stroke-width="2.5"/>'
+
+
+def _draw_captions(inputs: Mapping[str, Any], action: str) -> Iterator[str]:
+    yield f'<text x="2" y="{SIDE + 24}" text-anchor="start" font-weight="600">{action}</text>'
+    names = {
+        "stage": "stage",
+        "prev.hp": "hp",
+        "prev.credits": "credits",
+        "prev.energy": "energy",
+        "prev.score": "score",
+    }
+    said = " · ".join(f"{label} {inputs[name]:g}" for name, label in names.items() if name in inputs)
+    place = f'x="{SIDE - 2}" y="{SIDE + 24}" text-anchor="end" font-size="12" fill="var(--quiet)"'
+    yield f"<text {place}>{escape(said)}</text>"
