@@ -127,6 +127,9 @@ def test_episodes_of_one_name_have_ids_of_their_own(tmp_path):
     documents = [library.get(format_address("episode", "l0", "night", each)) for each in ids]
     assert [(each["actor"], each["of"]) for each in documents] == [("left", 6), ("right", 6), ("left", 6)]
     assert [each["reward"] for each in documents] == [ONE.fingerprint, ONE.fingerprint, TWO.fingerprint]
+    compared = library.get(format_address("compare", "l0", "night", ONE.fingerprint, TWO.fingerprint))
+    for each in compared["largest"]:
+        assert library.get(each["address"])["record"] == each["record"]
     library.close()
 
 
@@ -293,6 +296,13 @@ def test_what_if_scores_the_whole_run(library):
     assert found["terms"]["haste"]["after"] == 0.0
     with pytest.raises(UnknownParameter, match=r"haste\.wieght"):
         library.rescore("l0", "night", {"haste.wieght": 0.0})
+
+
+def test_records_without_a_run_are_scored_apart_from_those_of_runs(library):
+    assert library.rescore("l0", "", {"haste.weight": 0.0})["steps"] == 2
+    document = library.get(format_address("compare", "l0", None, ONE.fingerprint, ONE.fingerprint))
+    assert (document["scored"], document["returns"]["ids"]) == ({"steps": 2, "of": 2}, ["solo"])
+    assert "apart" in library.get("audit/l0/")["remarks"][0]
 
 
 def test_what_if_names_the_episodes_that_a_browser_scores(library):
