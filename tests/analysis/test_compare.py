@@ -584,3 +584,16 @@ def test_recorded_steps_are_what_the_same_columns_are(tmp_path):
         assert found[measure].value == pytest.approx(wanted[measure].value)
     assert "On 120 steps recorded in" in str(found)
     assert "1 record left out: without gear, speed." in str(found)
+
+
+def test_rewards_that_no_draw_tells_from_a_constant_have_no_distance():
+    """Both vary, and so rarely that none of the draws shows it: that is said, and is no error."""
+
+    @term
+    def nearly_always(speed):
+        return 1.0 if speed > 1e-9 else 0.0
+
+    reward = Reward("rare", version="1", terms=[nearly_always], fields=[Field("speed", low=0, high=1e6)])
+    found = compare(reward, reward.with_params({"nearly_always.weight": 2.0}).with_version("2"), samples=1000)
+    assert np.isnan(found["epic"].value)
+    assert np.isnan(found["epic"].low)

@@ -165,3 +165,29 @@ def test_rules_are_listed_and_explained(plaudit):
     assert {"code": "spike", "severity": "warning"}.items() <= {each["code"]: each for each in listed}["spike"].items()
     assert "docs/audit/spike.md" in plaudit("audit", "--explain", "spike").stdout
     assert "docs/audit/spike.md" in plaudit("check", "--explain", "spike").stdout
+
+
+def test_what_the_end_paid_counts_in_an_outcome(plaudit, tmp_path):
+    path = tmp_path / "arm.py"
+    path.write_text(
+        "from plaudit import Field, Reward, term\n"
+        "@term\n"
+        "def push(force):\n"
+        "    return force\n"
+        "@term(terminal=True)\n"
+        "def landing(landed):\n"
+        "    return 10.0 if landed else -10.0\n"
+        "fields = [Field('force', low=0, high=9), Field('landed', flag=True)]\n"
+        "reward = Reward('arm', version='1', terms=[push, landing], fields=fields)\n"
+    )
+    reward = find_reward(f"{path}:reward")
+    with Ledger(tmp_path / "arm.db") as ledger:
+        for episode, landed in (("hit", False), ("down", True)):
+            for step in range(3):
+                signal = reward.score(force=1.0 if landed else 9.0, terminal=False)
+                ledger.record(signal, run="r", episode=episode, step=step)
+            ledger.record(reward.final(landed=landed), run="r", episode=episode, step=3)
+        assert [each.total for each in ledger.episodes()] == [17.0, 13.0]
+    named = f"{tmp_path / 'arm.db'}#r/hit=crash,{tmp_path / 'arm.db'}#r/down=landed"
+    done = plaudit("check", f"{path}:reward", "--outcomes", named, "--only", "outcome-order")
+    assert "'crash' earns 17, more than 'landed' with 13" in " ".join(done.stdout.split())

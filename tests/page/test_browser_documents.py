@@ -9,6 +9,7 @@ import pytest
 from plaudit.page.assets import build_shell
 from plaudit.page.report import pack
 from support.browsers import NARROW, as_file, start_browser
+from support.carrying import walking
 from support.samples import following
 
 BAD = "<img src='https://example.com/x' onerror='window.ran = 1'>\u202e\u0007" + "x" * 10_000
@@ -189,6 +190,40 @@ def test_an_episode_of_50_000_steps_is_drawn_whole_and_walked_through(open_docum
         page.keyboard.press("End")
         assert page.text(".sticky h2") == "Step 49999"
         assert page.count_colours("canvas") > 3
+
+
+def walk(reward):
+    """Return the inputs and totals of a short walk, one step from the state that the one before left."""
+    state, inputs, totals = reward.initial_state(), {}, []
+    for n in range(12):
+        signal = reward.score(contact=[n % (foot + 2) == 0 for foot in range(4)], prev=state)
+        state = signal.state
+        totals.append(signal.total)
+        for name, value in signal.inputs.items():
+            inputs.setdefault(name, []).append(value)
+    return inputs, totals
+
+
+def test_states_go_from_step_to_step_with_the_other_numbers_too(open_documents):
+    reward = walking()
+    other = reward.with_params({"air_time.dt": 0.05, "hanging.weight": -0.5})
+    (inputs, before), (_, after) = walk(reward), walk(other)
+    flags = [name for name in inputs if name.startswith("contact")]
+    names = {"air_time.dt": 0.02, "hanging.weight": -0.1}
+    knobs = [{"name": name, "value": value, "low": -1.0, "high": 1.0} for name, value in names.items()]
+    documents = {
+        "index": make_index(make_run("a")),
+        "reward/r": make_reward(module=reward.compile("javascript", on_bad="mask").module, knobs=knobs, terms=[]),
+        "episode/l0/a/0": make_episode("0", inputs, before, flags=flags),
+        "whatif/l0/a": {"reward": "r", "episodes": [{"episode": "0", "address": "episode/l0/a/0"}], "steps": 12},
+    }
+    with open_documents(documents, "whatif/l0/a") as page:
+        page.wait("document.getElementById('before').textContent !== ''")
+        assert "other numbers" not in page.text("main")
+        page.locator("[data-knob='air_time.dt'] input[type=number]").fill("0.05")
+        page.locator("[data-knob='hanging.weight'] input[type=number]").fill("-0.5")
+        expected = f"{sum(after):.4g}".replace("-", "\u2212")
+        page.wait(f"document.getElementById('after').textContent.startsWith({json.dumps(expected)})")
 
 
 def follow_knob(open_documents, episodes, steps, turns):

@@ -14,16 +14,17 @@ from support.ledgers import REWARD, columns
 __all__ = ["plaudit", "process"]  # fixtures
 
 
-@pytest.fixture
-def rewards(tmp_path):
-    with Ledger(tmp_path / "rewards.db") as ledger:
+@pytest.fixture(scope="module")
+def rewards(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dashboard") / "rewards.db"
+    with Ledger(path) as ledger:
         ledger.record_batch(REWARD, columns(0, 5), run="night", episode="1", step=range(5))
-    return tmp_path / "rewards.db"
+    return path
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_it_says_where_the_page_is_and_ends_when_asked_to(rewards, process, number, code):
-    running = process("dashboard", "rewards.db", "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
+    running = process("dashboard", rewards, "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
     try:
         line = running.stdout.readline().decode()
         assert line.startswith("rewards.db: http://127.0.0.1:")
@@ -108,6 +109,13 @@ def test_a_browser_is_opened_unless_told_not_to(rewards, plaudit, started, monke
     assert started == [result.stdout.split("\n")[0].split()[-1]]
     plaudit("dashboard", rewards, "--port", 0, "--no-browser")
     assert len(started) == 1
+
+
+def test_a_run_that_is_not_there_yet_is_waited_for(rewards, plaudit, started):
+    for run, said in (("night", False), ("nihgt", True)):
+        result = plaudit("dashboard", rewards, "--run", run, "--port", 0, "--no-browser")
+        assert result.exit_code == 0
+        assert ("No ledger here has a run" in result.stderr) == said
 
 
 def test_a_password_in_an_address_is_not_printed(postgres_url, plaudit, started):

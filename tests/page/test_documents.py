@@ -18,7 +18,7 @@ def list_addresses(library):
     index = library.get("index")
     found = ["index", "matrix"]
     rewards = [reward["id"] for source in index["sources"] for reward in source["rewards"]]
-    found += [format_address("reward", each) for each in rewards]
+    found += [format_address(kind, each) for each in rewards for kind in ("definition", "reward")]
     for source in index["sources"]:
         for run in source.get("runs", ()):
             where = source["id"], run["run"]
@@ -127,7 +127,24 @@ def test_episodes_of_one_name_have_ids_of_their_own(tmp_path):
     documents = [library.get(format_address("episode", "l0", "night", each)) for each in ids]
     assert [(each["actor"], each["of"]) for each in documents] == [("left", 6), ("right", 6), ("left", 6)]
     assert [each["reward"] for each in documents] == [ONE.fingerprint, ONE.fingerprint, TWO.fingerprint]
+    compared = library.get(format_address("compare", "l0", "night", ONE.fingerprint, TWO.fingerprint))
+    for each in compared["largest"]:
+        assert library.get(each["address"])["record"] == each["record"]
     library.close()
+
+
+def test_long_tables_and_long_episodes_are_cut_and_say_so(library, monkeypatch):
+    monkeypatch.setattr("plaudit.page.documents.episodes.MOST_ROWS", 4)
+    table = library.get("episodes/l0/night")
+    listed = library.find_ledger("l0").ledger.episodes(run="night")
+    assert (table["shown"], table["of"]) == (4, 5)
+    assert {0, 4} <= set(table["columns"]["index"])
+    assert {min(each.total for each in listed), max(each.total for each in listed)} <= set(table["columns"]["return"])
+    assert "spread evenly" in table["chosen"]
+    from plaudit.page.documents.episode import build_episode
+
+    cut = build_episode(library.find_ledger("l0"), "night", "3", most=4)
+    assert (cut["shown"], cut["of"], len(cut["total"]), len(cut["path"])) == (4, 6, 4, 4)
 
 
 def test_a_run_has_a_point_for_each_episode_and_the_shares_of_terms(library):
@@ -208,9 +225,9 @@ def test_a_term_is_drawn_with_its_zones_and_the_last_number_before_each_jump(lib
 
 def test_witnesses_stand_on_the_curve():
     reward = Reward("moving", version="1", terms=[near_of_two, ONE.terms[0]], fields=FIELDS_OF_TWO)
-    from plaudit.page.documents.reward import build_reward
+    from plaudit.page.documents.reward import build_definition, build_reward
 
-    document = build_reward("x", reward)
+    document = build_reward(build_definition("x", reward), reward)
     marked = [(each, term) for term in document["terms"] for each in term["witnesses"]]
     assert marked
     for each, term_document in marked:
@@ -230,7 +247,7 @@ def near_of_two(distance, lane):
 
 def test_a_reward_that_javascript_cannot_express_says_so(monkeypatch):
     from plaudit.errors import UnsupportedNode
-    from plaudit.page.documents.reward import build_reward
+    from plaudit.page.documents.reward import build_definition
 
     def refuse(self, target, **options):
         if target == "javascript":
@@ -239,8 +256,27 @@ def test_a_reward_that_javascript_cannot_express_says_so(monkeypatch):
 
     compiled = Reward.compile
     monkeypatch.setattr(Reward, "compile", refuse)
-    document = build_reward("x", ONE)
+    document = build_definition("x", ONE)
     assert (document["module"], document["module_missing"]) == (None, "no such operation in JavaScript")
+
+
+def test_a_definition_is_there_without_any_check(library, monkeypatch):
+    """Whoever needs knobs and the module, as a what-if does, does not wait for findings."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a check was run")
+
+    from plaudit.page.documents import reward
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reward, "check", refuse)
+        patched.setattr(reward, "bounds", refuse)
+        definition = library.get(format_address("definition", ONE.fingerprint))
+    whole = library.get(format_address("reward", ONE.fingerprint))
+    assert {name: whole[name] for name in definition if name not in ("terms", "total")} == {
+        name: definition[name] for name in definition if name not in ("terms", "total")
+    }
+    assert [each["name"] for each in definition["terms"]] == ["near", "haste"]
 
 
 # -- what if, compare -------------------------------------------------------------------------------------------------
@@ -260,6 +296,13 @@ def test_what_if_scores_the_whole_run(library):
     assert found["terms"]["haste"]["after"] == 0.0
     with pytest.raises(UnknownParameter, match=r"haste\.wieght"):
         library.rescore("l0", "night", {"haste.wieght": 0.0})
+
+
+def test_records_without_a_run_are_scored_apart_from_those_of_runs(library):
+    assert library.rescore("l0", "", {"haste.weight": 0.0})["steps"] == 2
+    document = library.get(format_address("compare", "l0", None, ONE.fingerprint, ONE.fingerprint))
+    assert (document["scored"], document["returns"]["ids"]) == ({"steps": 2, "of": 2}, ["solo"])
+    assert "apart" in library.get("audit/l0/")["remarks"][0]
 
 
 def test_what_if_names_the_episodes_that_a_browser_scores(library):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 
 import pytest
 from click.testing import CliRunner
@@ -34,6 +35,12 @@ def long_run(tmp_path_factory):
     return path
 
 
+@pytest.fixture(autouse=True)
+def few_single_steps(monkeypatch):
+    """Explaining steps takes the longest."""
+    monkeypatch.setattr("plaudit.page.report.MOST_SINGLE", 3)
+
+
 def build(path, **options):
     library = Library([str(path)])
     try:
@@ -43,7 +50,10 @@ def build(path, **options):
 
 
 def test_a_report_holds_what_the_library_gives(recorded):
-    made = build(recorded)
+    told = []
+    made = build(recorded, progress=lambda done, total: told.append((done, total)))
+    assert {total for _, total in told} == {100}
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
     documents = read_documents(made.html)
     library = Library([str(recorded)])
     for address in ("run/l0/night", "episode/l0/night/3", "episode/l0/a%2Fb%20c/1", "step/l0//solo/2", "steps/l0/"):
@@ -131,3 +141,24 @@ def test_a_report_that_fails_leaves_the_older_one(recorded, tmp_path):
         assert "Traceback" not in done.output
     assert output.read_text() == "an older one"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_never_replaces_what_it_reads(recorded, tmp_path):
+    ledger = tmp_path / "rewards.db"
+    ledger.write_bytes(recorded.read_bytes())
+    (tmp_path / "link.html").symlink_to(ledger)
+    for output in (ledger, tmp_path / "link.html"):
+        done = CliRunner().invoke(main, ["report", str(ledger), "-o", str(output)])
+        assert done.exit_code == 2
+        assert "would replace" in done.output
+    assert ledger.read_bytes() == recorded.read_bytes()
+
+
+def test_an_episode_that_is_damaged_is_left_out_and_named(recorded, tmp_path):
+    path = tmp_path / "rewards.db"
+    path.write_bytes(recorded.read_bytes())
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE blocks SET inputs = x'00' WHERE first = 1")
+    made = build(path)
+    assert made.episodes == 6
+    assert any("the episode '0'" in each and "damaged" in each for each in made.left_out)

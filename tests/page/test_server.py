@@ -309,6 +309,10 @@ def test_listeners_are_told_what_changed_and_get_it_anew():
         assert [next(late)[0], next(late)] == ["listening", ("gone", message)]
         shelf.problem = None
         assert next(events) == next(late) == ("back", None)
+        shelf.problem = ZeroDivisionError("a fault is told too, and does not end it")
+        assert next(events)[0] == "gone"
+        shelf.problem = None
+        assert next(events) == ("back", None)
         events.close()
         late.close()
 
@@ -361,7 +365,8 @@ def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
     shelf, done = Shelf(), threading.Event()
     shelf.documents = {"index": {"sources": sources}}
     expected = [
-        *("run/l0/day", "run/l0/night%2F2", "episodes/l0/day", "episodes/l0/night%2F2", "reward/abc", "reward/def"),
+        *("run/l0/day", "run/l0/night%2F2", "episodes/l0/day", "episodes/l0/night%2F2", "definition/abc"),
+        *("definition/def", "reward/abc", "reward/def"),
         *("steps/l0/day", "steps/l0/night%2F2", "whatif/l0/day", "whatif/l0/night%2F2"),
     ]
     shelf.documents |= {address: {"address": address} for address in expected[1:]}  # what cannot be built is left out

@@ -125,6 +125,26 @@ def test_nothing_that_the_page_uses_can_write(library):
         record(ledger, "night", 1)
 
 
+def test_a_ledger_on_a_postgres_server_is_followed_and_cannot_be_written(postgres_url):
+    with Ledger(postgres_url) as ledger:
+        record(ledger, "night", 1)
+        library = Library([postgres_url.replace("postgres@", "postgres:secret@")], live=True)
+        try:
+            index = library.get("index")
+            record(ledger, "night", 1, start=1)
+            assert "run/l0/night" in library.changed()
+            assert library.get("run/l0/night")["episodes"] == 2
+            assert library.get("step/l0/night/1/2")["verified"]
+            assert "secret" not in json.dumps(index)
+            with (
+                pytest.raises(PlauditError, match="read-only transaction"),
+                library.sources[0].ledger._store.backend.snapshot() as connection,
+            ):
+                connection.exec_driver_sql("DELETE FROM blocks")
+        finally:
+            library.close()
+
+
 def test_only_what_was_named_can_be_looked_at(path, client):
     with Ledger(path.with_name("other.db")) as other:
         record(other, "secret", 1)

@@ -144,7 +144,8 @@ class Moments:
         tail = (1 - CONFIDENCE) / 2
         usable = np.isfinite(found).mean(axis=0) > 0.5
         low, high = np.full_like(value, np.nan), np.full_like(value, np.nan)
-        low[usable], high[usable] = np.nanquantile(found[:, usable], (tail, 1 - tail), axis=0)
+        if usable.any():
+            low[usable], high[usable] = np.nanquantile(found[:, usable], (tail, 1 - tail), axis=0)
         return value, np.minimum(low, value), np.maximum(high, value)
 
     def _weigh(self, weights: Numbers) -> Numbers:

@@ -65,25 +65,25 @@ def audit(
     query = parse_query(options)
     with refuse_unreadable(), handle_signals(), open_report(output) as file, open_ledger(where) as ledger:
         done = []
-        for reward in _list_rewards(ledger, query):
-            report = _audit(ledger, reward, only, ignore, threshold, query)
+        for label, reward in _list_rewards(ledger, query).items():
+            report = _audit(ledger, label, only, ignore, threshold, query)
             done.append(LocatedReport.of(report, reward, file=str(Path.cwd() / where)))
         print_reports(done, form, file)
     exit_with(done, fail_on)
 
 
-def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> list["Reward"]:
-    """Return the rewards that the chosen records are of, each formula once."""
+def _list_rewards(ledger: "Ledger", query: dict[str, Any]) -> dict[str, "Reward"]:
+    """Return the rewards that the chosen records are of, by their labels."""
     history = ledger.history(**query)
-    found = {layout.reward.fingerprint: layout.reward for layout, _ in history.counts()}
+    found = [layout.reward for layout, _ in history.counts()]
     if not found:
         raise explain_nothing(history)
-    return list(found.values())
+    return {f"{reward.name}@{reward.version}": reward for reward in found}
 
 
 def _audit(
     ledger: "Ledger",
-    reward: "Reward",
+    label: str,
     only: Sequence[str],
     ignore: Sequence[str],
     threshold: Sequence[str],
@@ -93,8 +93,8 @@ def _audit(
     from plaudit.analysis import audit as audit_history
 
     thresholds = Thresholds().with_values(dict(map(parse_setting, threshold)))
-    chosen = {name: value for name, value in query.items() if name not in ("reward", "version")}
-    with show_progress(reward.name) as progress:
+    chosen = {name: value for name, value in query.items() if name not in ("reward", "version")}  # the label says both
+    with show_progress(label) as progress:
         return audit_history(
-            ledger, reward, only=only, ignore=ignore, thresholds=thresholds, progress=progress, **chosen
+            ledger, label, only=only, ignore=ignore, thresholds=thresholds, progress=progress, **chosen
         )

@@ -25,7 +25,7 @@ def _collect_rarely() -> Iterator[None]:
 
 @click.command(epilog="Example: plaudit dashboard rewards.db")
 @click.argument("sources", metavar="LEDGER|REWARD...", nargs=-1, required=True)
-@click.option("--run", metavar="NAME", help="Show this run of the ledgers alone.")
+@click.option("--run", metavar="TEXT", help="Of ledgers: this run (or mission) alone.")
 @click.option(
     "--host",
     metavar="ADDRESS",
@@ -74,6 +74,9 @@ def dashboard(
             else:
                 click.echo(_explain_no_browser(bound.getsockname()[1]), err=True)
 
+        if run is not None and not library.has_runs:
+            advice = "it is shown once it is recorded. `plaudit ledger runs LEDGER` lists those that are."
+            click.echo(f"No ledger here has a run {run!r:.60} yet; {advice}", err=True)
         shell = build_shell(live=True)
         try:
             build_server(library, shell, bound, host=host, with_token=with_token, on_ready=announce).run()

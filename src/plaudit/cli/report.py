@@ -1,6 +1,7 @@
 """`plaudit report`: the page as one file that can be mailed."""
 
 import json
+import os
 from collections.abc import Sequence
 
 import click
@@ -18,6 +19,14 @@ def _convert_size(context: click.Context, option: click.Parameter, given: str) -
         return parse_size(given)
     except DefinitionError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def is_same_file(given: str, output: str) -> bool:
+    """Return whether a file that is to be read is the one that is to be written."""
+    try:
+        return os.path.samefile(given, output)
+    except OSError:  # one of them is not there, or is no file
+        return False
 
 
 @click.command(epilog="Example: plaudit report rewards.db roadsense@R8 --run night-3 -o report.html")
@@ -45,6 +54,9 @@ def report(given: Sequence[str], run: str | None, output: str, max_size: int, as
 
     if as_json and output == STANDARD:
         raise click.UsageError("--json and --output - both print to standard output; choose one.")
+    for each in given:
+        if is_same_file(each, output):
+            raise click.UsageError(f"--output {output} would replace {each}, which is to be read; name another file.")
     with handle_signals(), Output(output) as file:
         library = Library(given, run=run)
         try:

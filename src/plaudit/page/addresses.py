@@ -6,6 +6,7 @@ from plaudit.errors import PlauditError, did_you_mean, shorten
 
 PARTS = {
     "index": (),
+    "definition": ("reward",),
     "reward": ("reward",),
     "run": ("source", "run"),
     "steps": ("source", "run"),

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from plaudit.errors import PlauditError
 from plaudit.page.threads import Threads
 
 MOST_LISTENERS = 100
@@ -21,14 +20,14 @@ class Changes:
         self,
         ask: Callable[[], Sequence[str]],
         forget: Callable[[Sequence[str]], None],
-        describe: Callable[[PlauditError], str],
+        report: Callable[[Exception], str],
         *,
         every: float = _EVERY,
     ) -> None:
-        """Ask `ask` for addresses that changed, let `forget` forget them; `describe` says what went wrong."""
+        """Ask `ask` for addresses that changed, let `forget` forget them; `report` says what went wrong."""
         self._ask = ask
         self._forget = forget
-        self._describe = describe
+        self._report = report
         self._every = every
         self._listeners: set[_Listener] = set()
         self._closed = asyncio.Event()
@@ -40,8 +39,8 @@ class Changes:
         while not self._closed.is_set():
             try:
                 changed = await threads.run(self._ask)
-            except PlauditError as error:
-                self._report(error)
+            except Exception as error:  # whatever it is, it may be over the next time
+                self._fail(error)
             else:
                 self._tell(changed)
             await _wait(self._closed, self._every)
@@ -61,10 +60,10 @@ class Changes:
         for listener in self._listeners:
             listener.add(changed)
 
-    def _report(self, error: PlauditError) -> None:
+    def _fail(self, error: Exception) -> None:
         """Say once that something cannot be read."""
         if self._problem is None:
-            self._problem = self._describe(error)
+            self._problem = self._report(error)
             for listener in self._listeners:
                 listener.report("gone", self._problem)
 
@@ -82,12 +81,8 @@ class Changes:
             if self._problem is not None:
                 listener.report("gone", self._problem)
             while not self._closed.is_set():
-                waiting = asyncio.wait_for(listener.ready.wait(), _SILENCE)
-                try:
-                    await waiting
-                except TimeoutError:
-                    yield ": still here\n\n"
-                for event in listener.take():
+                await _wait(listener.ready, _SILENCE)
+                for event in listener.take() or [": still here\n\n"]:
                     yield event
         finally:
             self._listeners.discard(listener)

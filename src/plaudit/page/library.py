@@ -136,11 +136,18 @@ class Library:
 # What checks and compares rewards is imported when it is asked for: the first view is not to wait for it.
 
 
+def _build_definition(library: Library, reward: str) -> Document:
+    from plaudit.page.documents.reward import build_definition
+
+    found = library.find_reward(reward)
+    return library.keep(f"definition/{reward}", lambda: build_definition(reward, found))
+
+
 def _build_reward(library: Library, reward: str) -> Document:
     from plaudit.page.documents.reward import build_reward
 
     found = library.find_reward(reward)
-    return library.keep(f"reward/{reward}", lambda: build_reward(reward, found))
+    return library.keep(f"reward/{reward}", lambda: build_reward(_build_definition(library, reward), found))
 
 
 def _build_step(library: Library, source: str, run: str, episode: str, step: str) -> Document:
@@ -174,6 +181,7 @@ def _build_matrix(library: Library) -> Document:
 
 _BUILDERS: dict[str, Callable[..., Document]] = {
     "index": lambda library: build_index(library.sources, library.rewards, live=library.live),
+    "definition": _build_definition,
     "reward": _build_reward,
     "run": lambda library, source, run: build_run(library.find_ledger(source), run),
     "steps": lambda library, source, run: build_steps(library.find_ledger(source), run),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from time import monotonic
 
-from plaudit.errors import DefinitionError, PlauditError
+from plaudit.errors import DefinitionError, LedgerBroken, PlauditError
 from plaudit.page.addresses import format_address
 from plaudit.page.assets import build_shell
 from plaudit.page.documents.episode import build_episode
@@ -33,6 +33,8 @@ DRAWING_SECONDS = 30.0
 """For how long pictures of the world are drawn."""
 SPENT_ON_EPISODES = 0.8
 """Of the room that summaries leave; the rest is for single steps."""
+SUMMARISED = 0.3
+"""How much of the work is done when the summaries are."""
 
 Progress = Callable[[int, int], None]
 _Run = tuple[LedgerSource, str | None, Listing]
@@ -86,32 +88,26 @@ class _Writer:
     embedded: dict[tuple[str, str | None], list[int]] = field(default_factory=dict)
     """The positions of the episodes of each source and run that are in it."""
     steps: int = 0
-    done: int = 0
+    size: int = 0
+    """How many bytes the documents take so far."""
 
     def write(self) -> Report:
+        """Gather what there is room for, the most telling first."""
         ledgers = [source for source in self.library.sources if isinstance(source, LedgerSource)]
         runs = [(source, run, listing) for source in ledgers for run, listing in source.runs.items()]
         self._add_summaries(runs)
-        shell = len(build_shell("", live=False)[0].encode()) + len("{}")
+        shell = len(build_shell("{}", live=False)[0].encode())
         room = self.max_size - shell
-        if self._measure() > room:
-            least = (self._measure() + shell) / 1e6
+        if self.size > room:
             raise DefinitionError(
-                f"a report of {self.max_size / 1e6:g} MB has no room for its summaries, which take {least:.1f} MB. "
-                "Allow more with --max-size, or choose one run with --run."
+                f"a report of {self.max_size / 1e6:g} MB has no room for its summaries, which take "
+                f"{(self.size + shell) / 1e6:.1f} MB. Allow more with --max-size, or choose one run with --run."
             )
-        self._add_episodes(runs, self._measure() + SPENT_ON_EPISODES * (room - self._measure()))
+        self._add_episodes(runs, self.size + SPENT_ON_EPISODES * (room - self.size))
         self._add_steps(runs, room, 1)
         self._add_episodes(runs, room)
         self._add_steps(runs, room, MOST_SINGLE)
         self._add_frames(runs, room)
-        of, of_steps = (sum(each) for each in ([len(listing) for *_, listing in runs], [x.steps for *_, x in runs]))
-        counts = {
-            "episodes": sum(map(len, self.embedded.values())),
-            "of": of,
-            "steps": self.steps,
-            "of_steps": of_steps,
-        }
         counts = self._add_tables(runs)
         html, _ = build_shell(json.dumps(self.packed), live=False)
         return Report(html, **counts, left_out=tuple(self.left_out))
@@ -126,11 +122,11 @@ class _Writer:
         addresses += [address for each in runs for address in self._list_pairs(*each)]
         addresses += ["matrix"] if len(list(self.library.rewards)) > 1 else []
         for at, address in enumerate(addresses):
-            self._tell(at, len(addresses))
+            self._tell(SUMMARISED * at / len(addresses))
             try:
                 self._add(address, self.library.get(address))
             except PlauditError as error:
-                self.left_out.append(f"{address}: {error}")
+                self._leave_out(address, error)
         # Which episodes are embedded is known in the end: until then room is kept for as many as there can be.
         self.embedded = {(source.id, run): rank_episodes(listing)[:MOST_EPISODES] for source, run, listing in runs}
         self._add_tables(runs)
@@ -173,13 +169,17 @@ class _Writer:
         turns = [each for turn in zip_longest(*ranked) for each in turn if each is not None][:MOST_EPISODES]
         full: set[tuple[str, str | None]] = set()
         for source, run, listing, at in turns:
-            self._tell(self._measure(), int(room))
+            self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             address = format_address("episode", source.id, run, listing.ids[at])
             if (source.id, run) in full or address in self.packed:
                 continue
-            document = build_episode(source, run or "", listing.ids[at], most=MOST_STEPS)
+            try:
+                document = build_episode(source, run or "", listing.ids[at], most=MOST_STEPS)
+            except LedgerBroken as error:
+                self._leave_out(f"the episode {listing.ids[at]!r:.60}", error)
+                continue
             packed = pack(document)
-            if self._measure() + _measure_entry(address, packed) > room:
+            if self.size + _measure_entry(address, packed) > room:
                 full.add((source.id, run))
                 if len(full) == len(runs):
                     break
@@ -199,11 +199,11 @@ class _Writer:
                 ranked.append([format_address("step", source.id, run, listing.ids[at], name) for name in names])
         turns = [step for turn in zip_longest(*ranked) for step in turn if step is not None]
         for step in turns[: max(most, len(ranked))]:
-            self._tell(self._measure(), int(room))
+            self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             if step in self.packed:
                 continue
             packed = pack(self.library.get(step))
-            if self._measure() + _measure_entry(step, packed) > room:
+            if self.size + _measure_entry(step, packed) > room:
                 return
             self._put(step, packed)
 
@@ -232,19 +232,20 @@ class _Writer:
     def _add(self, address: str, document: Document) -> None:
         self._put(address, pack(document))
 
+    def _leave_out(self, what: str, error: PlauditError) -> None:
+        told = f"{what}: {error}"
+        if told not in self.left_out:
+            self.left_out.append(told)
+
     def _put(self, address: str, packed: str) -> None:
         if address in self.packed:
-            self.done -= _measure_entry(address, self.packed[address])
+            self.size -= _measure_entry(address, self.packed[address])
         self.packed[address] = packed
-        self.done += _measure_entry(address, packed)
+        self.size += _measure_entry(address, packed)
 
-    def _measure(self) -> int:
-        """Return how many bytes the documents take so far."""
-        return self.done
-
-    def _tell(self, done: int, total: int) -> None:
+    def _tell(self, share: float) -> None:
         if self.progress is not None:
-            self.progress(done, total)
+            self.progress(int(100 * share), 100)
 
 
 def pack(document: Document) -> str:

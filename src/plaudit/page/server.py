@@ -40,11 +40,12 @@ _FIRST_VIEW = 0.5
 """Seconds in which nothing else is built."""
 _NEWEST = 3
 """Runs of each ledger that are prepared."""
-_UNREADABLE: tuple[tuple[type[PlauditError], int, str, str], ...] = (
+_FAILURES: tuple[tuple[type[Exception], int, str, str], ...] = (
     (LedgerBusy, 503, "busy", "The ledger is held by another program, or its server does not answer; try again."),
     (LedgerBroken, 500, "unreadable", "The ledger is damaged, or was moved, removed or replaced."),
     (FileError, 500, "unreadable", "The ledger's file cannot be read any more."),
     (PlauditError, 500, "unreadable", "This cannot be shown."),
+    (Exception, 500, "fault", "The dashboard failed, by a fault of plaudit; please report it."),
 )
 """What is said of an error whose own message may name folders of this machine; the terminal shows that one."""
 
@@ -85,7 +86,7 @@ class Dashboard:
             Route("/events", self._send_events),
             Route("/rescore/{address:path}", self._send_rescoring),
         ]
-        handlers = {HTTPException: _answer_no_route, PlauditError: _answer_error, Exception: _answer_fault}
+        handlers = {HTTPException: _answer_no_route, PlauditError: _answer_error, Exception: _answer_failure}
         app = Starlette(routes=routes, lifespan=self._watch, exception_handlers=handlers)
         app.router.redirect_slashes = False
         self.app: ASGIApp = Guard(app, access)
@@ -192,7 +193,7 @@ def list_next(index: dict[str, Any]) -> list[str]:
     runs = [(source, run["run"]) for source, run in newest]
     return [
         *(format_address(kind, *run) for kind in ("run", "episodes") for run in runs),
-        *(format_address("reward", reward) for reward in dict.fromkeys(rewards)),
+        *(format_address(kind, reward) for kind in ("definition", "reward") for reward in dict.fromkeys(rewards)),
         *(format_address(kind, *run) for kind in ("steps", "whatif") for run in runs),
     ]
 
@@ -276,17 +277,18 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         return _answer(404, "unknown-document", str(error))
     if isinstance(error, DefinitionError | InputError):
         return _answer(400, "refused", str(error))
-    status, kind = next(row[1:3] for row in _UNREADABLE if isinstance(error, row[0]))
+    return await _answer_failure(request, error)
+
+
+async def _answer_failure(request: Request, error: Exception) -> Response:
+    status, kind = next(row[1:3] for row in _FAILURES if isinstance(error, row[0]))
     return _answer(status, kind, report(error))
 
 
-async def _answer_fault(request: Request, error: Exception) -> Response:
-    print("".join(traceback.format_exception(error)), "This is a fault of plaudit.", sep="", file=sys.stderr)
-    message = "The dashboard failed: a fault of plaudit. The terminal that it runs in shows more; please report it."
-    return _answer(500, "fault", message)
-
-
-def report(error: PlauditError) -> str:
+def report(error: Exception) -> str:
     """Show an error in the terminal, and return what may be said of it to whoever asked."""
-    print(f"Error: {error}", file=sys.stderr)
-    return f"{next(row[3] for row in _UNREADABLE if isinstance(error, row[0]))} The dashboard's terminal says more."
+    if isinstance(error, PlauditError):
+        print(f"Error: {error}", file=sys.stderr)
+    else:
+        traceback.print_exception(error)
+    return f"{next(row[3] for row in _FAILURES if isinstance(error, row[0]))} The dashboard's terminal says more."

@@ -89,6 +89,27 @@ class Listing:
         return list(self.positions)
 
     @cached_property
+    def _named(self) -> dict[tuple[str | None, str], list[int]]:
+        """The positions of the episodes that an actor and a name stand for: one, unless several rewards paid it."""
+        named: dict[tuple[str | None, str], list[int]] = {}
+        for at, each in enumerate(self.episodes):
+            named.setdefault((each.actor, each.episode), []).append(at)
+        return named
+
+    def locate(self, actor: str | None, episode: str | None, record: int | None = None) -> int | None:
+        """Return the position of an episode by its actor and name; of several, the one that has the record."""
+        found = self._named.get((actor, episode), []) if episode is not None else []
+        holding = [at for at in found if record is None or self._holds(at, record)]
+        return next(iter(holding), None)
+
+    def _holds(self, at: int, record: int) -> bool:
+        return self.episodes[at].first_record <= record <= self.episodes[at].last_record
+
+    def name(self, at: int | None) -> str | None:
+        """Return the id of the episode at a position; None where there is none."""
+        return None if at is None else self.ids[at]
+
+    @cached_property
     def steps(self) -> int:
         """How many steps they have together."""
         return sum(each.length for each in self.episodes)

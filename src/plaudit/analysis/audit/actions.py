@@ -12,7 +12,6 @@ from plaudit.checks.solver.ranges import decode_value, list_choices
 from plaudit.language.field import Field
 from plaudit.terminal import format_count
 
-CODE = "action-repeated"
 SHORTEST = 10
 """In an episode of fewer steps, one action may well be right throughout."""
 MOST_ACTIONS = 256
@@ -25,6 +24,8 @@ NEARLY_ALL = 0.8
 class ActionCounts:
     """How often each episode took each action."""
 
+    codes = ("action-repeated",)
+
     def __init__(self, context: AuditContext) -> None:
         """Find what the agent chooses."""
         model, self._table = context.model, context.table
@@ -34,10 +35,12 @@ class ActionCounts:
         self._choices = np.array(list_choices(self._field))
         self._count = len(self._choices) or (PARTS if self._has_range() else 0)
         if not self._name:
-            context.skip("no recorded field is the action, or several are", CODE)
+            context.skip("no recorded field is the action, or several are", *self.codes)
         elif not 2 <= self._count <= MOST_ACTIONS:
-            context.skip(f"the actions of {self._name!r} cannot be told apart; declare its values or range", CODE)
-        self._usable = CODE not in context.skipped
+            context.skip(
+                f"the actions of {self._name!r} cannot be told apart; declare its values or range", *self.codes
+            )
+        self._usable = self.codes[0] not in context.skipped
         self.counts = np.zeros((len(self._table) if self._usable else 0, self._count), np.int64)
 
     def _has_range(self) -> bool:
@@ -65,7 +68,7 @@ class ActionCounts:
 
     def find(self, context: AuditContext) -> Iterator[Finding]:
         """Yield the action that the late episodes repeat."""
-        if not self._usable or not context.has_episodes(CODE):
+        if not self._usable or not context.has_episodes(*self.codes):
             return
         steps = self.counts.sum(axis=1)
         late = context.late & (steps >= SHORTEST)
@@ -80,7 +83,7 @@ class ActionCounts:
         rows = np.flatnonzero(same).tolist()
         share = self.counts[rows, action].sum() / steps[rows].sum()
         yield context.finding(
-            CODE,
+            "action-repeated",
             "total",
             f"{format_count(len(rows), 'late episode')} of {int(context.late.sum()):,} do {self._describe(action)} in "
             f"{format_percent(share)} of their steps, whatever they see: {context.table.describe(rows)}.",

@@ -2,8 +2,9 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 from plaudit.analysis.audit.actions import ActionCounts
@@ -14,17 +15,17 @@ from plaudit.analysis.audit.declared import Declarations
 from plaudit.analysis.audit.episodes import EpisodeTable
 from plaudit.analysis.audit.happened import Happenings
 from plaudit.analysis.audit.outcomes import EpisodeOutcomes
-from plaudit.analysis.audit.returns import find_in_returns
+from plaudit.analysis.audit.returns import EpisodeReturns
 from plaudit.analysis.audit.steps import read_batches
 from plaudit.analysis.audit.terms import TermStatistics
 from plaudit.analysis.audit.thresholds import Thresholds
 from plaudit.analysis.audit.walks import Walks
-from plaudit.checks.check import list_codes, separate_allowed
-from plaudit.checks.finding import SEVERITIES, Finding
+from plaudit.checks.check import describe_failure, list_codes, separate_allowed
+from plaudit.checks.finding import SEVERITIES, Failed, Finding
 from plaudit.checks.history_rules import ALL_RULES, HISTORY_RULES
 from plaudit.checks.model import RewardModel
 from plaudit.checks.report import Report
-from plaudit.errors import DefinitionError, NotInLedger, did_you_mean
+from plaudit.errors import DefinitionError, NotInLedger, PlauditError, did_you_mean
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.reward.reward import Reward
@@ -35,7 +36,7 @@ Progress = Callable[[int, int], None]
 
 def audit(
     ledger: Ledger | str | os.PathLike[str],
-    reward: Reward | None = None,
+    reward: Reward | str | None = None,
     *,
     checked: Report | None = None,
     only: Iterable[str] = (),
@@ -48,8 +49,8 @@ def audit(
 
     Args:
         ledger: A ledger, or where it is. Nothing is written.
-        reward: The reward whose records are audited, with the declarations that it has now; without it the one reward
-            that the ledger has records of, as it was recorded.
+        reward: The reward whose records are audited, with the declarations that it has now. As a string, such as
+            "maze" or "maze@1", the one that was recorded under that name; so is without it the only one that there is.
         checked: What `check` found of the same reward. Each of its findings is told how often it happened, in which
             episodes and what it earned, and the report then holds both.
         only: The code of one rule, or of several: of what only a history can show, only these are looked for.
@@ -74,6 +75,12 @@ def audit(
                 progress=progress,
                 **query,
             )
+    if isinstance(reward, str):
+        name, _, version = reward.partition("@")
+        query |= {"reward": name, **({"version": version} if version else {})}
+        reward = None
+    if reward is not None and not isinstance(reward, Reward):
+        raise DefinitionError(f"audit takes a Reward, or the name of one, and this is a {type(reward).__name__}")
     chosen = _choose_codes(list_codes(only), list_codes(ignore))
     return Audit(ledger, reward, thresholds or Thresholds(), query, checked).run(chosen, progress)
 
@@ -113,7 +120,8 @@ class Audit:
         self.walks = Walks(self.context, self.outcomes)
         self._checked = checked
         self.happened = Happenings(self.context, () if checked is None else checked.findings)
-        self._detectors: Sequence[Detector] = (
+        self._failed: list[Failed] = []
+        self._detectors: list[Detector] = [
             self.happened,
             self.walks,
             self.outcomes,
@@ -122,17 +130,19 @@ class Audit:
             BranchesTaken(self.context),
             self.terms,
             Declarations(self.context),
-        )
+            EpisodeReturns(self.outcomes),
+        ]
 
     def run(self, chosen: Collection[str], progress: Progress | None = None) -> Report:
         """Read every step once, and return what was found."""
         started = time.perf_counter()
         for batch in read_batches(self._ledger, self._layouts, self.context.table, self._query, progress):
             self.context.steps += len(batch)
-            for detector in self._detectors:
-                detector.add(batch)
+            self._ask(methodcaller("add", batch))
+        found: list[Finding] = []
+        self._ask(lambda detector: found.extend(detector.find(self.context)))
         order = list(HISTORY_RULES).index
-        found = sorted((each for each in self._find() if each.code in chosen), key=lambda each: order(each.code))
+        found = sorted((each for each in found if each.code in chosen), key=lambda each: order(each.code))
         kept, suppressed = separate_allowed(self.reward, found)
         report = Report(
             reward=self.reward.name,
@@ -140,6 +150,7 @@ class Audit:
             fingerprint=self.reward.fingerprint,
             findings=kept,
             suppressed=suppressed,
+            failed=tuple(each for each in self._failed if each.code in chosen or each.code not in HISTORY_RULES),
             remarks=(self._describe(), *self._remarks, *self.context.remarks, *self.context.table.list_remarks()),
             skipped={code: self.context.skipped[code] for code in chosen if code in self.context.skipped},
             seconds=time.perf_counter() - started,
@@ -148,21 +159,30 @@ class Audit:
 
     def _join(self, checked: Report, audited: Report) -> Report:
         """Return what was found in the definition, with what came of it, and what was found in the history."""
-        told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in checked.findings]
+        told: Iterable[Finding] = checked.findings
+        if not self._failed:  # else there is no telling
+            told = [self.happened.tell(self.context, each, self.walks, self.clamps) for each in told]
         findings = sorted((*told, *audited.findings), key=lambda each: -SEVERITIES.index(each.severity))
         return replace(
             checked,
             findings=tuple(findings),
             suppressed=(*checked.suppressed, *audited.suppressed),
+            failed=(*checked.failed, *audited.failed),
             remarks=audited.remarks,
             skipped={**checked.skipped, **audited.skipped},
             seconds=checked.seconds + audited.seconds,
         )
 
-    def _find(self) -> Iterator[Finding]:
-        for detector in self._detectors:
-            yield from detector.find(self.context)
-        yield from find_in_returns(self.context, self.outcomes)
+    def _ask(self, ask: Callable[[Detector], None]) -> None:
+        """Ask every detector; one that fails stops no other, and is asked nothing more."""
+        for detector in tuple(self._detectors):
+            try:
+                ask(detector)
+            except (PlauditError, MemoryError):  # a damaged ledger is nobody's fault here
+                raise
+            except Exception as error:
+                self._failed += [Failed(code, describe_failure(error)) for code in detector.codes]
+                self._detectors.remove(detector)
 
     def _describe(self) -> str:
         steps, episodes = self.context.steps, len(self.context.table)

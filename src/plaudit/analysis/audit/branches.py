@@ -1,7 +1,6 @@
 """Branches of the source that no recorded step took."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from plaudit.checks.finding import Finding
 from plaudit.checks.rules.branches import MarkedTerm, group_marks, mark_branches
 from plaudit.checks.solver.question import list_inputs
 from plaudit.language.source import SourceLine
-from plaudit.reward.lower import Function
-from plaudit.reward.schedules import find_schedules
 
 MOST_LISTED = 3
 """So many places of a term are told one by one; of more, how many there are."""
@@ -21,9 +18,11 @@ MOST_LISTED = 3
 class BranchesTaken:
     """The places of each term that no step has reached yet; what was reached once is not looked at again."""
 
+    codes = ("branch-not-taken",)
+
     def __init__(self, context: AuditContext) -> None:
         """Mark the branches of every term whose source is known."""
-        self._open: dict[str, tuple[MarkedTerm, Mapping[str, Any], dict[str, list[int]]]] = {}
+        self._open: dict[str, tuple[MarkedTerm, list[list[int]]]] = {}
         self._flags: dict[str, FlagProgram] = {}
         without = []
         for term in context.reward.functions:
@@ -31,59 +30,45 @@ class BranchesTaken:
             if marked is None:
                 without.append(term.name)
             else:
-                self._prepare(context, term, marked)
+                self._prepare(context, term.name, marked)
         if without:
             why = f"a ledger keeps no source of {', '.join(without)}; plaudit check REWARD --ledger knows it"
             context.skip(why, "branch-not-taken")
 
-    def _prepare(self, context: AuditContext, term: Function, marked: MarkedTerm) -> None:
-        scheduled = find_schedules({**term.numbers, **context.reward.shared})
-        given = {
-            name: term.numbers.get(name, context.reward.shared.get(name))
-            for name in marked.program.inputs
-            if name not in context.reward.program.inputs and name not in scheduled and name != "terminal"
-        }
-        if "terminal" in marked.program.inputs and "terminal" not in context.recorded:
-            given["terminal"] = True
-        places = {}
+    def _prepare(self, context: AuditContext, term: str, marked: MarkedTerm) -> None:
+        """Keep the places that depend on what steps have, and on no schedule or knob that switches them off."""
+        nodes, outputs = marked.program.nodes, marked.program.outputs
+        places = []
         for marks in group_marks(marked).values():
-            reads = {
-                name
-                for at in marks
-                for name in list_inputs(marked.program.nodes, marked.program.outputs[f"reached {at}"])
-            }
-            if reads and reads <= {*context.recorded, *given}:  # what reads nothing is always reached, or never
-                places[f"place {marks[0]}"] = marks
+            reads = {name for at in marks for name in list_inputs(nodes, outputs[f"reached {at}"])}
+            if reads and reads <= context.recorded:  # what reads nothing is always reached, or never
+                places.append(marks)
         if places:
-            self._open[term.name] = marked, given, places
-            self._compile(term.name)
+            self._open[term] = marked, places
+            self._compile(term)
 
     def _compile(self, term: str) -> None:
-        marked, given, places = self._open[term]
-        flags = {f"{at}": marked.program.outputs[f"reached {at}"] for marks in places.values() for at in marks}
-        read = {name for node in flags.values() for name in list_inputs(marked.program.nodes, node)}
-        self._flags[term] = FlagProgram(
-            marked.program, flags, {name: value for name, value in given.items() if name in read}
-        )
+        marked, places = self._open[term]
+        flags = {str(at): marked.program.outputs[f"reached {at}"] for marks in places for at in marks}
+        self._flags[term] = FlagProgram(marked.program, flags)
 
     def add(self, batch: StepBatch) -> None:
         """Take the steps of a batch in."""
-        for term in list(self._open):
-            _, _, places = self._open[term]
+        for term, (marked, places) in list(self._open.items()):
             reached = {name for name, flags in self._flags[term].evaluate(batch).items() if np.any(flags)}
-            left = {name: marks for name, marks in places.items() if not any(str(at) in reached for at in marks)}
+            left = [marks for marks in places if not any(str(at) in reached for at in marks)]
             if not left:
                 del self._open[term], self._flags[term]
             elif len(left) < len(places):
-                self._open[term] = *self._open[term][:2], left
+                self._open[term] = marked, left
                 self._compile(term)
 
     def find(self, context: AuditContext) -> Iterator[Finding]:
         """Yield places that no step reached."""
         if not context.has_steps("branch-not-taken"):
             return
-        for term, (marked, _, places) in self._open.items():
-            lines = [marked.locate(marks[0]) for marks in places.values()]
+        for term, (marked, places) in self._open.items():
+            lines = [marked.locate(marks[0]) for marks in places]
             for at, place in enumerate(lines[:MOST_LISTED]):
                 more = len(lines) - MOST_LISTED if at == MOST_LISTED - 1 else 0
                 yield self._describe(context, term, place, more)

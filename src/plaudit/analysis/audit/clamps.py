@@ -14,6 +14,8 @@ from plaudit.reward.reward import Reward
 class ClampCounts:
     """In how many steps each end of each clamp bound: the score lay beyond it, and what was beyond was lost."""
 
+    codes = ("clamp-bound",)
+
     def __init__(self, reward: Reward) -> None:
         """Count nothing yet; an end that follows a schedule is not counted."""
         self.limits = {

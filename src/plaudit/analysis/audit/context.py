@@ -118,6 +118,10 @@ class AuditContext:
 class Detector(Protocol):
     """Looks at every step once, then says what it found."""
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The rules whose findings it yields."""
+
     def add(self, batch: StepBatch) -> None:
         """Take the steps of a batch in."""
 

@@ -29,6 +29,8 @@ class _Outside:
 class Declarations:
     """Steps in which a number was outside its declared range, or a fact false."""
 
+    codes = ("outside-range", "fact-broken")
+
     def __init__(self, context: AuditContext) -> None:
         """Look up what is declared; a fact that reads what no step has cannot be asked."""
         fields = context.reward.program.inputs

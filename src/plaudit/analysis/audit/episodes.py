@@ -47,11 +47,6 @@ class EpisodeTable:
         """How many steps each has."""
         return np.array([each.length for each in self.listed], np.int64)
 
-    @cached_property
-    def lasts(self) -> NDArray[np.int64]:
-        """The number of the last record of each."""
-        return np.array([each.last_record for each in self.listed], np.int64)
-
     def sum_term(self, name: str) -> NDArray[np.float64]:
         """Return what a term paid in each."""
         return np.array([each.terms.get(name, 0.0) for each in self.listed], np.float64)

@@ -46,9 +46,14 @@ class _Count:
 class Happenings:
     """How often what findings show happened."""
 
+    codes = ("what-happened",)
+
     def __init__(self, context: AuditContext, findings: Sequence[Finding]) -> None:
         """Keep the findings that a single step can show."""
         self._terms = {term: at for at, term in enumerate(context.terms)}
+        declared = {term.name for term in context.reward.terms if term.kind == "bonus"}
+        self._bonuses = declared & {each.term for each in findings if each.code == "wrong-sign"}
+        """Those whose flaw is that they cost."""
         self._patterns = [
             (finding, list(_build_patterns(context, finding)))
             for finding in findings
@@ -61,7 +66,8 @@ class Happenings:
         for finding, patterns in self._patterns:
             at = self._terms.get(finding.term)
             if finding.code in BY_TERM:
-                hit = batch.values[at] > 0 if at is not None else np.zeros(len(batch), np.bool_)
+                sign = -1.0 if finding.term in self._bonuses else 1.0
+                hit = sign * batch.values[at] > 0 if at is not None else np.zeros(len(batch), np.bool_)
             else:
                 hit = np.zeros(len(batch), np.bool_)
                 for pattern in patterns:

@@ -12,7 +12,6 @@ from plaudit.checks.finding import Finding
 from plaudit.checks.formats.plain import format_number
 from plaudit.ledger.ranks import compute_ranks, correlate_ranks
 
-CODES = ("parted-from-goal", "goal-earned-less")
 PARTS = 10
 """Episodes are compared in so many stretches, one after the other."""
 LEVEL = 0.05
@@ -24,6 +23,8 @@ LEAST_FALL = 0.2
 class EpisodeOutcomes:
     """What is wanted, added up for each episode."""
 
+    codes = ("parted-from-goal", "goal-earned-less")
+
     def __init__(self, context: AuditContext) -> None:
         """Find out what is wanted, and whether steps have it."""
         reward, recorded = context.reward, context.recorded
@@ -31,8 +32,8 @@ class EpisodeOutcomes:
         goal = reward.goal_program
         self._goal = compile_goal(context)
         if goal.outputs and self._goal is None:
-            names = ", ".join(sorted(goal.inputs.keys() - recorded))
-            context.skip(f"the goal reads {names}, which is not recorded", "goal-earned-less")
+            unknown = ", ".join(sorted(goal.inputs.keys() - recorded))
+            context.skip(f"the goal reads {unknown}, which is not recorded", "goal-earned-less")
         wanted = [each for each in reward.fields.values() if each.better is not None or each.aim is not None]
         self._fields = {each.name: (each, names) for each in wanted if (names := find_input(each, recorded))}
         lacking = [each.name for each in wanted if each.name not in self._fields]
@@ -75,7 +76,8 @@ class EpisodeOutcomes:
     @property
     def original(self) -> Numbers | None:
         """The returns of the environment's own reward; None where nobody recorded it."""
-        return self._original if self._original is not None and len(self._original) else None
+        known = self._original is not None and len(self._original) > 0 and bool(np.isfinite(self._original).all())
+        return self._original if known else None
 
     @cached_property
     def wishes(self) -> Mapping[str, Numbers]:
@@ -102,7 +104,7 @@ class EpisodeOutcomes:
             context.skip(f"{why} is recorded", "parted-from-goal")
         if self._goal is None:
             context.skip("no goal is declared", "goal-earned-less")
-        if not context.has_episodes(*CODES):
+        if not context.has_episodes(*self.codes):
             return
         for name, wish in self.wishes.items():
             yield from self._find_parting(context, name, wish)
@@ -129,7 +131,7 @@ class EpisodeOutcomes:
         if together is None or together >= 0:
             return
         sign = -1.0 if "(better low)" in name or "how near" in name else 1.0
-        first, last = int(rows[before[-1]]), int(rows[after[-1]])
+        first, last = int(rows[_locate_turn(wanted, before, LEVEL * way)]), int(rows[after[-1]])
         levels_before, levels_after = (sign * float(wanted[part].mean()) for part in (before, after))
         begins = context.table.listed[first]
         yield context.finding(
@@ -176,6 +178,17 @@ class EpisodeOutcomes:
                 context.step(context.table.listed[typical].last_record, "the end of one with it"),
             ),
         )
+
+
+def _locate_turn(wish: Numbers, best: NDArray[np.intp], near: float) -> int:
+    """Return the last episode around the best stretch of which a wish is still as good, but for `near`.
+
+    Half as many episodes as a stretch has are looked at together, so that no single one decides.
+    """
+    width = max(1, len(best) // 2)
+    start, end = max(0, int(best[0]) - width), min(len(wish), int(best[-1]) + 1 + len(best))
+    levels = np.convolve(wish[start:end], np.full(width, 1 / width), "valid")
+    return start + int(np.flatnonzero(levels >= levels.max() - near)[-1]) + width - 1
 
 
 def _compare(before: Numbers, after: Numbers) -> tuple[float, float]:

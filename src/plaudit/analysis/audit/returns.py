@@ -6,7 +6,7 @@ import numpy as np
 
 from plaudit.analysis.audit.context import AuditContext, format_percent
 from plaudit.analysis.audit.outcomes import EpisodeOutcomes
-from plaudit.analysis.audit.steps import Numbers
+from plaudit.analysis.audit.steps import Numbers, StepBatch
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number
 
@@ -18,12 +18,24 @@ MOSTLY = 0.5
 """Where more than this share of the late episodes reach the goal, they are after it."""
 
 
-def find_in_returns(context: AuditContext, outcomes: EpisodeOutcomes) -> Iterator[Finding]:
-    """Yield what the sums of whole episodes show."""
-    if context.has_episodes("one-term-paid", "length-paid", "shaping-reordered"):
-        yield from _find_one_term(context)
-        yield from _find_length(context, outcomes)
-        yield from _find_shaping(context)
+class EpisodeReturns:
+    """What the returns of whole episodes show; the ledger keeps their sums, and no step is looked at."""
+
+    codes = ("one-term-paid", "length-paid", "shaping-reordered")
+
+    def __init__(self, outcomes: EpisodeOutcomes) -> None:
+        """Hold returns against what episodes came to otherwise."""
+        self._outcomes = outcomes
+
+    def add(self, batch: StepBatch) -> None:
+        """Take nothing in."""
+
+    def find(self, context: AuditContext) -> Iterator[Finding]:
+        """Yield a term that paid everything, lengths that explain it, and shaping that decides it."""
+        if context.has_episodes(*self.codes):
+            yield from _find_one_term(context)
+            yield from _find_length(context, self._outcomes)
+            yield from _find_shaping(context)
 
 
 def _find_one_term(context: AuditContext) -> Iterator[Finding]:

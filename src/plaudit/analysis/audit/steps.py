@@ -103,7 +103,10 @@ def _build_batch(pages: Sequence[Page], table: EpisodeTable) -> StepBatch:
         sides = [np.concatenate([_take(page, getattr(page, side)) for page in pages]) for side in ("inputs", "outputs")]
         original = _join_original([read_original_rewards(page.row, page.chosen) for page in pages])
     if not _lie_together(episodes):
-        order = np.argsort(episodes, kind="stable")
+        near = episodes - episodes.min()
+        order = np.argsort(
+            near.astype(np.uint16) if near.max() < 1 << 16 else near, kind="stable"
+        )  # few are soon sorted
         episodes, numbers = episodes[order], numbers[order]
         sides = [side[order] for side in sides]
         original = None if original is None else original[order]
@@ -135,14 +138,12 @@ def _lie_together(episodes: Positions) -> bool:
 class FlagProgram:
     """Some flags of a Program, computed for whole batches: a goal, facts, the places that a term reaches."""
 
-    def __init__(self, program: Program, flags: Mapping[str, int], given: Mapping[str, Any] | None = None) -> None:
-        """Compile the nodes at `flags`, by the names they shall have; `given` are inputs that no step has."""
+    def __init__(self, program: Program, flags: Mapping[str, int]) -> None:
+        """Compile the nodes at `flags`, by the names they shall have."""
         self.names = tuple(flags)
-        self._given = given or {}
         nodes = (program.nodes[at] for at in find_reachable(program.nodes, flags.values()))
         read = {node.name for node in nodes if isinstance(node, n.Input)}
-        self.inputs = frozenset(read - self._given.keys())
-        """What it reads of a step."""
+        self._inputs = tuple(read)
         terms = {f"f{at}": node for at, node in enumerate(flags.values())}
         outputs = {f"{term}.{part}": node for term, node in terms.items() for part in ("value", "score")}
         opened = replace(
@@ -157,6 +158,5 @@ class FlagProgram:
 
     def evaluate(self, batch: StepBatch) -> dict[str, NDArray[np.bool_]]:
         """Return where in a batch each flag is true."""
-        columns = {name: batch.columns[name] for name in self.inputs}
-        found = self._compiled({**columns, **self._given}).values.values()
+        found = self._compiled({name: batch.columns[name] for name in self._inputs}).values.values()
         return {name: np.broadcast_to(flags != 0, len(batch)) for name, flags in zip(self.names, found, strict=True)}

@@ -29,6 +29,8 @@ _OFFSET = 1100
 class TermStatistics:
     """What each term, then each adjustment of the total, was like over all steps."""
 
+    codes = ("constant-in-practice", "drowned-in-practice", "redundant-terms", "spike")
+
     def __init__(self, reward: Reward, drowned: float) -> None:
         """Begin with no step; `drowned` is the share of all terms from which one of them is heard."""
         self.reward, self._drowned = reward, drowned
@@ -116,7 +118,7 @@ class TermStatistics:
         """Yield terms that were constant, drowned, two of a kind, or had spikes."""
         terms = list(enumerate(self.reward.terms))
         paid = [(at, term) for at, term in terms if term.weight != 0 and not term.terminal]
-        if context.has_steps("constant-in-practice", "drowned-in-practice", "redundant-terms", "spike"):
+        if context.has_steps(*self.codes):
             for at, term in paid:
                 yield from self._find_constant(context, at, term)
                 yield from self._find_drowned(context, at, term)

@@ -16,7 +16,6 @@ from plaudit.checks.model import find_state_fields
 from plaudit.language.field import Field
 from plaudit.terminal import format_count
 
-CODES = ("walked-laps", "stayed-put")
 PARTS = 100
 """Two numbers of a declared range are the same place where they lie in the same hundredth of it."""
 LONGEST = 200_000
@@ -60,6 +59,8 @@ class _Steps(NamedTuple):
 class Walks:
     """The laps and the stays of every episode that has some."""
 
+    codes = ("walked-laps", "stayed-put")
+
     def __init__(self, context: AuditContext, outcomes: EpisodeOutcomes) -> None:
         """Find what makes up a place, and whether the goal can be asked about."""
         self._context, self._table, self._outcomes = context, context.table, outcomes
@@ -72,8 +73,9 @@ class Walks:
         self._goal = compile_goal(context)
         self._usable = bool(self._names) and len(self._table) > 0
         if not self._names:
-            context.skip('no recorded field is a state: role="state" declares one', *CODES)
+            context.skip('no recorded field is a state: role="state" declares one', *self.codes)
         self._open: dict[int, list[_Steps]] = {}
+        self._seen = np.zeros(len(self._table), np.int64)
         self.laps: dict[int, Walk] = {}
         self.stays: dict[int, Walk] = {}
 
@@ -90,8 +92,9 @@ class Walks:
             if row < 0 or self._table.gaps[row]:
                 continue
             pieces = [*self._open.pop(row, ()), steps.take(start, end)]
+            self._seen[row] += end - start
             long = sum(len(piece.places) for piece in pieces) >= LONGEST
-            if batch.numbers[end - 1] >= self._table.lasts[row] or long:
+            if self._seen[row] >= self._table.lengths[row] or long:
                 ready.append((row, pieces))
             else:
                 self._open[row] = pieces
@@ -103,13 +106,7 @@ class Walks:
         found = np.zeros(len(batch), np.uint64)
         for name, each in self._names.items():
             column = np.asarray(batch.columns[name], np.float64) + 0.0
-            if (
-                each.kind == "number"
-                and not each.numbers
-                and each.low is not None
-                and each.high is not None
-                and each.high > each.low
-            ):
+            if each.low is not None and each.high is not None and each.high > each.low:
                 column = np.floor((column - each.low) * (PARTS / (each.high - each.low)))
             found = (found ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
             found ^= found >> np.uint64(29)
@@ -177,9 +174,12 @@ class Walks:
 
     def find(self, context: AuditContext) -> Iterator[Finding]:
         """Yield laps and stays that are what the late episodes are about."""
-        if not self._usable or not context.has_episodes(*CODES, least=1):
+        if not self._usable or not context.has_episodes(*self.codes, least=1):
             return
-        wanted: Severity | None = None if context.reward.goal is not None else "advice"
+        if self._open:  # episodes of which not every step was chosen, or there
+            self._look_at([*self._open.items()])
+            self._open = {}
+        wanted: Severity | None = None if self._goal is not None else "advice"
         gone = self.choose(self.laps)
         if self._is_habit(gone) and self._is_unwanted(gone) is not False:
             walk = self.laps[gone[-1]]
@@ -203,8 +203,8 @@ class Walks:
             yield context.finding(
                 "stayed-put",
                 "total",
-                f"{self._describe(stayed, self.stays)} staying where they are: {self._context.table.name(stayed[-1])} "
-                f"stood still for {walk.steps:,} steps and earned {format_number(walk.pay)} by it.",
+                f"{self._describe(stayed, self.stays)} standing still: {self._context.table.name(stayed[-1])} for "
+                f"{walk.steps:,} steps, which earned {format_number(walk.pay)}.",
                 "If finishing is what you want, let a step cost something or the end pay more than waiting; if staying "
                 "is the task, allow this with that reason, or declare a goal that it meets.",
                 witness=(context.step(walk.first, "it stays here"), context.step(walk.last, "and still does")),
@@ -225,7 +225,7 @@ class Walks:
 
         A walk through the goal is none. Without a goal, what the environment itself paid tells.
         """
-        if self._context.reward.goal is not None:
+        if self._goal is not None:
             return True
         original = self._outcomes.original
         others = np.setdiff1d(np.flatnonzero(self._table.whole), rows)

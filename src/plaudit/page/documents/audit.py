@@ -25,6 +25,8 @@ def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Docum
     if steps > MOST_STEPS:
         long = f"A run of {format_count(steps, 'record')} is not audited while you wait: plaudit audit does it."
         return about | {"remarks": [long]}
+    if run is None and len(source.runs) > 1:
+        return about | {"remarks": ["Records without a run cannot be audited apart from those of runs."]}
     query: dict[str, Any] = {} if run is None else {"run": run}
     try:
         report = audit(source.ledger, reward, **query)
@@ -39,8 +41,9 @@ def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Docum
 
 def _describe_finding(source: LedgerSource, run: str | None, listing: Listing, finding: Finding) -> Document:
     records = [step.record for step in finding.witness if step.record is not None]
-    at = _find_episode(source, listing, min(records)) if records else None
-    episode = None if at is None else listing.ids[at]
+    first = source.ledger[min(records)] if records else None
+    at = None if first is None else listing.locate(first.actor, first.episode, first.id)
+    episode = listing.name(at)
     address = None
     if episode is not None:
         address = format_address("step", source.id, run, episode, f"record-{min(records)}")
@@ -57,11 +60,3 @@ def _describe_finding(source: LedgerSource, run: str | None, listing: Listing, f
         "address": address,
         "witness": [to_plain(format_step(step)) for step in finding.witness],
     }
-
-
-def _find_episode(source: LedgerSource, listing: Listing, record: int) -> int | None:
-    """Return the position of the episode that a record is of."""
-    found = source.ledger[record]
-    label = found.actor, found.episode, found.signal.reward, found.signal.version
-    each_label = ((each.actor, each.episode, each.reward, each.version) for each in listing.episodes)
-    return next((at for at, each in enumerate(each_label) if each == label), None)

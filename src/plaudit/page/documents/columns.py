@@ -12,8 +12,11 @@ from plaudit.ledger.episodes import Episode
 from plaudit.ledger.history import History
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page
+from plaudit.ledger.returns import Classes
+from plaudit.ledger.scored import RewardScores, ScoredBatch
 from plaudit.ledger.storage.codec import RecordLayout, decode_column
 from plaudit.ledger.storage.episode_parts import ORIGINAL_REWARD, find_end
+from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]
 
@@ -108,6 +111,33 @@ def _pick(column: str | None, count: int, chosen: NDArray[np.intp]) -> list[Any]
         return [None] * len(chosen)
     listed = json.loads(column) if count == 1 else list(decode_column(column, count))
     return [listed[at] for at in chosen.tolist()]
+
+
+def score_run(ledger: Ledger, run: str | None, rewards: Sequence[Reward], **query: Any) -> Iterator[ScoredBatch]:
+    """Yield the steps of a run as each of some rewards scores them; without a run, those that have none."""
+    if run is not None:
+        yield from ledger.score_history(*rewards, run=run, **query)
+        return
+    for batch in ledger.score_history(*rewards, **query):
+        assert batch.episodes is not None  # a ledger knows the run of every record
+        without = np.array([label[0] is None for label in batch.episodes.labels])
+        rows = np.flatnonzero(without[batch.episodes.codes])
+        if len(rows):
+            yield _select_rows(batch, batch.episodes, rows)
+
+
+def _select_rows(batch: ScoredBatch, episodes: Classes, rows: NDArray[np.intp]) -> ScoredBatch:
+    def select(scores: RewardScores) -> RewardScores:
+        values = {name: column[rows] for name, column in scores.values.items()}
+        return RewardScores(scores.total[rows], values, lambda row: scores.explain(int(rows[row])))
+
+    return ScoredBatch(
+        batch.numbers[rows],
+        Classes(episodes.labels, episodes.codes[rows]),
+        None if batch.steps is None else batch.steps[rows],
+        Classes(batch.decision_class.labels, batch.decision_class.codes[rows]),
+        tuple(map(select, batch.scores)),
+    )
 
 
 def join(parts: Sequence[list[Any]]) -> list[Any]:

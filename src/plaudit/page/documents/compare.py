@@ -13,6 +13,7 @@ from plaudit.errors import PlauditError
 from plaudit.ledger.ranks import Reservoir
 from plaudit.ledger.scored import ScoredBatch
 from plaudit.page.addresses import format_address
+from plaudit.page.documents.columns import score_run
 from plaudit.page.documents.steps import choose_evenly
 from plaudit.page.documents.values import Document, to_column, to_plain
 from plaudit.page.sources import LedgerSource, Listing
@@ -42,7 +43,6 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
         shown += len(batch.numbers)
     remarks = list(effect.remarks) if shown else _explain_nothing(source, run, rewards)
     returns, changes = effect.changes.episodes, effect.changes
-    names = {(each.actor, each.episode): listing.ids[at] for at, each in enumerate(listing.episodes)}
     x, y = sample.pairs
     return {
         "a": ids[0],
@@ -56,7 +56,7 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
         "returns": {
             "x": to_column(returns.old),
             "y": to_column(returns.new),
-            "ids": [names.get(key[1:]) for key in returns.keys],
+            "ids": [listing.name(listing.locate(*key[1:])) for key in returns.keys],
             "spearman": to_plain(returns.rank_correlation),
         },
         "flips": {
@@ -65,10 +65,14 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
             "of": changes.records,
         },
         "ranks": [
-            {"episode": names.get(each.episode[1:]), "before": each.rank_before, "after": each.rank_after}
+            {
+                "episode": listing.name(listing.locate(*each.episode[1:])),
+                "before": each.rank_before,
+                "after": each.rank_after,
+            }
             for each in effect.moved[:100]
         ],
-        "largest": [_describe_step(source, run, names, step) for step in effect.steps],
+        "largest": [_describe_step(source, run, listing, step) for step in effect.steps],
         "remarks": remarks,
         **_measure_distances(rewards),
     }
@@ -76,14 +80,13 @@ def build_comparison(source: LedgerSource, name: str, ids: Sequence[str], reward
 
 def _score(source: LedgerSource, run: str | None, listing: Listing, rewards: Sequence[Reward]) -> Iterator[ScoredBatch]:
     """Yield the steps of a run as both rewards score them; of a long one, those of episodes spread over it."""
-    chosen: dict[str, Any] = {} if run is None else {"run": run}
     if source.records[run].records <= MOST_STEPS:
-        yield from source.ledger.score_history(*rewards, **chosen)
+        yield from score_run(source.ledger, run, rewards)
         return
     for at in choose_evenly(listing, MOST_EPISODES, MOST_STEPS):
         each = listing.episodes[at]
         about = {"reward": each.reward, "version": each.version, "after": each.first_record - 1}
-        yield from source.ledger.score_history(*rewards, **chosen, **about, episode=each.episode)
+        yield from score_run(source.ledger, run, rewards, **about, episode=each.episode)
 
 
 def _explain_nothing(source: LedgerSource, run: str | None, rewards: Sequence[Reward]) -> list[str]:
@@ -115,8 +118,9 @@ def _list_changes(definition: DefinitionChanges) -> Iterator[Document]:
             }
 
 
-def _describe_step(source: LedgerSource, run: str | None, names: dict[Any, str], step: StepChange) -> Document:
-    episode = None if step.episode is None else names.get(step.episode[1:])
+def _describe_step(source: LedgerSource, run: str | None, listing: Listing, step: StepChange) -> Document:
+    _, actor, name = step.episode or (None, None, None)
+    episode = listing.name(listing.locate(actor, name, step.number))
     address = None
     if episode is not None:
         address = format_address("step", source.id, run, episode, f"record-{step.number}")

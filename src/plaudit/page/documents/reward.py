@@ -27,43 +27,54 @@ _WIDTH = 400
 """Characters of a line on what pays most: the page breaks it."""
 
 
-def build_reward(reward_id: str, reward: Reward) -> Document:
-    """Return everything that a reward is."""
-    report = check(reward, timeout=SECONDS, limit=20 * SECONDS)
-    found = bounds(reward, timeout=SECONDS)
+def build_definition(reward_id: str, reward: Reward) -> Document:
+    """Return what a reward is, as far as nothing has to be looked for: it is there at once."""
     paths = RewardPaths(reward)
     formulas = _split_formulas(reward)
     curves = Curves(reward, paths)
     module, missing = _compile_module(reward)
     docs = {each.name: each.doc for each in reward.functions}
-    adjustments = reward.program.adjustments
     return {
         "id": reward_id,
         "name": reward.name,
         "version": reward.version,
         "fingerprint": reward.fingerprint,
         "doc": reward.doc,
-        "total": {**formulas["total"], "bounds": _format_bound(found.total)},
+        "total": formulas["total"],
         "terms": [
-            {
-                **_describe_term(term, paths),
-                **formulas[term.name],
-                "bounds": _format_bound(found.values[term.name]),
-                "curve": curves.draw(term),
-                "witnesses": curves.place_witnesses(term, report.findings),
-            }
-            for term in reward.terms
+            {**_describe_term(term, paths), **formulas[term.name], "curve": curves.draw(term)} for term in reward.terms
         ],
         "adjustments": [
-            {"name": name, **formulas.get(name, _NO_FORMULA), "doc": docs.get(name, "")} for name in adjustments
+            {"name": name, **formulas.get(name, _NO_FORMULA), "doc": docs.get(name, "")}
+            for name in reward.program.adjustments
         ],
         "fields": [_describe_field(field) for field in reward.fields.values()],
-        "incentives": _describe_incentives(report),
-        "findings": [_describe_finding(finding) for finding in report.findings],
         "knobs": [_describe_knob(reward, name, value) for name, value in reward.params.items()],
         "module": module,
         "module_missing": missing,
         "spec": json.loads(reward.to_json()),
+    }
+
+
+def build_reward(definition: Document, reward: Reward) -> Document:
+    """Return everything that a reward is: its definition, between what it pays, what it wants and what is wrong."""
+    report = check(reward, timeout=SECONDS, limit=20 * SECONDS)
+    found = bounds(reward, timeout=SECONDS)
+    curves = Curves(reward, RewardPaths(reward))
+    terms = [
+        {
+            **described,
+            "bounds": _format_bound(found.values[term.name]),
+            "witnesses": curves.place_witnesses(term, report.findings),
+        }
+        for term, described in zip(reward.terms, definition["terms"], strict=True)
+    ]
+    return {
+        **definition,
+        "total": {**definition["total"], "bounds": _format_bound(found.total)},
+        "terms": terms,
+        "incentives": _describe_incentives(report),
+        "findings": [_describe_finding(finding) for finding in report.findings],
     }
 
 

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from plaudit.ledger.episodes import Episode
 from plaudit.ledger.returns import EpisodeReturns
 from plaudit.page.addresses import UnknownDocument, format_address
+from plaudit.page.documents.columns import score_run
 from plaudit.page.documents.episodes import rank_episodes
 from plaudit.page.documents.values import Document, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
@@ -74,27 +76,23 @@ def rescore_run(
     before = rewards[source.find_reward_id(last)]
     after = before.with_params(settings)
     returns, sums, steps, refused = EpisodeReturns(), np.zeros((2, len(before.program.terms))), 0, 0
-    query = {"reward": last.reward, "version": last.version, **({} if run is None else {"run": run})}
-    for batch in source.ledger.score_history(before, after, **query):
+    for batch in score_run(source.ledger, run, (before, after), reward=last.reward, version=last.version):
         go_on()
         old, new = batch.scores
         kept = ~(np.isnan(old.total) | np.isnan(new.total))
         steps += len(kept)
         refused += int(np.count_nonzero(~kept))
         for side, scores in enumerate((old, new)):
-            sums[side] += [scores.values[term].sum(where=kept) for term in before.program.terms]
+            for at, term in enumerate(before.program.terms):
+                if term in scores.values:  # the end of an episode, recorded by itself, has terminal terms alone
+                    sums[side, at] += scores.values[term].sum(where=kept)
         if batch.episodes is not None:
             returns.add(batch.episodes, old.total, new.total)
-    ids = {
-        (each.actor, each.episode): listing.ids[at]
-        for at, each in enumerate(listing.episodes)
-        if each.reward == last.reward and each.version == last.version
-    }
     return {
         "steps": steps,
         "refused": refused,
         "return": {"before": _mean(returns.old), "after": _mean(returns.new)},
-        "ranking": _rank(returns, run, ids),
+        "ranking": _rank(returns, listing, last),
         "rank_correlation": to_plain(returns.rank_correlation),
         "terms": {
             term: {"before": to_plain(sums[0, at]), "after": to_plain(sums[1, at])}
@@ -107,11 +105,16 @@ def _mean(returns: np.ndarray) -> Any:
     return to_plain(returns.mean()) if len(returns) else None
 
 
-def _rank(returns: EpisodeReturns, run: str | None, ids: Mapping[tuple[Any, Any], str]) -> list[Document]:
+def _rank(returns: EpisodeReturns, listing: Listing, last: Episode) -> list[Document]:
     """Return the episodes that change rank, those that move farthest first."""
     before, after = returns.ranks
     far = np.argsort(-np.abs(after - before), kind="stable")[:MOST_RANKED]
     keys = returns.keys
+    ids = {
+        (each.actor, each.episode): listing.ids[at]
+        for at, each in enumerate(listing.episodes)
+        if (each.reward, each.version) == (last.reward, last.version)
+    }
     return [
         {
             "episode": ids.get(keys[at][1:]),
@@ -121,5 +124,4 @@ def _rank(returns: EpisodeReturns, run: str | None, ids: Mapping[tuple[Any, Any]
             "rank_after": float(after[at]),
         }
         for at in far.tolist()
-        if keys[at][0] == run
     ]

@@ -8,12 +8,14 @@ const { read } = plaudit.palette;
 const drawn = new Set();
 
 /** Values as uPlot takes them: what is not finite leaves a gap. */
-const clean = (values) => Array.from(values, (each) => {
-  const x = each === null || each === undefined ? NaN : toNumber(each);
-  return Number.isFinite(x) ? x : null;
-});
+const clean = (values) =>
+  Array.from(values, (each) => {
+    const x = each === null || each === undefined ? NaN : toNumber(each);
+    return Number.isFinite(x) ? x : null;
+  });
 
-const countGaps = (values) => values.reduce((sum, each) => sum + (each !== null && each !== undefined && !Number.isFinite(toNumber(each))), 0);
+const countGaps = (values) =>
+  values.reduce((sum, each) => sum + (each !== null && each !== undefined && !Number.isFinite(toNumber(each))), 0);
 
 /**
  * Make a chart.
@@ -40,11 +42,21 @@ const countGaps = (values) => values.reduce((sum, each) => sum + (each !== null 
  */
 function chart(spec) {
   const holder = h("div.plot", { style: { height: `${spec.height ?? 260}px` } });
-  const legend = spec.legend === false ? null : makeLegend(spec, (at, on) => plot?.setSeries(at, { show: on }));
+  const legend = spec.legend === false ? null : plaudit.makeLegend(spec, (at, on) => plot?.setSeries(at, { show: on }));
   const gaps = spec.series.reduce((sum, each) => sum + countGaps(each.values), 0);
-  const caption = [spec.caption, gaps > 0 && h("span", {}, ` ${plaudit.format.count(gaps, "value is", "values are")} not finite, and not drawn.`)];
-  const element = h("figure", { role: "group", "aria-label": spec.label }, holder, legend?.element, caption.some(Boolean) && h("figcaption", {}, caption));
-  let plot = null, marked = null;
+  const caption = [
+    spec.caption,
+    gaps > 0 && h("span", {}, ` ${plaudit.format.count(gaps, "value is", "values are")} not finite, and not drawn.`),
+  ];
+  const element = h(
+    "figure",
+    { role: "group", "aria-label": spec.label },
+    holder,
+    legend?.element,
+    caption.some(Boolean) && h("figcaption", {}, caption),
+  );
+  let plot = null,
+    marked = null;
   const marker = h("div.marker", { "aria-hidden": "true" });
 
   /** An element over the canvas: it moves without drawing anything again. */
@@ -56,7 +68,10 @@ function chart(spec) {
     marker.hidden = at < 0 || at > plot.over.clientWidth;
   }
 
-  let data = [Array.from(spec.x, Number), ...spec.series.flatMap((each) => [clean(each.values), ...(each.low ? [clean(each.low), clean(each.high)] : [])])];
+  let data = [
+    Array.from(spec.x, Number),
+    ...spec.series.flatMap((each) => [clean(each.values), ...(each.low ? [clean(each.low), clean(each.high)] : [])]),
+  ];
   const build = (width) => {
     const options = makeOptions(spec, legend);
     options.hooks.draw.push(placeMarker);
@@ -83,6 +98,8 @@ function chart(spec) {
       data = [data[0], ...values];
       plot?.setData(data, true);
     },
+    /** Draw again what `under` and `over` draw. */
+    redraw: () => plot?.redraw(false),
     /** Put a line across the chart at `x`. */
     mark(x) {
       marked = x;
@@ -114,7 +131,7 @@ function makeOptions(spec, legend) {
   }
   const follow = (plot) => {
     const at = plot.cursor.idx ?? null;
-    legend?.update(at === null ? null : plot.cursor.idxs[1] ?? at);
+    legend?.update(at === null ? null : (plot.cursor.idxs[1] ?? at));
     spec.onHover?.(at);
   };
   return {
@@ -129,7 +146,10 @@ function makeOptions(spec, legend) {
       sync: spec.together ? { key: spec.together, setSeries: false } : undefined,
       dataIdx: spec.series.some((each) => each.kind === "points") ? findNearest : undefined,
     },
-    scales: { x: { time: false, range: spec.xRange ?? pad }, y: { distr: spec.log ? 4 : 1, asinh: 1, range: spec.range ? (_, low, high) => spec.range(low, high) : undefined } },
+    scales: {
+      x: { time: false, range: spec.xRange ?? pad },
+      y: { distr: spec.log ? 4 : 1, asinh: 1, range: spec.range ? (_, low, high) => spec.range(low, high) : undefined },
+    },
     axes: makeAxes(spec),
     hooks: {
       drawAxes: spec.under ? [(plot) => clipped(plot, spec.under)] : [],
@@ -152,13 +172,21 @@ function makeSeries(each) {
     width: each.width ?? 1.75,
     dash: each.dash,
     paths: points || each.kind === "none" ? () => null : each.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined,
-    points: points ? { show: true, size: each.size ?? 6, fill: `${each.colour}99`, width: 1 } : { show: each.kind === "none" ? false : undefined },
+    points: points
+      ? { show: true, size: each.size ?? 6, fill: `${each.colour}99`, width: 1 }
+      : { show: each.kind === "none" ? false : undefined },
     spanGaps: false,
   };
 }
 
 function makeAxes(spec) {
-  const shared = { stroke: read("quiet"), font: `12px ${read("sans")}`, labelFont: `12px ${read("sans")}`, ticks: { show: false }, border: { show: false } };
+  const shared = {
+    stroke: read("quiet"),
+    font: `12px ${read("sans")}`,
+    labelFont: `12px ${read("sans")}`,
+    ticks: { show: false },
+    border: { show: false },
+  };
   const grid = { stroke: read("grid"), width: 1 };
   const names = spec.labels;
   const y = {
@@ -167,11 +195,25 @@ function makeAxes(spec) {
     gap: 6,
     size: (plot, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((each) => (each ?? "").length)),
     splits: names ? () => names.map((_, at) => at) : undefined,
-    values: (plot, splits) => splits.map((each) => (each === null ? null : names ? plaudit.format.shorten(names[each] ?? "", 12) : number(each, 4))),
+    values: (plot, splits) =>
+      splits.map((each) =>
+        each === null ? null : names ? plaudit.format.shorten(names[each] ?? "", 12) : number(each, 4),
+      ),
   };
   if (spec.axes === false) return [{ show: false }, { show: false }];
-  const x = { ...shared, grid: { show: false }, gap: 4, size: spec.xTitle ? 26 : 28, label: spec.xTitle, labelSize: spec.xTitle ? 18 : 0, space: 64 };
-  return [{ ...x, values: (plot, splits) => splits.map((each) => (spec.xFormat ? spec.xFormat(each) : number(each, 4))) }, y];
+  const x = {
+    ...shared,
+    grid: { show: false },
+    gap: 4,
+    size: spec.xTitle ? 26 : 28,
+    label: spec.xTitle,
+    labelSize: spec.xTitle ? 18 : 0,
+    space: 64,
+  };
+  return [
+    { ...x, values: (plot, splits) => splits.map((each) => (spec.xFormat ? spec.xFormat(each) : number(each, 4))) },
+    y,
+  ];
 }
 
 function clipped(plot, draw) {
@@ -188,7 +230,8 @@ function clipped(plot, draw) {
 function findNearest(plot, series, hovered) {
   const { left, top } = plot.cursor;
   const [x, y] = [plot.data[0], plot.data[series]];
-  let best = null, least = 30 * 30;
+  let best = null,
+    least = 30 * 30;
   for (const step of [-1, 1]) {
     for (let at = hovered + (step > 0 ? 1 : 0); at >= 0 && at < x.length; at += step) {
       const across = plot.valToPos(x[at], "x") - left;
@@ -203,36 +246,13 @@ function findNearest(plot, series, hovered) {
 
 function listenForPicks(plot, onPick) {
   let from = null;
-  plot.over.addEventListener("mousedown", (event) => { from = event.clientX; });
+  plot.over.addEventListener("mousedown", (event) => {
+    from = event.clientX;
+  });
   plot.over.addEventListener("click", (event) => {
     const at = plot.cursor.idxs[1] ?? plot.cursor.idx;
     if (at !== null && at !== undefined && from !== null && Math.abs(event.clientX - from) < 4) onPick(at);
   });
-}
-
-/** Names with colours; a click hides a series, and the values under the cursor stand beside them. */
-function makeLegend(spec, toggle) {
-  const at = h("output", {});
-  let place = 0;
-  const items = spec.series.map((each) => {
-    const mine = ++place;
-    if (each.low) place += 2;
-    const value = h("output", {});
-    const button = h("button", { type: "button", "aria-pressed": "true" }, each.mark ?? h("span.swatch", { "aria-hidden": "true", style: { "--swatch": each.colour } }), plaudit.format.shorten(each.name, 60), value);
-    button.addEventListener("click", () => {
-      const on = button.getAttribute("aria-pressed") !== "true";
-      button.setAttribute("aria-pressed", String(on));
-      for (let part = 0; part < (each.low ? 3 : 1); part++) toggle(mine + part, on);
-      spec.onToggle?.(each.name, on);
-    });
-    return { button, value, each };
-  });
-  const element = h("ul.legend", {}, items.map(({ button }) => h("li", {}, button)), h("li", {}, at));
-  const update = (index) => {
-    for (const { value, each } of items) value.textContent = index === null ? "" : number(each.values[index]);
-    at.textContent = index === null ? "" : `${spec.xName ?? spec.xTitle ?? "at"} ${spec.xFormat ? spec.xFormat(spec.x[index]) : number(spec.x[index])}`;
-  };
-  return { element, update };
 }
 
 /** A line across a chart, from one edge to the other: `x` or `y` says where. */
@@ -250,16 +270,31 @@ function drawLine(plot, draw, { x, y, colour, dash = [] }) {
   draw.restore();
 }
 
+/** A dashed line where both axes have the same number. */
+function drawDiagonal(plot, draw) {
+  const { min, max } = plot.scales.x;
+  draw.strokeStyle = read("quiet");
+  draw.setLineDash([4, 4]);
+  draw.beginPath();
+  draw.moveTo(plot.valToPos(min, "x", true), plot.valToPos(min, "y", true));
+  draw.lineTo(plot.valToPos(max, "x", true), plot.valToPos(max, "y", true));
+  draw.stroke();
+}
+
 /** Small bars that say where a pair of bounds lies on a common scale. */
 function boundsBar([low, high], [from, to], colour = null) {
   const span = to - from || 1;
   const place = (value) => `${(100 * (Math.min(to, Math.max(from, toNumber(value))) - from)) / span}%`;
   const [start, end] = [place(low), place(high)].map(parseFloat);
   return h(
-    "div.track", { role: "img", "aria-label": `from ${number(low)} to ${number(high)}` },
-    (toNumber(low) !== 0 || toNumber(high) !== 0) && h("i", { style: { left: `${start}%`, width: `max(3px, ${end - start}%)`, ...(colour ? { "--swatch": colour } : {}) } }),
+    "div.track",
+    { role: "img", "aria-label": `from ${number(low)} to ${number(high)}` },
+    (toNumber(low) !== 0 || toNumber(high) !== 0) &&
+      h("i", {
+        style: { left: `${start}%`, width: `max(3px, ${end - start}%)`, ...(colour ? { "--swatch": colour } : {}) },
+      }),
     from < 0 && to > 0 && h("u", { style: { left: place(0) } }),
   );
 }
 
-plaudit.charts = { chart, clear, clean, drawLine, boundsBar };
+plaudit.charts = { chart, clear, clean, drawLine, drawDiagonal, boundsBar };

@@ -5,16 +5,33 @@ const { h } = plaudit.dom;
 /** A few choices side by side, one of them taken. */
 function choose(label, choices, taken, onChoose) {
   return h(
-    "div.choice", { role: "group", "aria-label": label },
+    "div.choice",
+    { role: "group", "aria-label": label },
     Object.entries(choices).map(([value, name]) =>
-      h("button", { type: "button", id: `choose-${label}-${value}`.replace(/\W+/g, "-"), "aria-pressed": String(value === taken), onclick: () => onChoose(value) }, name)),
+      h(
+        "button",
+        {
+          type: "button",
+          id: `choose-${label}-${value}`.replace(/\W+/g, "-"),
+          "aria-pressed": String(value === taken),
+          onclick: () => onChoose(value),
+        },
+        name,
+      ),
+    ),
   );
 }
 
 /** A list to choose from. */
 function select(label, choices, taken, onChoose, { hidden = false } = {}) {
   const id = `select-${label}`.replace(/\W+/g, "-");
-  const list = h("select", { id, "aria-label": hidden ? label : null, onchange: () => onChoose(list.value) }, choices.map(([value, name]) => h("option", { value, selected: value === taken ? true : null }, plaudit.format.shorten(name, 50))));
+  const list = h(
+    "select",
+    { id, "aria-label": hidden ? label : null, onchange: () => onChoose(list.value) },
+    choices.map(([value, name]) =>
+      h("option", { value, selected: value === taken ? true : null }, plaudit.format.shorten(name, 50)),
+    ),
+  );
   return hidden ? list : h("label.field", { for: id }, label, list);
 }
 
@@ -27,7 +44,9 @@ function copyButton(name, makeText) {
   const made = button(name, async () => {
     const done = await copyText(makeText());
     made.textContent = done ? "Copied" : "Not copied";
-    setTimeout(() => { made.textContent = name; }, 1200);
+    setTimeout(() => {
+      made.textContent = name;
+    }, 1200);
   });
   return made;
 }
@@ -49,15 +68,31 @@ async function copyText(text) {
 
 /** Facts about what is shown: a name and a value each. */
 function facts(entries) {
-  return h("dl.facts", {}, entries.filter(Boolean).map(([name, value, more]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more && [" ", h("small", {}, more)]))));
+  return h(
+    "dl.facts",
+    {},
+    entries
+      .filter(Boolean)
+      .map(([name, value, more]) =>
+        h("div", {}, h("dt", {}, name), h("dd", {}, value, more && [" ", h("small", {}, more)])),
+      ),
+  );
 }
 
 /** Findings of checks and audits: what is wrong, and what to do. */
 function finding(each, ...more) {
   const grave = ["error", "warning"].includes(each.severity) ? each.severity : "advice";
   return h(
-    `div.finding.${grave}`, {},
-    h("p", {}, h("strong", {}, plaudit.format.shorten(each.code, 60)), each.where && [" in ", h("code", {}, plaudit.format.shorten(each.where, 80))], " ", h("span.tag", {}, plaudit.format.shorten(each.severity, 20))),
+    `div.finding.${grave}`,
+    {},
+    h(
+      "p",
+      {},
+      h("strong", {}, plaudit.format.shorten(each.code, 60)),
+      each.where && [" in ", h("code", {}, plaudit.format.shorten(each.where, 80))],
+      " ",
+      h("span.tag", {}, plaudit.format.shorten(each.severity, 20)),
+    ),
     h("p", {}, each.message),
     each.advice && h("p.quiet", {}, each.advice),
     more,

@@ -39,10 +39,17 @@ function setLink(element, address) {
   element.setAttribute("rel", "noopener noreferrer");
 }
 
+/** Characters that are not seen and turn the writing round are spelt out: no name can reorder its neighbours. */
+function spell(text) {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (each) => {
+    return `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
 function append(parent, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    parent.append(child instanceof Node ? child : String(child));
+    parent.append(child instanceof Node ? child : spell(String(child)));
   }
 }
 
@@ -60,7 +67,12 @@ function section(title, attributes, ...children) {
 
 /** What stands where there is nothing to show, and why. */
 function emptyState(title, ...advice) {
-  return h("div.empty", {}, h("p.empty-title", {}, title), advice.map((each) => h("p", {}, each)));
+  return h(
+    "div.empty",
+    {},
+    h("p.empty-title", {}, title),
+    advice.map((each) => h("p", {}, each)),
+  );
 }
 
 plaudit.dom = { h, replace, section, emptyState };

@@ -9,7 +9,8 @@ function toNumber(value) {
 
 /** The lowest and the highest of numbers that are finite; `Math.min(...values)` fails for very many. */
 function extent(values) {
-  let low = Infinity, high = -Infinity;
+  let low = Infinity,
+    high = -Infinity;
   for (const each of values) {
     const x = each === null ? NaN : toNumber(each);
     if (x < low && x > -Infinity) low = x;
@@ -31,9 +32,16 @@ function formatNumber(value, digits = 5) {
   if (!Number.isFinite(x)) return x > 0 ? "\u221e" : `${MINUS}\u221e`;
   const size = Math.abs(x);
   if (Number.isInteger(x) && size < 1e15) return GROUPED.format(x).replace("-", size ? MINUS : "");
-  if (size >= 1e7 || size < 1e-4) return x.toExponential(Math.max(digits - 2, 0)).replace("-", MINUS).replace("e\u2212", "e-");
+  if (size >= 1e7 || size < 1e-4)
+    return x
+      .toExponential(Math.max(digits - 2, 0))
+      .replace("-", MINUS)
+      .replace("e\u2212", "e-");
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-  return Number(x.toFixed(Math.min(places, 12))).toString().replace("-", MINUS);
+  if (places === 0) return GROUPED.format(x).replace("-", MINUS);
+  return Number(x.toFixed(Math.min(places, 12)))
+    .toString()
+    .replace("-", MINUS);
 }
 
 /** The shortest text that gives this number again, with Python's spelling of those that are not finite. */
@@ -46,7 +54,8 @@ function exact(value) {
 }
 
 const signed = (value, digits) => (toNumber(value) > 0 ? "+" : "") + formatNumber(value, digits);
-const formatShare = (value) => (value === null || value === undefined ? "\u2013" : `${formatNumber(100 * toNumber(value), 3)} %`);
+const formatShare = (value) =>
+  value === null || value === undefined ? "\u2013" : `${formatNumber(100 * toNumber(value), 3)} %`;
 const count = (amount, one, many = `${one}s`) => `${formatNumber(amount)} ${amount === 1 ? one : many}`;
 
 /** An input as it was recorded: a label, a bool, or a number. */
@@ -72,11 +81,15 @@ function interval(pair) {
 }
 
 const runName = (run) => (run ? shorten(run, 40) : "records without a run");
-const shorten = (text, most = 60) => (String(text).length > most ? `${String(text).slice(0, most - 1)}\u2026` : String(text));
+const shorten = (text, most = 60) =>
+  String(text).length > most ? `${String(text).slice(0, most - 1)}\u2026` : String(text);
 
 /** A part of an address as Python's `quote` writes it; records without a run have an empty one. */
 function quote(part) {
-  const text = String(part ?? "").replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  const text = String(part ?? "").replace(
+    /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
+    "\ufffd",
+  );
   return encodeURIComponent(text).replace(/[!'()*]/g, (each) => `%${each.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
@@ -85,6 +98,19 @@ const joinAddress = (...parts) => parts.map(quote).join("/");
 const link = (...parts) => `#/${joinAddress(...parts)}`;
 
 plaudit.format = {
-  toNumber, extent, isNumber, number: formatNumber, exact, signed, share: formatShare, count, value: formatValue, time: formatTime, interval,
-  shorten, runName, joinAddress, link,
+  toNumber,
+  extent,
+  isNumber,
+  number: formatNumber,
+  exact,
+  signed,
+  share: formatShare,
+  count,
+  value: formatValue,
+  time: formatTime,
+  interval,
+  shorten,
+  runName,
+  joinAddress,
+  link,
 };

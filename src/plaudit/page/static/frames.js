@@ -9,26 +9,47 @@ const { joinAddress } = plaudit.format;
  *   `glance` at that of another one, until it is null
  */
 function makeFrames(page, episode) {
-  const picture = h("div", {}), notes = h("div", {});
+  const picture = h("div", {}),
+    notes = h("div", {});
   const element = h("div", {}, picture, notes);
-  let frames = [], looked = 0, glanced = null;
+  let frames = [],
+    looked = 0,
+    glanced = null;
 
   const draw = () => {
     const at = glanced ?? looked;
     const made = plaudit.sanitise(frames[at] ?? "", "svg");
     if (made) label(made);
     const named = at !== looked && h("figcaption", {}, `step ${episode.steps[at] ?? at}`);
-    replace(picture, frames.length > 0 && h("figure.frame", {}, made ?? h("p.quiet", {}, "No picture of this step."), named));
+    replace(
+      picture,
+      frames.length > 0 && h("figure.frame", {}, made ?? h("p.quiet", {}, "No picture of this step."), named),
+    );
   };
   const fill = (found) => {
     frames = found.frames;
-    replace(notes, found.remarks.map((each) => h("p.note", {}, each)));
+    replace(
+      notes,
+      found.remarks.map((each) => h("p.note", {}, each)),
+    );
     draw();
   };
 
   const address = joinAddress("frames", ...page.parts);
-  if (episode.frames && plaudit.store.has(address)) page.get(address).then(fill).catch((error) => replace(notes, h("p.note", {}, error.message)));
-  else if (episode.frames) replace(notes, h("p.note", {}, "This report does not hold the pictures of this episode. A larger --max-size may, and plaudit dashboard shows them."));
+  if (episode.frames && plaudit.store.has(address))
+    page
+      .get(address)
+      .then(fill)
+      .catch((error) => replace(notes, h("p.note", {}, error.message)));
+  else if (episode.frames)
+    replace(
+      notes,
+      h(
+        "p.note",
+        {},
+        "This report does not hold the pictures of this episode. A larger --max-size may, and plaudit dashboard shows them.",
+      ),
+    );
   return {
     element,
     show(at) {
@@ -46,7 +67,10 @@ function makeFrames(page, episode) {
 /** A picture is read out by its title. */
 function label(picture) {
   picture.setAttribute("role", "img");
-  picture.setAttribute("aria-label", picture.querySelector(":scope > title")?.textContent.trim() || "The world at this step");
+  picture.setAttribute(
+    "aria-label",
+    picture.querySelector(":scope > title")?.textContent.trim() || "The world at this step",
+  );
 }
 
 plaudit.frames = { makeFrames };

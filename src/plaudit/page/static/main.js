@@ -6,9 +6,20 @@ const main = h("main", { id: "main", tabindex: "-1" });
 const status = h("span.status", { role: "status" });
 
 document.body.append(
-  h("a.skip", { href: "#main", onclick: (event) => { event.preventDefault(); main.focus(); } }, "To the content"),
   h(
-    "header.top", {},
+    "a.skip",
+    {
+      href: "#main",
+      onclick: (event) => {
+        event.preventDefault();
+        main.focus();
+      },
+    },
+    "To the content",
+  ),
+  h(
+    "header.top",
+    {},
     h("a.brand", { href: "#/index" }, h("span.mark", { "aria-hidden": "true" }, h("i"), h("i"), h("i")), "plaudit"),
     h("div", { id: "trail" }),
     status,

@@ -16,7 +16,10 @@ const dash = (at) => (at >= TERMS ? [6, 4] : undefined);
 
 /** A patch of a term's colour, to stand before its name. */
 function swatch(at) {
-  return h(at >= TERMS ? "span.swatch.second" : "span.swatch", { "aria-hidden": "true", style: { "--swatch": `var(--term-${at % TERMS})` } });
+  return h(at >= TERMS ? "span.swatch.second" : "span.swatch", {
+    "aria-hidden": "true",
+    style: { "--swatch": `var(--term-${at % TERMS})` },
+  });
 }
 
 /** A name with its colour before it. */
@@ -35,7 +38,9 @@ function makePositions(reward) {
 function mix(from, to, share) {
   const parts = [1, 3, 5].map((at) => {
     const [a, b] = [from, to].map((each) => parseInt(each.slice(at, at + 2), 16));
-    return Math.round(a + (b - a) * share).toString(16).padStart(2, "0");
+    return Math.round(a + (b - a) * share)
+      .toString(16)
+      .padStart(2, "0");
   });
   return `#${parts.join("")}`;
 }

@@ -8,8 +8,11 @@ const { toNumber } = plaudit.format;
  */
 /* eslint-disable no-undef */
 function work() {
-  const POINTS = 400, LARGEST = 10;
-  let given = null, first = null, out = null;
+  const POINTS = 400,
+    LARGEST = 10;
+  let given = null,
+    first = null,
+    out = null;
 
   function sumEpisodes(total) {
     const sums = new Float64Array(given.starts.length);
@@ -23,9 +26,14 @@ function work() {
   /** Of neighbours that share a point of the screen, the mean, the lowest and the highest: no peak is lost. */
   function reduce(total) {
     const each = Math.max(1, Math.ceil(total.length / POINTS));
-    const mean = [], low = [], high = [];
+    const mean = [],
+      low = [],
+      high = [];
     for (let at = 0; at < total.length; at += each) {
-      let sum = 0, count = 0, least = Infinity, most = -Infinity;
+      let sum = 0,
+        count = 0,
+        least = Infinity,
+        most = -Infinity;
       for (let k = at; k < Math.min(total.length, at + each); k++) {
         if (!Number.isFinite(total[k])) continue;
         sum += total[k];
@@ -42,7 +50,8 @@ function work() {
 
   function findLargest(total) {
     const largest = [];
-    let changed = 0, bad = 0;
+    let changed = 0,
+      bad = 0;
     for (let at = 0; at < total.length; at++) {
       const change = Math.abs(total[at] - first.total[at]);
       if (!(change >= 0)) bad++;
@@ -66,7 +75,8 @@ function work() {
   /** The states of a reward go from step to step, so its episodes are scored in order, one step at a time. */
   function scoreInOrder(knobs) {
     const rows = given.starts.length ? Object.values(given.columns)[0].length : 0;
-    const total = new Float64Array(rows), values = {};
+    const total = new Float64Array(rows),
+      values = {};
     const own = new Set(CARRIED.map((state) => `prev.${state.name}`));
     const names = Object.keys(given.columns).filter((name) => !own.has(name.split("[")[0]));
     const starts = new Set(given.starts);
@@ -99,11 +109,17 @@ function work() {
       first = { total: Float64Array.from(scored.total) };
       let different = 0;
       for (let at = 0; at < first.total.length; at++) {
-        if (!(Math.abs(first.total[at] - given.recorded[at]) <= 1e-9 * Math.max(1, Math.abs(given.recorded[at])))) different++;
+        if (!(Math.abs(first.total[at] - given.recorded[at]) <= 1e-9 * Math.max(1, Math.abs(given.recorded[at]))))
+          different++;
       }
       first.returns = sumEpisodes(first.total);
       first.terms = Object.fromEntries(Object.entries(scored.values).map(([term, values]) => [term, sumOf(values)]));
-      return { ready: true, different, steps: first.total.length, before: { returns: first.returns, terms: first.terms, curve: reduce(first.total) } };
+      return {
+        ready: true,
+        different,
+        steps: first.total.length,
+        before: { returns: first.returns, terms: first.terms, curve: reduce(first.total) },
+      };
     }
     const scored = scoreAll(message.knobs);
     return {
@@ -139,9 +155,11 @@ function writeScript(module) {
 function startWorker(module, onAnswer) {
   const address = URL.createObjectURL(new Blob([writeScript(module)], { type: "text/javascript" }));
   const worker = new Worker(address);
-  let busy = false, waiting = null;
+  let busy = false,
+    waiting = null;
   const send = (message) => {
-    if (busy) waiting = message; // of several that wait, the newest counts
+    if (busy)
+      waiting = message; // of several that wait, the newest counts
     else {
       busy = true;
       worker.postMessage(message);
@@ -155,22 +173,33 @@ function startWorker(module, onAnswer) {
     if (next) send(next);
     onAnswer(data);
   };
-  worker.onerror = (event) => onAnswer({ error: event.message || "The module of the reward does not run in this browser." });
+  worker.onerror = (event) =>
+    onAnswer({ error: event.message || "The module of the reward does not run in this browser." });
   return { send, stop: () => worker.terminate() };
 }
 
 /** Join the inputs of episodes into columns: numbers, positions of categories, bools as 0 and 1. */
 function joinColumns(episodes) {
   const rows = episodes.reduce((sum, each) => sum + each.shown, 0);
-  const starts = new Uint32Array(episodes.length), recorded = new Float64Array(rows);
-  const columns = Object.fromEntries([...new Set(episodes.flatMap((each) => Object.keys(each.inputs)))].map((name) => [name, new Float64Array(rows).fill(NaN)]));
+  const starts = new Uint32Array(episodes.length),
+    recorded = new Float64Array(rows);
+  const columns = Object.fromEntries(
+    [...new Set(episodes.flatMap((each) => Object.keys(each.inputs)))].map((name) => [
+      name,
+      new Float64Array(rows).fill(NaN),
+    ]),
+  );
   let start = 0;
   episodes.forEach((episode, at) => {
     starts[at] = start;
-    episode.total.forEach((value, k) => { recorded[start + k] = toNumber(value); });
+    episode.total.forEach((value, k) => {
+      recorded[start + k] = toNumber(value);
+    });
     for (const [name, values] of Object.entries(episode.inputs)) {
       const rest = episode.labels?.[name] || (episode.flags ?? []).includes(name) ? 0 : NaN;
-      values.forEach((value, k) => { columns[name][start + k] = value === null ? rest : toNumber(value); });
+      values.forEach((value, k) => {
+        columns[name][start + k] = value === null ? rest : toNumber(value);
+      });
     }
     start += episode.shown;
   });

@@ -1,14 +1,16 @@
 // The part of the address after # says what is shown and how, so that it can be sent to a colleague.
 
 const { h, replace, emptyState } = plaudit.dom;
-const { link, shorten, runName } = plaudit.format;
+const { joinAddress, link, shorten, runName } = plaudit.format;
 
 /** Where in a run one can look; compare and reward depend on what the run used. */
 const TABS = { run: "Run", episodes: "Episodes", whatif: "What if", compare: "Compare" };
 
 let leave = [];
 let keys = null;
-let shown = { hash: "", used: new Set() };
+let shown = { hash: "", used: new Set(), watched: new Map() };
+let refreshing = null,
+  isLate = false;
 let turn = 0;
 
 /** Take `#/run/l0/first?smooth=9` apart. */
@@ -27,7 +29,7 @@ function decode(part) {
 }
 
 /** What a view is given: where it is, how to get documents, and how to say that it is to be shown differently. */
-function makePage(place, used) {
+function makePage(place, used, watched) {
   const page = {
     ...place,
     /** Return a document, and show the view again when it changes. */
@@ -35,6 +37,12 @@ function makePage(place, used) {
       used.add(address);
       return plaudit.store.get(address);
     },
+    /** Return what a reward is; without what checks find, which takes long, where a server is asked for it. */
+    getReward: (id) => page.get(joinAddress(plaudit.store.live ? "definition" : "reward", id)),
+    /** Show the view again when another document changes. */
+    follow: (address) => used.add(address),
+    /** Do something else than showing the view again when a document changes. */
+    watch: (address, action) => watched.set(address, action),
     /** Change the address without leaving the view; null takes an option away. */
     keep(changes) {
       for (const [name, value] of Object.entries(changes)) {
@@ -53,7 +61,9 @@ function makePage(place, used) {
       return show({ again: true });
     },
     onLeave: (action) => leave.push(action),
-    onKey: (action) => { keys = action; },
+    onKey: (action) => {
+      keys = action;
+    },
   };
   return page;
 }
@@ -63,17 +73,19 @@ async function show({ again = false } = {}) {
   const mine = ++turn;
   const main = document.getElementById("main");
   const place = parse(location.hash);
-  const used = new Set(["index"]);
+  const used = new Set(),
+    watched = new Map();
   const waiting = setTimeout(() => main.setAttribute("aria-busy", "true"), 250);
   const fresh = [];
   const previous = leave;
   leave = fresh;
   keys = null;
-  let content, index = null;
+  let content,
+    index = null;
   try {
     index = await plaudit.store.get("index");
     const view = Object.hasOwn(plaudit.views, place.kind) ? plaudit.views[place.kind] : null;
-    content = view ? await view.show(makePage({ ...place, index }, used)) : describeUnknown(place.kind);
+    content = view ? await view.show(makePage({ ...place, index }, used, watched)) : describeUnknown(place.kind);
   } catch (error) {
     if (!(error instanceof plaudit.store.Missing)) console.error(error);
     content = describeFailure(error);
@@ -87,7 +99,7 @@ async function show({ again = false } = {}) {
   main.removeAttribute("aria-busy");
   replace(document.getElementById("trail"), index && makeTrail(place, index));
   replace(main, index && makeTabs(place, index), content);
-  shown = { hash: location.hash, used };
+  shown = { hash: location.hash, used, watched };
   main.dataset.shown = location.hash;
   const heading = main.querySelector("h1");
   document.title = heading ? `${heading.textContent} · plaudit` : "plaudit";
@@ -97,7 +109,10 @@ async function show({ again = false } = {}) {
 }
 
 function describeUnknown(kind) {
-  return [h("h1", {}, "Nothing here"), emptyState(`There is no view called “${shorten(kind)}”.`, h("a", { href: "#/index" }, "Back to the start"))];
+  return [
+    h("h1", {}, "Nothing here"),
+    emptyState(`There is no view called “${shorten(kind)}”.`, h("a", { href: "#/index" }, "Back to the start")),
+  ];
 }
 
 function describeFailure(error) {
@@ -105,7 +120,10 @@ function describeFailure(error) {
   const advice = plaudit.store.live
     ? "It may have been removed, or the address may be wrong."
     : "A report holds as much as its size allows: a larger --max-size holds more, and plaudit dashboard shows everything.";
-  return [h("h1", {}, "Not to be shown"), emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the start"))];
+  return [
+    h("h1", {}, "Not to be shown"),
+    emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the start")),
+  ];
 }
 
 function askForToken() {
@@ -118,7 +136,12 @@ function askForToken() {
   return [
     h("h1", {}, "A token is needed"),
     h("p.lead", {}, "This server answers to those who know its token. It is in the address that the command printed."),
-    h("form.bar", { onsubmit: open }, h("label.field", { for: "token" }, "Token", field), h("button.action.main", { type: "submit" }, "Open")),
+    h(
+      "form.bar",
+      { onsubmit: open },
+      h("label.field", { for: "token" }, "Token", field),
+      h("button.action.main", { type: "submit" }, "Open"),
+    ),
   ];
 }
 
@@ -131,35 +154,68 @@ function makeTrail({ kind, parts }, index) {
   const named = index.sources.find((each) => each.id === source);
   const steps = [h("a", { href: "#/index" }, "Overview")];
   if (OF_A_RUN.includes(kind) && run !== undefined) {
-    steps.push(h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${runName(run)}` : runName(run)));
+    steps.push(
+      h("a", { href: link("run", source, run) }, named ? `${shorten(named.name, 30)} / ${runName(run)}` : runName(run)),
+    );
   }
   if (["episode", "step"].includes(kind)) steps.push(h("a", { href: link("episodes", source, run) }, "Episodes"));
-  if (kind === "step") steps.push(h("a", { href: `${link("episode", source, run, episode)}?step=${encodeURIComponent(step)}` }, `Episode ${shorten(episode, 30)}`));
-  return h("nav.trail", { "aria-label": "Where this is" }, h("ol", {}, steps.map((each) => h("li", {}, each))));
+  if (kind === "step")
+    steps.push(
+      h(
+        "a",
+        { href: `${link("episode", source, run, episode)}?step=${encodeURIComponent(step)}` },
+        `Episode ${shorten(episode, 30)}`,
+      ),
+    );
+  return h(
+    "nav.trail",
+    { "aria-label": "Where this is" },
+    h(
+      "ol",
+      {},
+      steps.map((each) => h("li", {}, each)),
+    ),
+  );
 }
 
 /** Links across the views of a run. */
 function makeTabs({ kind, parts: [source, run] }, index) {
   if (!OF_A_RUN.includes(kind) || run === undefined) return null;
-  const rewards = index.sources.find((each) => each.id === source)?.runs?.find((each) => (each.run ?? "") === run)?.rewards ?? [];
+  const rewards =
+    index.sources.find((each) => each.id === source)?.runs?.find((each) => (each.run ?? "") === run)?.rewards ?? [];
   const under = { episode: "episodes", step: "episodes" }[kind] ?? kind;
   const tabs = Object.entries(TABS).map(([name, label]) => [link(name, source, run), label, name === under]);
   tabs.push(...rewards.slice(-1).map((id) => [link("reward", id), "Reward", false]));
   return h(
-    "nav.tabs", { "aria-label": "Views of this run" },
+    "nav.tabs",
+    { "aria-label": "Views of this run" },
     tabs.map(([href, label, current]) => h("a", { href, "aria-current": current ? "page" : null }, label)),
   );
 }
 
-/** Draw again if what is shown was made from one of these documents; from any of them, where it is null. */
+const A_MOMENT = 1000;
+
+/** Draw again if what is shown was made from one of these documents, or from any, where it is null; once in a moment. */
 function refresh(addresses) {
-  if (addresses === null || addresses.some((each) => shown.used.has(each))) show({ again: true });
+  for (const [address, action] of shown.watched) if (addresses?.includes(address)) action();
+  if (addresses !== null && !addresses.some((each) => shown.used.has(each))) return;
+  if (refreshing !== null) {
+    isLate = true;
+    return;
+  }
+  show({ again: true });
+  refreshing = setTimeout(() => {
+    refreshing = null;
+    if (isLate) refresh(null);
+    isLate = false;
+  }, A_MOMENT);
 }
 
 function start() {
   window.addEventListener("hashchange", () => location.hash !== shown.hash && show());
   window.addEventListener("keydown", (event) => {
-    const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
+    const typing =
+      event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
     if (keys && !typing && !event.altKey && !event.ctrlKey && !event.metaKey) keys(event);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show({ again: true }));

@@ -2,6 +2,7 @@
 
 const NAMESPACES = { math: "http://www.w3.org/1998/Math/MathML", svg: "http://www.w3.org/2000/svg" };
 
+// prettier-ignore
 const ELEMENTS = {
   math: [
     "math", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "msup", "msub", "msubsup", "mfrac", "msqrt", "mroot", "mover",
@@ -12,6 +13,7 @@ const ELEMENTS = {
   ],
 };
 
+// prettier-ignore
 const ATTRIBUTES = {
   math: [
     "display", "mathvariant", "stretchy", "fence", "separator", "lspace", "rspace", "columnalign", "rowspacing", "columnspacing",
@@ -36,7 +38,10 @@ function sanitise(markup, kind) {
   if (!markup) return null;
   // What the policy of the page forbids would be reported while it is parsed; nothing of it is copied anyway.
   const harmless = markup.replace(/\s(style|on\w+)(?=\s*=)/gi, " data-$1").replace(/(<\/?)style\b/gi, "$1dropped");
-  const parsed = new DOMParser().parseFromString(harmless, kind === "svg" ? "image/svg+xml" : "text/xml").documentElement;
+  const parsed = new DOMParser().parseFromString(
+    harmless,
+    kind === "svg" ? "image/svg+xml" : "text/xml",
+  ).documentElement;
   if (parsed.localName !== kind || parsed.querySelector("parsererror")) return null;
   return copy(parsed, kind, 0);
 }

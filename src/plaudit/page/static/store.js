@@ -70,7 +70,8 @@ async function request(path, { signal } = {}) {
     throw new Missing("The server does not answer. Is plaudit dashboard still running?");
   }
   const body = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Missing(body.error ?? `The server answered ${answer.status}.`, { refused: answer.status === 401 });
+  if (!answer.ok)
+    throw new Missing(body.error ?? `The server answered ${answer.status}.`, { refused: answer.status === 401 });
   return body;
 }
 
@@ -93,6 +94,7 @@ async function listen(changed, tell) {
       for await (const { event, data } of readEvents(answer.body)) {
         if (event === "changed") forget(data, changed);
         if (event === "gone") tell("gone", String(data));
+        if (event === "back") tell("live");
       }
     } catch {
       // It is tried again below, and said until then.
@@ -101,9 +103,15 @@ async function listen(changed, tell) {
   }
 }
 
+/** Forget documents that are old; with a run, those of its episodes, which are too many to be named. */
 function forget(addresses, changed) {
   if (addresses === null) kept.clear();
-  else for (const address of addresses) kept.delete(address);
+  const runs = new Set(
+    (addresses ?? []).filter((address) => address.startsWith("run/")).map((address) => address.slice(4)),
+  );
+  for (const address of [...kept.keys()]) {
+    if (addresses?.includes(address) || runs.has(address.split("/").slice(1, 3).join("/"))) kept.delete(address);
+  }
   changed(addresses);
 }
 
@@ -115,7 +123,9 @@ async function* readEvents(body) {
     const blocks = (rest + part.value).replaceAll("\r\n", "\n").split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const fields = Object.fromEntries(block.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 1).trim()]));
+      const fields = Object.fromEntries(
+        block.split("\n").map((line) => [line.split(":", 1)[0], line.slice(line.indexOf(":") + 1).trim()]),
+      );
       if (fields.event) yield { event: fields.event, data: JSON.parse(fields.data ?? "null") };
     }
   }

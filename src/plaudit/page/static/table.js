@@ -24,7 +24,21 @@ function makeTable({ label, columns, rows, sort = null, onSort = () => {}, most 
     const order = sort === null ? rows : sortRows(rows, columns[sort.column], sort.down);
     replace(head, columns.map(makeHeading));
     replace(body, order.slice(0, shown).map(makeRow));
-    replace(more, rows.length > shown && h("button.plain", { type: "button", onclick: () => { shown *= 4; draw(); } }, `Show more (${number(rows.length - shown)} are not shown)`));
+    replace(
+      more,
+      rows.length > shown &&
+        h(
+          "button.plain",
+          {
+            type: "button",
+            onclick: () => {
+              shown *= 4;
+              draw();
+            },
+          },
+          `Show more (${number(rows.length - shown)} are not shown)`,
+        ),
+    );
   }
 
   function makeHeading(column, at) {
@@ -41,17 +55,30 @@ function makeTable({ label, columns, rows, sort = null, onSort = () => {}, most 
   }
 
   function makeRow(row) {
-    const made = h("tr", {}, columns.map((column) => makeCell(column, row)));
+    const made = h(
+      "tr",
+      {},
+      columns.map((column) => makeCell(column, row)),
+    );
     decorate?.(row, made);
     return made;
   }
 
   draw();
-  return h("div.table", { role: "region", "aria-label": label, tabindex: "0" }, h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body), more);
+  return h(
+    "div.table",
+    { role: "region", "aria-label": label, tabindex: "0" },
+    h("table", {}, h("caption.hidden", {}, label), h("thead", {}, head), body),
+    more,
+  );
 }
 
 function makeCell(column, row) {
-  const value = column.show ? column.show(row) : column.number ? number(column.value(row)) : formatValue(column.value(row));
+  const value = column.show
+    ? column.show(row)
+    : column.number
+      ? number(column.value(row))
+      : formatValue(column.value(row));
   return h("td", { class: column.number ? "number" : column.time ? "time" : null }, value);
 }
 

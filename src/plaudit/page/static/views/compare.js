@@ -12,7 +12,8 @@ async function show(page) {
   const rewards = listRewards(page.index);
   const title = h("h1", {}, "Compare");
   const chooser = makeChooser(source, run, a, b, rewards);
-  if (a === undefined || b === undefined) return [title, h("p.lead", {}, "Two rewards on the history of this run."), chooser, await showMatrixIfAny(page)];
+  if (a === undefined || b === undefined)
+    return [title, h("p.lead", {}, "Two rewards on the history of this run."), chooser, await showMatrixIfAny(page)];
   const found = await page.get(joinAddress("compare", source, run, a, b));
   const names = [a, b].map((id) => nameReward(rewards.get(id) ?? { name: id.slice(0, 12) }));
   return [
@@ -23,11 +24,20 @@ async function show(page) {
       ["Correlation of steps", number(found.steps?.pearson, 4), "Pearson"],
       ["Same order of steps", number(found.steps?.spearman, 4), "Spearman"],
       ["Same order of episodes", number(found.returns?.spearman, 4), "Spearman"],
-      ["Steps that change sign", share(found.flips?.share), found.flips?.of ? `${number(found.flips.count)} of ${number(found.flips.of)}` : ""],
+      [
+        "Steps that change sign",
+        share(found.flips?.share),
+        found.flips?.of ? `${number(found.flips.count)} of ${number(found.flips.of)}` : "",
+      ],
     ]),
     (found.remarks ?? []).map((each) => h("p.note", {}, each)),
     found.scatter.of > 0 && showHistory(found, names, source, run),
-    section("How far apart", {}, listDistances(found.distances), found.distances_note && h("p.quiet", {}, found.distances_note)),
+    section(
+      "How far apart",
+      {},
+      listDistances(found.distances),
+      found.distances_note && h("p.quiet", {}, found.distances_note),
+    ),
     section("What is different in the definitions", {}, listDefinitions(found.definitions)),
   ];
 }
@@ -35,16 +45,28 @@ async function show(page) {
 /** What both paid for the same steps. */
 function showHistory(found, names, source, run) {
   return [
-    h("div.columns", {},
+    h(
+      "div.columns",
+      {},
       section("Step against step", {}, drawAgainst(found.scatter, names, "Total of a step under both")),
-      section("Episode against episode", {}, drawAgainst(found.returns, names, "Return of an episode under both", (at) => link("episode", source, run, found.returns.ids[at])))),
+      section(
+        "Episode against episode",
+        {},
+        drawAgainst(found.returns, names, "Return of an episode under both", (at) =>
+          link("episode", source, run, found.returns.ids[at]),
+        ),
+      ),
+    ),
     section("The largest changes", {}, listLargest(found.largest, names)),
     section("Episodes that change rank", {}, listRanks(found.ranks, source, run)),
   ];
 }
 
 function tellScope({ scored, scatter }) {
-  const part = scored && scored.steps < scored.of ? `${number(scored.steps)} of ${count(scored.of, "step")}` : `all ${count(scatter.of, "step")}`;
+  const part =
+    scored && scored.steps < scored.of
+      ? `${number(scored.steps)} of ${count(scored.of, "step")}`
+      : `all ${count(scatter.of, "step")}`;
   return `Both on the history of this run: ${part} scored by each${scatter.shown < scatter.of ? `, ${number(scatter.shown)} of them drawn` : ""}.`;
 }
 
@@ -57,14 +79,40 @@ function listRewards(index) {
 /** Which two: any, where a server computes them; those that are here, in a report. */
 function makeChooser(source, run, a, b, rewards) {
   if (!plaudit.store.live) {
-    const here = plaudit.store.list(`${joinAddress("compare", source, run)}/`).map((address) => address.split("/").slice(3).map(decodeURIComponent));
-    if (here.length === 0) return emptyState("This report holds no comparison.", "Name a second reward: plaudit report LEDGER REWARD.");
-    return h("div.bar", {}, select("Versions", here.map((pair) => [pair.join("/"), pair.map((id) => nameReward(rewards.get(id) ?? { name: id })).join(" and ")]), a ? `${a}/${b}` : "", (value) => go(source, run, ...value.split("/"))), !a && h("a", { href: link("compare", source, run, ...here[0]) }, "Open"));
+    const here = plaudit.store
+      .list(`${joinAddress("compare", source, run)}/`)
+      .map((address) => address.split("/").slice(3).map(decodeURIComponent));
+    if (here.length === 0)
+      return emptyState("This report holds no comparison.", "Name a second reward: plaudit report LEDGER REWARD.");
+    return h(
+      "div.bar",
+      {},
+      select(
+        "Versions",
+        here.map((pair) => [
+          pair.join("/"),
+          pair.map((id) => nameReward(rewards.get(id) ?? { name: id })).join(" and "),
+        ]),
+        a ? `${a}/${b}` : "",
+        (value) => go(source, run, ...value.split("/")),
+      ),
+      !a && h("a", { href: link("compare", source, run, ...here[0]) }, "Open"),
+    );
   }
-  if (rewards.size < 2) return emptyState("There is one reward here, and two are needed.", "Name another one: plaudit dashboard LEDGER REWARD.");
+  if (rewards.size < 2)
+    return emptyState(
+      "There is one reward here, and two are needed.",
+      "Name another one: plaudit dashboard LEDGER REWARD.",
+    );
   const names = [...rewards].map(([id, reward]) => [id, nameReward(reward)]);
   const [first, second] = [a ?? names[0][0], b ?? names[1][0]];
-  return h("div.bar", {}, select("Before", names, first, (value) => go(source, run, value, second)), select("After", names, second, (value) => go(source, run, first, value)), !a && h("a", { href: link("compare", source, run, first, second) }, "Compare"));
+  return h(
+    "div.bar",
+    {},
+    select("Before", names, first, (value) => go(source, run, value, second)),
+    select("After", names, second, (value) => go(source, run, first, value)),
+    !a && h("a", { href: link("compare", source, run, first, second) }, "Compare"),
+  );
 }
 
 function go(source, run, a, b) {
@@ -74,24 +122,32 @@ function go(source, run, a, b) {
 /** One against the other; equal ones lie on the line. */
 function drawAgainst({ x, y }, names, label, open = null) {
   if (!x?.length) return emptyState("There is nothing to draw.");
-  const order = [...x.keys()].filter((at) => Number.isFinite(toNumber(x[at]))).sort((i, j) => toNumber(x[i]) - toNumber(x[j]));
+  const order = [...x.keys()]
+    .filter((at) => Number.isFinite(toNumber(x[at])))
+    .sort((i, j) => toNumber(x[i]) - toNumber(x[j]));
   return plaudit.charts.chart({
-    label, x: order.map((at) => toNumber(x[at])), xTitle: names[0], height: 300, legend: false,
-    series: [{ name: names[1], values: order.map((at) => y[at]), colour: read("term-0"), kind: "points", size: x.length > 2000 ? 4 : 6 }],
-    under: (plot, draw) => drawDiagonal(plot, draw),
-    onPick: open ? (at) => { location.hash = open(order[at]); } : null,
+    label,
+    x: order.map((at) => toNumber(x[at])),
+    xTitle: names[0],
+    height: 300,
+    legend: false,
+    series: [
+      {
+        name: names[1],
+        values: order.map((at) => y[at]),
+        colour: read("term-0"),
+        kind: "points",
+        size: x.length > 2000 ? 4 : 6,
+      },
+    ],
+    under: plaudit.charts.drawDiagonal,
+    onPick: open
+      ? (at) => {
+          location.hash = open(order[at]);
+        }
+      : null,
     caption: `Upwards: ${names[1]}. On the dashed line both pay the same.`,
   }).element;
-}
-
-function drawDiagonal(plot, draw) {
-  const { min, max } = plot.scales.x;
-  draw.strokeStyle = read("quiet");
-  draw.setLineDash([4, 4]);
-  draw.beginPath();
-  draw.moveTo(plot.valToPos(min, "x", true), plot.valToPos(min, "y", true));
-  draw.lineTo(plot.valToPos(max, "x", true), plot.valToPos(max, "y", true));
-  draw.stroke();
 }
 
 function listLargest(largest, names) {
@@ -100,10 +156,19 @@ function listLargest(largest, names) {
     label: "The largest changes",
     rows: largest.slice(0, 10),
     columns: [
-      { name: "Step", value: (row) => row.address, show: (row) => (row.address ? h("a", { href: `#/${row.address}` }, nameStep(row)) : nameStep(row)) },
+      {
+        name: "Step",
+        value: (row) => row.address,
+        show: (row) => (row.address ? h("a", { href: `#/${row.address}` }, nameStep(row)) : nameStep(row)),
+      },
       { name: names[0], number: true, value: (row) => row.before },
       { name: names[1], number: true, value: (row) => row.after },
-      { name: "Change", number: true, value: (row) => toNumber(row.after) - toNumber(row.before), show: (row) => signed(toNumber(row.after) - toNumber(row.before)) },
+      {
+        name: "Change",
+        number: true,
+        value: (row) => toNumber(row.after) - toNumber(row.before),
+        show: (row) => signed(toNumber(row.after) - toNumber(row.before)),
+      },
       { name: "Why", sortable: false, value: () => null, show: (row) => tellWhy(row) },
     ],
   });
@@ -111,7 +176,14 @@ function listLargest(largest, names) {
 
 const nameStep = (row) => `${shorten(row.episode ?? "record", 20)} / ${row.step ?? row.record}`;
 
-const tellWhy = (row) => (row.why_before || row.why_after) && h("details", {}, h("summary", {}, "why"), [row.why_before, row.why_after].map((why) => h("pre.text", { tabindex: "0" }, why)));
+const tellWhy = (row) =>
+  (row.why_before || row.why_after) &&
+  h(
+    "details",
+    {},
+    h("summary", {}, "why"),
+    [row.why_before, row.why_after].map((why) => h("pre.text", { tabindex: "0" }, why)),
+  );
 
 function listRanks(ranks, source, run) {
   if (!ranks?.length) return emptyState("Every episode keeps its rank.");
@@ -120,10 +192,19 @@ function listRanks(ranks, source, run) {
     rows: ranks,
     most: 12,
     columns: [
-      { name: "Episode", value: (row) => row.episode, show: (row) => h("a", { href: link("episode", source, run, row.episode) }, shorten(row.episode, 40)) },
+      {
+        name: "Episode",
+        value: (row) => row.episode,
+        show: (row) => h("a", { href: link("episode", source, run, row.episode) }, shorten(row.episode, 40)),
+      },
       { name: "Rank before", number: true, value: (row) => row.before },
       { name: "After", number: true, value: (row) => row.after },
-      { name: "Moved", number: true, value: (row) => row.after - row.before, show: (row) => signed(row.after - row.before) },
+      {
+        name: "Moved",
+        number: true,
+        value: (row) => row.after - row.before,
+        show: (row) => signed(row.after - row.before),
+      },
     ],
   });
 }
@@ -148,14 +229,26 @@ function listDefinitions(definitions) {
     label: "Differences of the definitions",
     rows: definitions,
     columns: [
-      { name: "What", value: (row) => `${row.kind} ${row.name}`, show: (row) => [h("span.tag", {}, row.kind), " ", h("code", {}, shorten(row.name, 80)), row.what && row.what !== "changed" && h("span.quiet", {}, ` ${row.what}`)] },
+      {
+        name: "What",
+        value: (row) => `${row.kind} ${row.name}`,
+        show: (row) => [
+          h("span.tag", {}, row.kind),
+          " ",
+          h("code", {}, shorten(row.name, 80)),
+          row.what && row.what !== "changed" && h("span.quiet", {}, ` ${row.what}`),
+        ],
+      },
       { name: "Before", value: (row) => row.before, show: (row) => h("code", {}, tell(row.before)) },
       { name: "After", value: (row) => row.after, show: (row) => h("code", {}, tell(row.after)) },
     ],
   });
 }
 
-const tell = (value) => (value === null || value === undefined ? "–" : shorten(typeof value === "object" ? JSON.stringify(value) : String(value), 300));
+const tell = (value) =>
+  value === null || value === undefined
+    ? "–"
+    : shorten(typeof value === "object" ? JSON.stringify(value) : String(value), 300);
 
 async function showMatrixIfAny(page) {
   if (!plaudit.store.has("matrix") || listRewards(page.index).size < 2) return null;
@@ -174,11 +267,36 @@ function drawMatrix({ names, values, measure }) {
   const most = Math.max(1e-12, ...values.flat().map(toNumber).filter(Number.isFinite));
   const cell = (value) => {
     const part = Math.min(1, Math.max(0, toNumber(value) / most)) || 0;
-    return h("td.number", { style: { background: mix(read("surface"), read("term-0"), 0.45 * part) } }, number(value, 3));
+    return h(
+      "td.number",
+      { style: { background: mix(read("surface"), read("term-0"), 0.45 * part) } },
+      number(value, 3),
+    );
   };
-  return h("div.table", { tabindex: "0", role: "region", "aria-label": measure }, h("table", {}, h("caption.hidden", {}, measure),
-    h("thead", {}, h("tr", {}, h("td"), names.map((name) => h("th.number", { scope: "col" }, shorten(name, 24))))),
-    h("tbody", {}, names.map((name, at) => h("tr", {}, h("th", { scope: "row" }, shorten(name, 40)), values[at].map(cell))))));
+  return h(
+    "div.table",
+    { tabindex: "0", role: "region", "aria-label": measure },
+    h(
+      "table",
+      {},
+      h("caption.hidden", {}, measure),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("td"),
+          names.map((name) => h("th.number", { scope: "col" }, shorten(name, 24))),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        names.map((name, at) => h("tr", {}, h("th", { scope: "row" }, shorten(name, 40)), values[at].map(cell))),
+      ),
+    ),
+  );
 }
 
 plaudit.views.compare = { show };

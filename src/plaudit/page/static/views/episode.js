@@ -11,14 +11,15 @@ const A_SECOND = 8;
 async function show(page) {
   const [source, run, name] = page.parts;
   const episode = await page.get(joinAddress("episode", source, run, name));
-  const reward = await page.get(joinAddress("reward", episode.reward)).catch(() => null);
+  const reward = await page.getReward(episode.reward).catch(() => null);
+  if (!episode.end && episode.next === null) page.follow(joinAddress("run", source, run)); // it may still go on
   const title = h("h1", {}, `Episode ${shorten(episode.episode, 60)}`);
   if (episode.shown === 0) return [title, emptyState("This episode has no step.")];
   const place = makePositions(reward);
   const ids = episode.step_ids ?? episode.steps.map(String);
   const player = makePlayer(page, episode, ids);
   const frames = plaudit.frames.makeFrames(page, episode);
-  const panel = makePanel(page, episode, reward, place, frames, ids);
+  const panel = makePanel(page, episode, place, frames, ids);
   const charts = [drawTimeline(episode, place, player, frames), ...drawInputs(page, episode, player)];
   player.onMove((at) => {
     charts.forEach((each) => each.mark?.(at));
@@ -30,7 +31,21 @@ async function show(page) {
     h("p.lead", {}, tellEpisode(episode)),
     facts(summarise(episode)),
     h("div.bar", {}, player.controls, neighbours(page, episode)),
-    h("div.aside", {}, h("div", {}, section("Terms at every step", {}, charts[0].element), section("Inputs", {}, charts.slice(1).map((each) => each.element))), panel.element),
+    h(
+      "div.aside",
+      {},
+      h(
+        "div",
+        {},
+        section("Terms at every step", {}, charts[0].element),
+        section(
+          "Inputs",
+          {},
+          charts.slice(1).map((each) => each.element),
+        ),
+      ),
+      panel.element,
+    ),
   ];
 }
 
@@ -55,9 +70,18 @@ function summarise(episode) {
 function makePlayer(page, episode, ids) {
   const last = episode.shown - 1;
   let at = Math.max(0, ids.indexOf(page.options.step ?? ids[0]));
-  let timer = null, later = null;
+  let timer = null,
+    later = null;
   const listeners = [];
-  const slider = h("input", { type: "range", min: 0, max: last, step: 1, id: "step-slider", "aria-label": "Step", oninput: () => move(Number(slider.value)) });
+  const slider = h("input", {
+    type: "range",
+    min: 0,
+    max: last,
+    step: 1,
+    id: "step-slider",
+    "aria-label": "Step",
+    oninput: () => move(Number(slider.value)),
+  });
   slider.value = String(at);
   const tell = h("output", { for: "step-slider" });
   const play = button("Play", () => toggle(), { id: "play" });
@@ -84,11 +108,15 @@ function makePlayer(page, episode, ids) {
     clearTimeout(later);
   });
   return {
-    get at() { return at; },
+    get at() {
+      return at;
+    },
     move,
     toggle,
     last,
-    open: () => { location.hash = link("step", ...page.parts, ids[at]); },
+    open: () => {
+      location.hash = link("step", ...page.parts, ids[at]);
+    },
     onMove(listener) {
       listeners.push(listener);
       if (listeners.length === 1) move(at);
@@ -98,7 +126,14 @@ function makePlayer(page, episode, ids) {
 }
 
 function handleKey(event, player) {
-  const moves = { ArrowLeft: player.at - 1, ArrowRight: player.at + 1, Home: 0, End: player.last, PageUp: player.at - 10, PageDown: player.at + 10 };
+  const moves = {
+    ArrowLeft: player.at - 1,
+    ArrowRight: player.at + 1,
+    Home: 0,
+    End: player.last,
+    PageUp: player.at - 10,
+    PageDown: player.at + 10,
+  };
   const onButton = event.target instanceof HTMLElement && event.target.closest("button, a, summary");
   if (event.key in moves) player.move(moves[event.key]);
   else if (event.key === " " && !onButton) player.toggle();
@@ -109,27 +144,51 @@ function handleKey(event, player) {
 
 function neighbours(page, episode) {
   const [source, run] = page.parts;
-  const other = (name, text) => name !== null && name !== undefined && plaudit.store.has(joinAddress("episode", source, run, name)) && h("a", { href: link("episode", source, run, name) }, text);
+  const other = (name, text) =>
+    name !== null &&
+    name !== undefined &&
+    plaudit.store.has(joinAddress("episode", source, run, name)) &&
+    h("a", { href: link("episode", source, run, name) }, text);
   return h("span.bar.flat", {}, other(episode.previous, "← Previous episode"), other(episode.next, "Next episode →"));
 }
 
 function drawTimeline(episode, place, player, frames) {
   const parts = { ...episode.values, ...episode.adjustments };
-  const series = Object.entries(parts).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
+  const series = Object.entries(parts).map(([name, values]) => ({
+    name,
+    values,
+    colour: colour(place(name)),
+    dash: dash(place(name)),
+    mark: swatch(place(name)),
+    kind: "none",
+  }));
   const pile = plaudit.stacks.pile(series, "bars");
-  const few = episode.shown <= 300;
-  series.push({ name: "total", values: episode.total, colour: read("ink"), width: 1.25, kind: few ? "none" : "line" });
+  series.push({ name: "total", values: episode.total, colour: read("ink"), kind: "none" });
   return plaudit.charts.chart({
-    label: `What each term paid at each of ${count(episode.shown, "step")}`, x: xOf(episode), xTitle: "step", xFormat: (x) => stepName(episode, x), series, height: 300,
-    together: "episode", range: pile.range, onToggle: pile.toggle, onPick: player.move, onHover: frames.glance, xRange: (plot, low, high) => [low - 0.5, high + 0.5],
-    under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); },
-    over: (plot, draw) => few && plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
+    label: `What each term paid at each of ${count(episode.shown, "step")}`,
+    x: xOf(episode),
+    xTitle: "step",
+    xFormat: (x) => stepName(episode, x),
+    series,
+    height: 300,
+    together: "episode",
+    range: pile.range,
+    onToggle: pile.toggle,
+    onPick: player.move,
+    onHover: frames.glance,
+    xRange: (plot, low, high) => [low - 0.5, high + 0.5],
+    under: (plot, draw) => {
+      pile.draw(plot, draw);
+      plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") });
+    },
+    over: (plot, draw) => plot.series.at(-1).show && plaudit.stacks.drawLevels(plot, draw, episode.total, read("ink")),
     caption: "What pays is above zero, what costs below. Click a step, drag to look closer, double-click to see all.",
   });
 }
 
 const xOf = (episode) => Array.from({ length: episode.shown }, (_, at) => at);
-const stepName = (episode, x) => (Number.isInteger(x) && x >= 0 && x < episode.shown ? String(episode.steps[x] ?? x) : "");
+const stepName = (episode, x) =>
+  Number.isInteger(x) && x >= 0 && x < episode.shown ? String(episode.steps[x] ?? x) : "";
 
 /** A line for each input; those that never change are only named. */
 function drawInputs(page, episode, player) {
@@ -137,11 +196,25 @@ function drawInputs(page, episode, player) {
   const moving = entries.filter(([, values]) => values.some((each) => each !== values[0]));
   const still = entries.filter(([, values]) => values.every((each) => each === values[0]));
   const all = page.options.inputs === "all";
-  const shown = (all ? moving : moving.slice(0, INPUTS)).map(([name, values]) => drawInput(episode, name, values, player));
+  const shown = (all ? moving : moving.slice(0, INPUTS)).map(([name, values]) =>
+    drawInput(episode, name, values, player),
+  );
   const rest = [
-    !all && moving.length > INPUTS && h("p", {}, button(`Show all ${moving.length}`, () => page.redraw({ inputs: "all" }), { id: "all-inputs" })),
+    !all &&
+      moving.length > INPUTS &&
+      h(
+        "p",
+        {},
+        button(`Show all ${moving.length}`, () => page.redraw({ inputs: "all" }), { id: "all-inputs" }),
+      ),
     entries.length === 0 && emptyState("No input was recorded."),
-    still.length > 0 && h("details", {}, h("summary", {}, `${count(still.length, "input")} did not change`), h("p.quiet", {}, still.map(([name, values]) => `${name} = ${nameValue(episode, name, values[0])}`).join(", "))),
+    still.length > 0 &&
+      h(
+        "details",
+        {},
+        h("summary", {}, `${count(still.length, "input")} did not change`),
+        h("p.quiet", {}, still.map(([name, values]) => `${name} = ${nameValue(episode, name, values[0])}`).join(", ")),
+      ),
   ];
   return [...shown, { element: h("div", {}, rest) }];
 }
@@ -149,13 +222,26 @@ function drawInputs(page, episode, player) {
 function drawInput(episode, name, values, player) {
   const tell = h("output", {});
   const chart = plaudit.charts.chart({
-    label: `${name} at every step`, x: xOf(episode), height: 52, legend: false, axes: false, together: "episode", zoom: false, onPick: player.move,
+    label: `${name} at every step`,
+    x: xOf(episode),
+    height: 52,
+    legend: false,
+    axes: false,
+    together: "episode",
+    zoom: false,
+    onPick: player.move,
     series: [{ name, values, colour: read("term-0"), width: 1.5, stepped: isStepped(values) }],
     xRange: (plot, low, high) => [low - 0.5, high + 0.5],
   });
   const unit = episode.units?.[name];
   return {
-    element: h("div.spark", {}, h("b", {}, shorten(name, 80), unit && h("span.quiet", {}, ` ${unit}`)), chart.element, tell),
+    element: h(
+      "div.spark",
+      {},
+      h("b", {}, shorten(name, 80), unit && h("span.quiet", {}, ` ${unit}`)),
+      chart.element,
+      tell,
+    ),
     mark(at) {
       tell.textContent = nameValue(episode, name, values[at]);
       chart.mark(at);
@@ -164,21 +250,62 @@ function drawInput(episode, name, values, player) {
 }
 
 /** Labels, bools and counts go from one value to the next without being anything between. */
-const isStepped = (values) => values.every((each) => each === null || typeof each === "boolean" || Number.isInteger(each));
+const isStepped = (values) =>
+  values.every((each) => each === null || typeof each === "boolean" || Number.isInteger(each));
 
-const nameValue = (episode, name, value) => (value === null ? "–" : (episode.labels?.[name]?.[value] ?? ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value))));
+const nameValue = (episode, name, value) =>
+  value === null
+    ? "–"
+    : (episode.labels?.[name]?.[value] ??
+      ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value)));
 
 /** The step that is looked at: its picture, its terms, and the way to why. */
-function makePanel(page, episode, reward, place, frames, ids) {
+function makePanel(page, episode, place, frames, ids) {
   const body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
-  const biggest = Math.max(1e-12, ...terms.flatMap(([, values]) => extent(values)).map(Math.abs).filter(Number.isFinite));
-  const row = ([name, values], at) => h("tr", {}, h("td", {}, named(place(name), name), plaudit.charts.boundsBar([Math.min(0, toNumber(values[at] ?? 0)), Math.max(0, toNumber(values[at] ?? 0))], [-biggest, biggest], colour(place(name)))), h("td.number", {}, number(values[at])));
+  const biggest = Math.max(
+    1e-12,
+    ...terms
+      .flatMap(([, values]) => extent(values))
+      .map(Math.abs)
+      .filter(Number.isFinite),
+  );
+  const row = ([name, values], at) =>
+    h(
+      "tr",
+      {},
+      h(
+        "td",
+        {},
+        named(place(name), name),
+        plaudit.charts.boundsBar(
+          [Math.min(0, toNumber(values[at] ?? 0)), Math.max(0, toNumber(values[at] ?? 0))],
+          [-biggest, biggest],
+          colour(place(name)),
+        ),
+      ),
+      h("td.number", {}, number(values[at])),
+    );
   const update = (at) => {
     frames.show(at);
     replace(
       body,
-      h("table", {}, h("caption.hidden", {}, "Terms of this step"), h("tbody", {}, terms.map((each) => row(each, at)), h("tr", {}, h("th", { scope: "row" }, "total"), h("td.number", {}, h("strong", {}, number(episode.total[at])))))),
+      h(
+        "table",
+        {},
+        h("caption.hidden", {}, "Terms of this step"),
+        h(
+          "tbody",
+          {},
+          terms.map((each) => row(each, at)),
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, "total"),
+            h("td.number", {}, h("strong", {}, number(episode.total[at]))),
+          ),
+        ),
+      ),
       episode.native && h("p.quiet", {}, `The environment's own reward: ${number(episode.native[at])}`),
       h("p", {}, h("a", { href: link("step", ...page.parts, ids[at]), id: "why" }, "Why it was paid this →")),
     );

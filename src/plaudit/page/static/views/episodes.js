@@ -10,36 +10,55 @@ async function show(page) {
   const found = await page.get(joinAddress("episodes", source, run));
   const rows = makeRows(found);
   const title = h("h1", {}, "Episodes");
-  if (rows.length === 0) return [title, emptyState("There is no episode in this run yet.", "Episodes appear here once steps have been recorded with episode=.")];
+  if (rows.length === 0)
+    return [
+      title,
+      emptyState(
+        "There is no episode in this run yet.",
+        "Episodes appear here once steps have been recorded with episode=.",
+      ),
+    ];
   const reward = await loadReward(page, source, run);
   const numbers = listNumbers(found);
   return [
     title,
     h("p.lead", {}, tellShown(found, run)),
     await showPair(page, reward),
-    h("div.columns", {},
+    h(
+      "div.columns",
+      {},
       section("Against one another", {}, drawScatter(page, rows, numbers)),
-      section("Worst and best", {}, listExtremes(page, rows))),
+      section("Worst and best", {}, listExtremes(page, rows)),
+    ),
     section("All of them", {}, listRows(page, rows, numbers, makePositions(reward))),
   ];
 }
 
 function tellShown({ shown, of, chosen, embedded }, run) {
-  const all = shown === of ? `${count(of, "episode")} of ${runName(run)}.` : `${number(shown)} of ${count(of, "episode")}: ${chosen}.`;
+  const all =
+    shown === of
+      ? `${count(of, "episode")} of ${runName(run)}.`
+      : `${number(shown)} of ${count(of, "episode")}: ${chosen}.`;
   return embedded ? `${all} ${number(embedded.length)} can be opened step by step in this report.` : all;
 }
 
 async function loadReward(page, source, run) {
   const known = page.index.sources.find((each) => each.id === source)?.runs?.find((each) => (each.run ?? "") === run);
-  return known?.rewards.length ? page.get(joinAddress("reward", known.rewards.at(-1))).catch(() => null) : null;
+  return known?.rewards.length ? page.getReward(known.rewards.at(-1)).catch(() => null) : null;
 }
 
 /** A row for each episode, its terms by name. */
 function makeRows({ columns, embedded }) {
   const open = embedded ? new Set(embedded.map(String)) : null;
   return columns.episode.map((episode, at) => ({
-    episode, at, return: columns.return[at], length: columns.length[at], end: columns.end[at], time: columns.time?.[at],
-    native: columns.native?.[at], opens: open === null || open.has(String(episode)),
+    episode,
+    at,
+    return: columns.return[at],
+    length: columns.length[at],
+    end: columns.end[at],
+    time: columns.time?.[at],
+    native: columns.native?.[at],
+    opens: open === null || open.has(String(episode)),
     terms: Object.fromEntries(Object.entries(columns.terms).map(([name, values]) => [name, values[at]])),
   }));
 }
@@ -56,30 +75,56 @@ function drawScatter(page, rows, numbers) {
   const names = Object.keys(numbers).map((name) => [name, name]);
   const pick = (name, other) => (Object.hasOwn(numbers, page.options[name] ?? "") ? page.options[name] : other);
   const [across, up] = [pick("x", "length"), pick("y", "return")];
-  const points = rows.map((row) => ({ x: toNumber(numbers[across](row)), y: numbers[up](row), row })).filter((each) => Number.isFinite(each.x)).sort((a, b) => a.x - b.x);
+  const points = rows
+    .map((row) => ({ x: toNumber(numbers[across](row)), y: numbers[up](row), row }))
+    .filter((each) => Number.isFinite(each.x))
+    .sort((a, b) => a.x - b.x);
   const tell = h("p.quiet", { role: "status" }, `${up} against ${across}. Click a point to open its episode.`);
   const made = plaudit.charts.chart({
-    label: `${up} against ${across}, ${count(points.length, "episode")}`, x: points.map((each) => each.x), xTitle: across, height: 300, legend: false,
+    label: `${up} against ${across}, ${count(points.length, "episode")}`,
+    x: points.map((each) => each.x),
+    xTitle: across,
+    height: 300,
+    legend: false,
     series: [{ name: up, values: points.map((each) => each.y), colour: read("term-0"), kind: "points" }],
-    onPick: (at) => { location.hash = link("episode", ...page.parts, points[at].row.episode); },
+    onPick: (at) => {
+      location.hash = link("episode", ...page.parts, points[at].row.episode);
+    },
   });
   return [
-    h("div.bar", {}, select("Across", names, across, (value) => page.redraw({ x: value })), select("Up", names, up, (value) => page.redraw({ y: value }))),
-    made.element, tell,
+    h(
+      "div.bar",
+      {},
+      select("Across", names, across, (value) => page.redraw({ x: value })),
+      select("Up", names, up, (value) => page.redraw({ y: value })),
+    ),
+    made.element,
+    tell,
   ];
 }
 
 function listExtremes(page, rows) {
-  const order = rows.filter((row) => Number.isFinite(toNumber(row.return))).sort((a, b) => toNumber(a.return) - toNumber(b.return));
+  const order = rows
+    .filter((row) => Number.isFinite(toNumber(row.return)))
+    .sort((a, b) => toNumber(a.return) - toNumber(b.return));
   const most = Math.min(5, Math.ceil(order.length / 2));
-  const line = (row) => h("tr", {}, h("td", {}, openLink(page, row)), h("td.number", {}, number(row.return)), h("td.number", {}, count(row.length, "step")));
+  const line = (row) =>
+    h(
+      "tr",
+      {},
+      h("td", {}, openLink(page, row)),
+      h("td.number", {}, number(row.return)),
+      h("td.number", {}, count(row.length, "step")),
+    );
   const list = (title, found) => h("div", {}, h("h3", {}, title), h("table.even", {}, h("tbody", {}, found.map(line))));
   return [list("Worst", order.slice(0, most)), h("p", {}), list("Best", order.slice(-most).reverse())];
 }
 
 function openLink(page, row) {
   const name = shorten(row.episode, 40);
-  return row.opens ? h("a", { href: link("episode", ...page.parts, row.episode) }, name) : h("span", { title: "Not in this report step by step" }, name);
+  return row.opens
+    ? h("a", { href: link("episode", ...page.parts, row.episode) }, name)
+    : h("span", { title: "Not in this report step by step" }, name);
 }
 
 function listRows(page, rows, numbers, place) {
@@ -87,8 +132,16 @@ function listRows(page, rows, numbers, place) {
   const choose = (row) => {
     const { a, b } = page.options;
     const chosen = [a, b].includes(String(row.episode));
-    const set = chosen ? { [String(row.episode) === a ? "a" : "b"]: null } : a === undefined ? { a: row.episode } : { b: row.episode };
-    return h("button.plain", { type: "button", id: `pair-${row.at}`, "aria-pressed": String(chosen), onclick: () => page.redraw(set) }, chosen ? "chosen" : "compare");
+    const set = chosen
+      ? { [String(row.episode) === a ? "a" : "b"]: null }
+      : a === undefined
+        ? { a: row.episode }
+        : { b: row.episode };
+    return h(
+      "button.plain",
+      { type: "button", id: `pair-${row.at}`, "aria-pressed": String(chosen), onclick: () => page.redraw(set) },
+      chosen ? "chosen" : "compare",
+    );
   };
   const [column, way] = (page.options.sort ?? "").split(".");
   return plaudit.table({
@@ -101,9 +154,16 @@ function listRows(page, rows, numbers, place) {
       { name: "Return", number: true, value: (row) => row.return },
       { name: "Steps", number: true, value: (row) => row.length },
       { name: "End", value: (row) => row.end ?? "", show: (row) => row.end && h("span.tag", {}, row.end) },
-      ...terms.slice(0, 40).map((name) => ({ name: named(place(name), name), number: true, value: (row) => row.terms[name] })),
+      ...terms
+        .slice(0, 40)
+        .map((name) => ({ name: named(place(name), name), number: true, value: (row) => row.terms[name] })),
       { name: "Began (UTC)", time: true, value: (row) => row.time, show: (row) => time(row.time) },
-      { name: h("span.hidden", {}, "Side by side"), sortable: false, value: () => null, show: (row) => row.opens && choose(row) },
+      {
+        name: h("span.hidden", {}, "Side by side"),
+        sortable: false,
+        value: () => null,
+        show: (row) => row.opens && choose(row),
+      },
     ],
   });
 }
@@ -112,35 +172,107 @@ function listRows(page, rows, numbers, place) {
 async function showPair(page, reward) {
   const { a, b } = page.options;
   if (a === undefined && b === undefined) return null;
-  if (a === undefined || b === undefined) return h("p.note", { role: "status" }, `Episode ${shorten(a ?? b, 40)} is chosen. Choose another one in the table to see both side by side.`);
+  if (a === undefined || b === undefined)
+    return h(
+      "p.note",
+      { role: "status" },
+      `Episode ${shorten(a ?? b, 40)} is chosen. Choose another one in the table to see both side by side.`,
+    );
   const pair = await Promise.all([a, b].map((each) => page.get(joinAddress("episode", ...page.parts, each))));
   const place = makePositions(reward);
   const sums = pair.map((each) => sumTerms(each));
   const names = [...new Set(sums.flatMap((each) => Object.keys(each)))];
   const totals = pair.map((each) => sum(each.total));
-  return section("Side by side", {},
-    h("div.bar", {}, button("Close", () => page.redraw({ a: null, b: null }))),
-    h("div.columns", {}, pair.map((each, at) => h("div", {}, h("h3", {}, h("a", { href: link("episode", ...page.parts, each.episode) }, `Episode ${shorten(each.episode, 40)}`)), facts([["Return", number(totals[at])], ["Steps", number(each.shown)], ["End", each.end ?? "–"]]), drawTimeline(each, place, pair)))),
+  return section(
+    "Side by side",
+    {},
+    h(
+      "div.bar",
+      {},
+      button("Close", () => page.redraw({ a: null, b: null })),
+    ),
+    h(
+      "div.columns",
+      {},
+      pair.map((each, at) =>
+        h(
+          "div",
+          {},
+          h(
+            "h3",
+            {},
+            h("a", { href: link("episode", ...page.parts, each.episode) }, `Episode ${shorten(each.episode, 40)}`),
+          ),
+          facts([
+            ["Return", number(totals[at])],
+            ["Steps", number(each.shown)],
+            ["End", each.end ?? "–"],
+          ]),
+          drawTimeline(each, place, pair),
+        ),
+      ),
+    ),
     plaudit.table({
       label: "Terms of both episodes",
       rows: names,
       columns: [
         { name: "Term", value: (name) => name, show: (name) => named(place(name), name) },
-        ...pair.map((each, at) => ({ name: `Episode ${shorten(each.episode, 20)}`, number: true, value: (name) => sums[at][name] })),
-        { name: "Difference", number: true, value: (name) => difference(sums, name), show: (name) => signed(difference(sums, name)) },
+        ...pair.map((each, at) => ({
+          name: `Episode ${shorten(each.episode, 20)}`,
+          number: true,
+          value: (name) => sums[at][name],
+        })),
+        {
+          name: "Difference",
+          number: true,
+          value: (name) => difference(sums, name),
+          show: (name) => signed(difference(sums, name)),
+        },
       ],
-    }));
+    }),
+  );
 }
 
 const sum = (values) => values.reduce((all, each) => all + (each === null ? 0 : toNumber(each)), 0);
-const sumTerms = (episode) => Object.fromEntries(Object.entries({ ...episode.values, ...episode.adjustments }).map(([name, values]) => [name, sum(values)]));
+const sumTerms = (episode) =>
+  Object.fromEntries(
+    Object.entries({ ...episode.values, ...episode.adjustments }).map(([name, values]) => [name, sum(values)]),
+  );
 const difference = ([first, second], name) => (second[name] ?? 0) - (first[name] ?? 0);
 
-/** The terms of an episode piled up; both of a pair over the same number of steps. */
+/** The terms of an episode piled up; both of a pair on the same axes. */
 function drawTimeline(episode, place, pair) {
-  const series = Object.entries({ ...episode.values, ...episode.adjustments }).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
+  const series = Object.entries({ ...episode.values, ...episode.adjustments }).map(([name, values]) => ({
+    name,
+    values,
+    colour: colour(place(name)),
+    dash: dash(place(name)),
+    mark: swatch(place(name)),
+    kind: "none",
+  }));
   const longest = Math.max(...pair.map((each) => each.shown));
-  return plaudit.drawPile({ label: `Terms of episode ${episode.episode}`, x: episode.steps.map((_, at) => at), xTitle: "step", series, height: 220, zoom: false, xRange: () => [-0.5, longest - 0.5] }, "bars");
+  const ranges = pair.map((each) =>
+    plaudit.stacks
+      .pile(
+        Object.entries({ ...each.values, ...each.adjustments }).map(([name, values]) => ({ name, values })),
+        "bars",
+      )
+      .range(),
+  );
+  const range = () => [Math.min(...ranges.map(([low]) => low)), Math.max(...ranges.map(([, high]) => high))];
+  return plaudit.stacks.drawPile(
+    {
+      range,
+      label: `Terms of episode ${episode.episode}`,
+      x: episode.steps.map((_, at) => at),
+      xTitle: "step",
+      series,
+      height: 220,
+      zoom: false,
+      xRange: () => [-0.5, longest - 0.5],
+    },
+    "bars",
+  );
 }
 
 plaudit.views.episodes = { show };

@@ -4,15 +4,27 @@ const { h, section, emptyState } = plaudit.dom;
 const { number, count, time, link, shorten, runName } = plaudit.format;
 
 async function show(page) {
-  const { index } = page;
+  const index = await page.get("index");
   const ledgers = index.sources.filter((each) => each.kind === "ledger");
   const rewards = collectRewards(index.sources);
   return [
     h("h1", {}, index.title || "Overview"),
     h("p.lead", {}, describe(index)),
-    index.sources.length === 0 && emptyState("There is nothing to show.", "Name a ledger or a reward: plaudit report LEDGER, plaudit dashboard REWARD."),
+    index.sources.length === 0 &&
+      emptyState(
+        "There is nothing to show.",
+        "Name a ledger or a reward: plaudit report LEDGER, plaudit dashboard REWARD.",
+      ),
     ledgers.map(showLedger),
-    rewards.length > 0 && section(rewards.length === 1 ? "Reward" : "Rewards", {}, listRewards(rewards), rewards.length > 2 && plaudit.store.has("matrix") && h("p", {}, h("a", { href: "#/matrix" }, "How far apart they are"))),
+    rewards.length > 0 &&
+      section(
+        rewards.length === 1 ? "Reward" : "Rewards",
+        {},
+        listRewards(rewards),
+        rewards.length > 2 &&
+          plaudit.store.has("matrix") &&
+          h("p", {}, h("a", { href: "#/matrix" }, "How far apart they are")),
+      ),
   ];
 }
 
@@ -34,12 +46,20 @@ function showLedger(source) {
   const runs = source.runs ?? [];
   const title = h("span", { title: source.name }, shorten(source.name, 80));
   if (runs.length === 0) {
-    return section(title, {}, emptyState("This ledger is empty.", "Runs appear here once something has been recorded."));
+    return section(
+      title,
+      {},
+      emptyState("This ledger is empty.", "Runs appear here once something has been recorded."),
+    );
   }
   const table = plaudit.table({
     label: `Runs of ${shorten(source.name)}`,
     columns: [
-      { name: "Run", value: (run) => run.run, show: (run) => h("a", { href: link("run", source.id, run.run) }, runName(run.run)) },
+      {
+        name: "Run",
+        value: (run) => run.run,
+        show: (run) => h("a", { href: link("run", source.id, run.run) }, runName(run.run)),
+      },
       { name: "Episodes", number: true, value: (run) => run.episodes },
       { name: "Steps", number: true, value: (run) => run.steps },
       { name: "Mean return", number: true, value: (run) => run.return?.mean },
@@ -49,16 +69,29 @@ function showLedger(source) {
     ],
     rows: runs,
   });
-  return section(title, {}, h("p.quiet", {}, count(source.records ?? 0, "record"), " in ", count(runs.length, "run")), table);
+  return section(
+    title,
+    {},
+    h("p.quiet", {}, count(source.records ?? 0, "record"), " in ", count(runs.length, "run")),
+    table,
+  );
 }
 
 function listRewards(rewards) {
   return h(
-    "ul.tiles", {},
+    "ul.tiles",
+    {},
     rewards.map((each) =>
       h(
-        "li", {},
-        h("a.tile", { href: link("reward", each.id) }, h("strong", {}, shorten(each.name, 40)), h("span.quiet", {}, shorten(each.version ?? "", 40)), h("code.quiet", {}, String(each.fingerprint).slice(0, 12))),
+        "li",
+        {},
+        h(
+          "a.tile",
+          { href: link("reward", each.id) },
+          h("strong", {}, shorten(each.name, 40)),
+          h("span.quiet", {}, shorten(each.version ?? "", 40)),
+          h("code.quiet", {}, String(each.fingerprint).slice(0, 12)),
+        ),
       ),
     ),
   );

@@ -22,49 +22,120 @@ async function show(page) {
     section("What it adds up", {}, plaudit.terms.formula(reward.total), summarise(reward, scale)),
     showIncentives(reward),
     showFindings(reward),
-    section("Terms", {}, reward.terms.map((term, at) => showTerm(term, at)), reward.adjustments.map((each, at) => showAdjustment(each, reward.terms.length + at))),
+    section(
+      "Terms",
+      {},
+      reward.terms.map((term, at) => showTerm(term, at)),
+      reward.adjustments.map((each, at) => showAdjustment(each, reward.terms.length + at)),
+    ),
     section("Fields", {}, listFields(reward.fields)),
     reward.knobs.length > 0 && section("Knobs", {}, listKnobs(reward.knobs), adviseWhatIf(page, reward)),
-    h("details", {}, h("summary", {}, "The reward as JSON"), h("pre.text", { tabindex: "0" }, JSON.stringify(reward.spec, null, 2).slice(0, 200000))),
+    h(
+      "details",
+      {},
+      h("summary", {}, "The reward as JSON"),
+      h("pre.text", { tabindex: "0" }, JSON.stringify(reward.spec, null, 2).slice(0, 200000)),
+    ),
   ];
 }
 
 /** One scale for the bars of all terms: as far as any of them, and the total, can go. */
 function findScale(reward) {
-  const ends = [reward.total.bounds, ...reward.terms.map((term) => term.bounds)].flat().map(toNumber).filter(Number.isFinite);
+  const ends = [reward.total.bounds, ...reward.terms.map((term) => term.bounds)]
+    .flat()
+    .map(toNumber)
+    .filter(Number.isFinite);
   return [Math.min(0, ...ends), Math.max(0, ...ends)];
 }
 
 function summarise(reward, scale) {
-  const rows = [...reward.terms.map((term, at) => ({ ...term, at })), { name: "total", doc: "", weight: null, clamp: null, bounds: reward.total.bounds, at: null }];
+  const rows = [
+    ...reward.terms.map((term, at) => ({ ...term, at })),
+    { name: "total", doc: "", weight: null, clamp: null, bounds: reward.total.bounds, at: null },
+  ];
   return plaudit.table({
     label: "Terms, weights and bounds",
     rows,
     columns: [
-      { name: "Term", value: (row) => row.name, show: (row) => (row.at === null ? h("strong", {}, "total") : named(row.at, row.name)) },
-      { name: "Weight", number: true, value: (row) => row.weight, show: (row) => (row.weight === null ? "" : formatValue(row.weight)) },
-      { name: "Clamp", number: true, value: (row) => row.clamp?.[0], show: (row) => (row.clamp ? interval(row.clamp) : row.at === null ? "" : "–") },
+      {
+        name: "Term",
+        value: (row) => row.name,
+        show: (row) => (row.at === null ? h("strong", {}, "total") : named(row.at, row.name)),
+      },
+      {
+        name: "Weight",
+        number: true,
+        value: (row) => row.weight,
+        show: (row) => (row.weight === null ? "" : formatValue(row.weight)),
+      },
+      {
+        name: "Clamp",
+        number: true,
+        value: (row) => row.clamp?.[0],
+        show: (row) => (row.clamp ? interval(row.clamp) : row.at === null ? "" : "–"),
+      },
       { name: "Least", number: true, value: (row) => row.bounds?.[0] },
       { name: "Most", number: true, value: (row) => row.bounds?.[1] },
-      { name: "What it can pay", sortable: false, value: () => null, show: (row) => row.bounds && plaudit.charts.boundsBar(row.bounds, scale, row.at === null ? null : plaudit.palette.colour(row.at)) },
+      {
+        name: "What it can pay",
+        sortable: false,
+        value: () => null,
+        show: (row) =>
+          row.bounds &&
+          plaudit.charts.boundsBar(row.bounds, scale, row.at === null ? null : plaudit.palette.colour(row.at)),
+      },
     ],
   });
 }
 
 function showIncentives(reward) {
   const lines = reward.incentives?.text ?? [];
-  return section("What it wants most", {}, lines.length ? h("ul", {}, lines.map((line) => h("li", {}, line))) : emptyState("Nothing was found that pays most."));
+  return section(
+    "What it wants most",
+    {},
+    lines.length
+      ? h(
+          "ul",
+          {},
+          lines.map((line) => h("li", {}, line)),
+        )
+      : emptyState("Nothing was found that pays most."),
+  );
 }
 
 function showFindings(reward) {
   if (reward.findings.length === 0) return section("Findings", {}, emptyState("Nothing was found wrong with it."));
-  return section("Findings", {}, h("div.findings", {}, reward.findings.map((each) => finding(each, each.witness && showWitness(each.witness)))));
+  return section(
+    "Findings",
+    {},
+    h(
+      "div.findings",
+      {},
+      reward.findings.map((each) => finding(each, each.witness && showWitness(each.witness))),
+    ),
+  );
 }
 
 function showWitness(steps) {
   const list = Array.isArray(steps) ? steps : [steps];
-  const tell = (step) => Object.entries(step.inputs ?? step).map(([name, value]) => `${name}=${formatValue(value)}`).join(", ");
-  return h("details", {}, h("summary", {}, "Inputs that show it"), list.map((step) => h("p", {}, step.note && `${step.note}: `, h("code", {}, shorten(tell(step), 1000)), step.total !== undefined && ` pays ${number(step.total)}`)));
+  const tell = (step) =>
+    Object.entries(step.inputs ?? step)
+      .map(([name, value]) => `${name}=${formatValue(value)}`)
+      .join(", ");
+  return h(
+    "details",
+    {},
+    h("summary", {}, "Inputs that show it"),
+    list.map((step) =>
+      h(
+        "p",
+        {},
+        step.note && `${step.note}: `,
+        h("code", {}, shorten(tell(step), 1000)),
+        step.total !== undefined && ` pays ${number(step.total)}`,
+      ),
+    ),
+  );
 }
 
 function showTerm(term, at) {
@@ -78,20 +149,37 @@ function showTerm(term, at) {
   ].filter(Boolean);
   const chart = plaudit.terms.curve(term, at);
   return h(
-    "article.term", { id: `term-${at}` },
+    "article.term",
+    { id: `term-${at}` },
     h("h3", {}, named(at, term.name)),
-    h("div.term-body", {},
-      h("div", {},
+    h(
+      "div.term-body",
+      {},
+      h(
+        "div",
+        {},
         h("p", {}, term.doc || h("span.quiet", {}, "No description.")),
         plaudit.terms.formula(term),
-        h("dl.pairs", {}, about.map(([name, value]) => [h("dt", {}, name), h("dd", {}, shorten(value, 400))])),
-        term.source && h("details", {}, h("summary", {}, "Source"), plaudit.terms.sourceCode(term.source))),
-      h("div", {}, chart ?? h("p.note", {}, "Not drawn: it reads no number, or more than two."))),
+        h(
+          "dl.pairs",
+          {},
+          about.map(([name, value]) => [h("dt", {}, name), h("dd", {}, shorten(value, 400))]),
+        ),
+        term.source && h("details", {}, h("summary", {}, "Source"), plaudit.terms.sourceCode(term.source)),
+      ),
+      h("div", {}, chart ?? h("p.note", {}, "Not drawn: it reads no number, or more than two.")),
+    ),
   );
 }
 
 function showAdjustment(each, at) {
-  return h("article.term", {}, h("h3", {}, named(at, each.name), " ", h("span.tag", {}, "adjustment")), h("p", {}, each.doc), plaudit.terms.formula(each));
+  return h(
+    "article.term",
+    {},
+    h("h3", {}, named(at, each.name), " ", h("span.tag", {}, "adjustment")),
+    h("p", {}, each.doc),
+    plaudit.terms.formula(each),
+  );
 }
 
 function listFields(fields) {
@@ -101,9 +189,21 @@ function listFields(fields) {
     columns: [
       { name: "Field", value: (field) => field.name, show: (field) => h("code", {}, shorten(field.name, 60)) },
       { name: "Kind", value: (field) => field.kind },
-      { name: "Range", value: (field) => field.range?.[0], show: (field) => (field.range ? interval(field.range) : (field.labels ?? []).map(formatValue).join(", ") || "–") },
+      {
+        name: "Range",
+        value: (field) => field.range?.[0],
+        show: (field) =>
+          field.range ? interval(field.range) : (field.labels ?? []).map(formatValue).join(", ") || "–",
+      },
       { name: "Unit", value: (field) => field.unit || "" },
-      { name: "Better", value: (field) => field.better ?? "", show: (field) => (field.better ? `${field.better}${field.aim !== null && field.aim !== undefined ? ` (aim ${number(field.aim)})` : ""}` : "") },
+      {
+        name: "Better",
+        value: (field) => field.better ?? "",
+        show: (field) =>
+          field.better
+            ? `${field.better}${field.aim !== null && field.aim !== undefined ? ` (aim ${number(field.aim)})` : ""}`
+            : "",
+      },
       { name: "What it is", value: (field) => field.doc || "" },
     ],
   });
@@ -123,9 +223,21 @@ function listKnobs(knobs) {
 
 /** Where in the ledgers on this page the knobs of this reward can be turned. */
 function adviseWhatIf(page, reward) {
-  const runs = page.index.sources.flatMap((source) => (source.runs ?? []).filter((run) => run.rewards.includes(reward.id)).map((run) => [source, run]));
+  const runs = page.index.sources.flatMap((source) =>
+    (source.runs ?? []).filter((run) => run.rewards.includes(reward.id)).map((run) => [source, run]),
+  );
   if (runs.length === 0) return h("p.quiet", {}, "Record a run with it to turn them and see what changes.");
-  return h("p", {}, "Turn them and see what changes: ", runs.slice(0, 5).map(([source, run], at) => [at ? ", " : "", h("a", { href: link("whatif", source.id, run.run) }, plaudit.format.runName(run.run))]));
+  return h(
+    "p",
+    {},
+    "Turn them and see what changes: ",
+    runs
+      .slice(0, 5)
+      .map(([source, run], at) => [
+        at ? ", " : "",
+        h("a", { href: link("whatif", source.id, run.run) }, plaudit.format.runName(run.run)),
+      ]),
+  );
 }
 
 plaudit.views.reward = { show };

@@ -3,36 +3,65 @@
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, extent, count, joinAddress, link, shorten, runName } = plaudit.format;
 const { choose, select, facts, finding } = plaudit.controls;
-const { colour, dash, swatch, named, makePositions, mix, read } = plaudit.palette;
+const { colour, dash, swatch, makePositions, read } = plaudit.palette;
 
-const MOST_BRANCHES = 12;
-const SMOOTH = [["0", "none"], ["5", "5 points"], ["20", "20 points"], ["100", "100 points"]];
+const SMOOTH = [
+  ["0", "none"],
+  ["5", "5 points"],
+  ["20", "20 points"],
+  ["100", "100 points"],
+];
 
 async function show(page) {
   const [source, name] = page.parts;
   const run = await page.get(joinAddress("run", source, name));
-  const reward = run.rewards.length ? await page.get(joinAddress("reward", run.rewards.at(-1))).catch(() => null) : null;
+  const reward = run.rewards.length ? await page.getReward(run.rewards.at(-1)).catch(() => null) : null;
   const others = await loadOthers(page);
   const title = h("h1", {}, runName(run.run));
   if (run.x.length === 0) {
-    return [title, emptyState("There is no episode in this run yet.", run.steps ? `${count(run.steps, "record")} without an episode: record them with episode= and step= to see curves.` : "Curves appear here once steps have been recorded.")];
+    return [
+      title,
+      emptyState(
+        "There is no episode in this run yet.",
+        run.steps
+          ? `${count(run.steps, "record")} without an episode: record them with episode= and step= to see curves.`
+          : "Curves appear here once steps have been recorded.",
+      ),
+    ];
   }
-  const options = { smooth: Number(page.options.smooth ?? 0), log: page.options.axis === "log", stacked: page.options.terms !== "single" };
+  const options = {
+    smooth: Number(page.options.smooth ?? 0),
+    log: page.options.axis === "log",
+    stacked: page.options.terms !== "single",
+  };
   const place = makePositions(reward);
+  const marks = [...run.findings];
+  const returns = drawReturns(run, others, options, page, marks);
   return [
     title,
-    h("p.lead", {}, `${count(run.episodes, "episode")}, ${count(run.steps, "step")}. `, run.reduced && tellReduction(run.reduced)),
+    h(
+      "p.lead",
+      {},
+      `${count(run.episodes, "episode")}, ${count(run.steps, "step")}. `,
+      run.reduced && tellReduction(run.reduced),
+    ),
     facts(summarise(run)),
     makeBar(page, options),
-    section("Return", {}, drawReturns(run, others, options, page)),
+    section("Return", {}, returns.element),
     section("Terms", {}, drawTerms(run, place, options)),
-    section("Share of each term", {}, drawShares(run, place), h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value.")),
-    showSteps(page, run, place),
-    section("Findings", {}, listFindings(run)),
+    section(
+      "Share of each term",
+      {},
+      drawShares(run, place),
+      h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
+    ),
+    plaudit.showSteps(page, place),
+    section("Findings", {}, showFindings(page, marks, returns)),
   ];
 }
 
-const tellReduction = (reduced) => `Drawn from ${number(reduced.to)} points for ${number(reduced.from)} episodes: ${reduced.how}.`;
+const tellReduction = (reduced) =>
+  `Drawn from ${number(reduced.to)} points for ${number(reduced.from)} episodes: ${reduced.how}.`;
 
 /** Other runs laid over this one: `?with=l0/second,l1/third`. */
 async function loadOthers(page) {
@@ -55,16 +84,30 @@ function summarise(run) {
 }
 
 function makeBar(page, options) {
-  const runs = page.index.sources.flatMap((source) => (source.runs ?? []).map((run) => [joinAddress(source.id, run.run), `${source.name} / ${runName(run.run)}`]));
+  const runs = page.index.sources.flatMap((source) =>
+    (source.runs ?? []).map((run) => [joinAddress(source.id, run.run), `${source.name} / ${runName(run.run)}`]),
+  );
   const mine = joinAddress(...page.parts);
   const laid = (page.options.with ?? "").split(",").filter(Boolean);
-  const free = runs.filter(([address]) => address !== mine && !laid.includes(address) && plaudit.store.has(`run/${address}`));
+  const free = runs.filter(
+    ([address]) => address !== mine && !laid.includes(address) && plaudit.store.has(`run/${address}`),
+  );
   return h(
-    "div.bar", {},
-    select("Smoothing", SMOOTH, String(options.smooth), (value) => page.redraw({ smooth: value === "0" ? null : value })),
-    choose("Axis", { linear: "Linear", log: "Log" }, options.log ? "log" : "linear", (value) => page.redraw({ axis: value === "log" ? "log" : null })),
-    choose("Terms", { stacked: "Stacked", single: "Single" }, options.stacked ? "stacked" : "single", (value) => page.redraw({ terms: value === "single" ? "single" : null })),
-    free.length > 0 && select("Lay over", [["", "choose a run"], ...free], "", (value) => page.redraw({ with: [...laid, value].join(",") })),
+    "div.bar",
+    {},
+    select("Smoothing", SMOOTH, String(options.smooth), (value) =>
+      page.redraw({ smooth: value === "0" ? null : value }),
+    ),
+    choose("Axis", { linear: "Linear", log: "Log" }, options.log ? "log" : "linear", (value) =>
+      page.redraw({ axis: value === "log" ? "log" : null }),
+    ),
+    choose("Terms", { stacked: "Stacked", single: "Single" }, options.stacked ? "stacked" : "single", (value) =>
+      page.redraw({ terms: value === "single" ? "single" : null }),
+    ),
+    free.length > 0 &&
+      select("Lay over", [["", "choose a run"], ...free], "", (value) =>
+        page.redraw({ with: [...laid, value].join(",") }),
+      ),
     laid.length > 0 && plaudit.controls.button("Only this run", () => page.redraw({ with: null })),
   );
 }
@@ -72,23 +115,34 @@ function makeBar(page, options) {
 /** The mean of a window around each point; fewer at the ends. */
 function smooth(values, points) {
   if (points < 2) return values;
-  const half = Math.floor(points / 2), list = values.map((each) => (each === null ? NaN : toNumber(each)));
+  const half = Math.floor(points / 2),
+    list = values.map((each) => (each === null ? NaN : toNumber(each)));
   return list.map((_, at) => {
     const window = list.slice(Math.max(0, at - half), at + half + 1).filter(Number.isFinite);
     return window.length ? window.reduce((sum, each) => sum + each, 0) / window.length : null;
   });
 }
 
-function drawReturns(run, others, { smooth: points, log }, page) {
+function drawReturns(run, others, { smooth: points, log }, page, marks) {
   const all = [run, ...others];
   if (all.length > 1) return overlay(all, points, log);
   const band = run.reduced || points ? { low: run.return.min, high: run.return.max } : {};
   const series = [{ name: "return", values: smooth(run.return.mean, points), colour: read("ink"), ...band }];
   return plaudit.charts.chart({
-    label: `Return over ${count(run.episodes, "episode")}`, x: run.x, series, log, height: 280, xTitle: "episode", over: (plot, draw) => markFindings(plot, draw, run),
-    onPick: (at) => { location.hash = link("episode", ...page.parts, run.ids[at]); },
-    caption: band.low ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer." : "Click to open an episode, drag to look closer.",
-  }).element;
+    label: `Return over ${count(run.episodes, "episode")}`,
+    x: run.x,
+    series,
+    log,
+    height: 280,
+    xTitle: "episode",
+    over: (plot, draw) => markFindings(plot, draw, marks),
+    onPick: (at) => {
+      location.hash = link("episode", ...page.parts, run.ids[at]);
+    },
+    caption: band.low
+      ? "The band reaches from the lowest to the highest return. Click to open an episode, drag to look closer."
+      : "Click to open an episode, drag to look closer.",
+  });
 }
 
 /** Runs over a common axis; where one has no episode, it has no line. */
@@ -96,92 +150,116 @@ function overlay(all, points, log) {
   const x = [...new Set(all.flatMap((run) => run.x))].sort((a, b) => a - b);
   const series = all.map((run, at) => {
     const values = new Map(smooth(run.return.mean, points).map((each, k) => [run.x[k], each]));
-    return { name: runName(run.run), values: x.map((each) => values.get(each) ?? null), colour: colour(at), dash: dash(at), mark: swatch(at) };
+    return {
+      name: runName(run.run),
+      values: x.map((each) => values.get(each) ?? null),
+      colour: colour(at),
+      dash: dash(at),
+      mark: swatch(at),
+    };
   });
-  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" }).element;
+  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" })
+    .element;
 }
 
-function markFindings(plot, draw, run) {
-  for (const each of run.findings) {
-    if (each.x !== null && each.x !== undefined) plaudit.charts.drawLine(plot, draw, { x: each.x, colour: read("bad"), dash: [5, 3] });
+function markFindings(plot, draw, marks) {
+  for (const each of marks) {
+    if (each.x !== null && each.x !== undefined)
+      plaudit.charts.drawLine(plot, draw, { x: each.x, colour: read("bad"), dash: [5, 3] });
   }
 }
 
 function drawTerms(run, place, { smooth: points, log, stacked }) {
   const series = Object.entries(run.terms).map(([name, term]) => {
     const at = place(name);
-    return { name, values: smooth(term.mean, points), colour: colour(at), dash: dash(at), mark: swatch(at), kind: stacked ? "none" : "line" };
+    return {
+      name,
+      values: smooth(term.mean, points),
+      colour: colour(at),
+      dash: dash(at),
+      mark: swatch(at),
+      kind: stacked ? "none" : "line",
+    };
   });
   if (series.length === 0) return emptyState("No term was recorded.");
-  const shared = { label: `Terms over ${count(run.episodes, "episode")}`, x: run.x, series, height: 280, xTitle: "episode" };
+  const shared = {
+    label: `Terms over ${count(run.episodes, "episode")}`,
+    x: run.x,
+    series,
+    height: 280,
+    xTitle: "episode",
+  };
   if (!stacked) return plaudit.charts.chart({ ...shared, log }).element;
-  return drawPile(shared, "areas");
-}
-
-/** A chart of terms piled up; hiding one in the legend takes it off the pile. */
-function drawPile(spec, shape) {
-  const pile = plaudit.stacks.pile(spec.series.filter((each) => each.kind === "none"), shape);
-  const made = plaudit.charts.chart({
-    ...spec,
-    range: spec.range ?? pile.range,
-    under: (plot, draw) => { pile.draw(plot, draw); plaudit.charts.drawLine(plot, draw, { y: 0, colour: read("quiet") }); spec.under?.(plot, draw); },
-    onToggle: (name, on) => pile.toggle(name, on),
-  });
-  return made.element;
+  return plaudit.stacks.drawPile(shared, "areas");
 }
 
 function drawShares(run, place) {
-  const series = Object.entries(run.share).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)), kind: "none" }));
+  const series = Object.entries(run.share).map(([name, values]) => ({
+    name,
+    values,
+    colour: colour(place(name)),
+    dash: dash(place(name)),
+    mark: swatch(place(name)),
+    kind: "none",
+  }));
   if (series.length === 0) return emptyState("No term was recorded.");
-  return drawPile({ label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode", range: () => [0, 1] }, "areas");
+  return plaudit.stacks.drawPile(
+    { label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode", range: () => [0, 1] },
+    "areas",
+  );
 }
 
-/** Clamps and branches over time; they take longer to read than the curves, and come when they are there. */
-function showSteps(page, run, place) {
-  const holder = h("div", {});
-  const address = joinAddress("steps", ...page.parts);
-  if (!plaudit.store.has(address)) return holder;
-  page.get(address).then((steps) => replace(holder, drawSteps(page, run, steps, place))).catch((error) => replace(holder, h("p.note", {}, error.message)));
+/** What an audit finds in the run; it reads every step, and comes when it has. */
+function showFindings(page, marks, returns) {
+  const holder = h("div", { role: "status" });
+  const address = joinAddress("audit", ...page.parts);
+  const fill = ({ findings, remarks = [], skipped = {} }) => {
+    marks.push(...findings);
+    returns.redraw();
+    replace(
+      holder,
+      listFindings(marks),
+      remarks.map((each) => h("p.note", {}, each)),
+      listSkipped(skipped),
+    );
+  };
+  if (plaudit.store.has(address)) {
+    replace(holder, h("p.quiet", {}, "An audit reads the steps of this run …"));
+    page
+      .get(address)
+      .then(fill)
+      .catch((error) => replace(holder, h("p.note", {}, error.message)));
+  } else {
+    fill({ findings: [], remarks: marks.length ? [] : ["This report holds no audit of the run."] });
+  }
   return holder;
 }
 
-function drawSteps(page, run, steps, place) {
-  const { sampled } = steps;
-  const caption = sampled && sampled.episodes < sampled.of ? `From ${number(sampled.episodes)} of ${count(sampled.of, "episode")}, spread over the run.` : null;
-  const shared = { x: steps.x, xTitle: "episode", caption };
-  const clamps = Object.entries(steps.clamps ?? {}).map(([name, values]) => ({ name, values, colour: colour(place(name)), dash: dash(place(name)), mark: swatch(place(name)) }));
-  const branches = [...groupBranches(steps.branches ?? {})].map(([term, series]) => h("div", {}, h("h3", {}, named(place(term), term)), drawBranches(shared, place(term), series)));
-  return [
-    clamps.length > 0 && section("Share of steps where a clamp held", {}, plaudit.charts.chart({ ...shared, label: "Share of steps where a clamp held", series: clamps, height: 200, range: () => [0, 1.02] }).element),
-    branches.length > 0 && section("Branches taken, by share of steps", {}, h("div.columns", {}, branches)),
-    steps.native && section("The environment's own reward", {}, plaudit.charts.chart({ ...shared, label: "The environment's own reward", series: [{ name: "environment's reward", values: steps.native, colour: read("ink") }], height: 200 }).element),
-  ];
+function listFindings(findings) {
+  if (findings.length === 0) return emptyState("The audit found nothing in this run.");
+  const open = (each) =>
+    h("a", { href: `#/${each.address}` }, each.episode ? `Look at episode ${shorten(each.episode, 40)}` : "Look at it");
+  return h(
+    "div.findings",
+    {},
+    findings.map((each) => finding(each, each.address && h("p", {}, open(each)))),
+  );
 }
 
-/** `"term: condition"` by term. */
-function groupBranches(branches) {
-  const groups = new Map();
-  for (const [name, values] of Object.entries(branches)) {
-    const at = name.indexOf(": ");
-    const [term, condition] = at < 0 ? [name, name] : [name.slice(0, at), name.slice(at + 2)];
-    groups.set(term, [...(groups.get(term) ?? []), { name: condition, values }]);
-  }
-  return groups;
-}
-
-/** The branches of one term, in shades of its colour. */
-function drawBranches(shared, at, series) {
-  const shaded = series.slice(0, MOST_BRANCHES).map((each, k) => {
-    const shade = mix(colour(at), read("surface"), (0.85 * k) / Math.max(1, series.length - 1));
-    return { ...each, colour: shade, kind: "none" };
-  });
-  return drawPile({ ...shared, label: `Branches taken: ${series.map((each) => each.name).join("; ")}`, series: shaded, height: 150, range: () => [0, 1] }, "areas");
-}
-
-function listFindings(run) {
-  if (run.findings.length === 0) return emptyState("The audit found nothing in this run.");
-  return run.findings.map((each) => finding(each, each.address && h("p", {}, h("a", { href: `#/${each.address}` }, each.episode !== null && each.episode !== undefined ? `Open episode ${shorten(each.episode, 40)}` : "Open it"))));
+/** What was not asked, and why. */
+function listSkipped(skipped) {
+  const entries = Object.entries(skipped);
+  if (entries.length === 0) return null;
+  return h(
+    "details",
+    {},
+    h("summary", {}, `${count(entries.length, "question")} not asked`),
+    h(
+      "dl.pairs",
+      {},
+      entries.map(([code, why]) => [h("dt", {}, code), h("dd", {}, why)]),
+    ),
+  );
 }
 
 plaudit.views.run = { show };
-plaudit.drawPile = drawPile;

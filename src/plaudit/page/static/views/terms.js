@@ -28,8 +28,17 @@ function braceCases(table) {
 function sourceCode(source, taken = []) {
   if (!source?.text) return null;
   const first = source.first_line ?? 1;
-  const lines = source.text.replace(/\n$/, "").split("\n").map((line, at) =>
-    h(taken.includes(first + at) ? "span.taken" : "span", { "data-line": first + at }, line || " ", taken.includes(first + at) && h("em.hidden", {}, " (taken)")));
+  const lines = source.text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line, at) =>
+      h(
+        taken.includes(first + at) ? "span.taken" : "span",
+        { "data-line": first + at },
+        line || " ",
+        taken.includes(first + at) && h("em.hidden", {}, " (taken)"),
+      ),
+    );
   return h("pre.source", { tabindex: "0", role: "region", "aria-label": "Source" }, h("code", {}, lines));
 }
 
@@ -40,21 +49,39 @@ function curve(term, at, { height = 230 } = {}) {
   const unit = (name, which) => (which ? `${name} (${which})` : name);
   const held = Object.entries(found.held ?? {}).map(([name, value]) => `${name} = ${plaudit.format.value(value)}`);
   const marks = (term.witnesses ?? []).filter((each) => plaudit.format.isNumber(each.x));
-  const legend = [held.length > 0 && `With ${held.join(", ")}. `, marks.length > 0 && `◆ inputs that show a finding (${[...new Set(marks.map((each) => each.code))].join(", ")}).`];
+  const legend = [
+    held.length > 0 && `With ${held.join(", ")}. `,
+    marks.length > 0 && `◆ inputs that show a finding (${[...new Set(marks.map((each) => each.code))].join(", ")}).`,
+  ];
   if (found.kind === "heat") {
-    return plaudit.stacks.heatMap({
-      label: `${term.name} over ${found.x_input} and ${found.y_input}`, x: found.x, y: found.y, z: found.z, height,
-      xTitle: unit(found.x_input, found.x_unit), yTitle: unit(found.y_input, found.y_unit), marks,
+    return plaudit.heat.heatMap({
+      label: `${term.name} over ${found.x_input} and ${found.y_input}`,
+      x: found.x,
+      y: found.y,
+      z: found.z,
+      height,
+      xTitle: unit(found.x_input, found.x_unit),
+      yTitle: unit(found.y_input, found.y_unit),
+      marks,
     }).element;
   }
   const zones = found.zones ?? [];
   return plaudit.charts.chart({
     label: `${term.name} over ${found.input}: ${zones.map((zone) => `${zone.label} from ${number(zone.from)} to ${number(zone.to)}`).join("; ")}`,
-    x: found.x, xTitle: unit(found.input, found.unit), height,
+    x: found.x,
+    xTitle: unit(found.input, found.unit),
+    height,
     range: (low, high) => [low - 0.08 * (high - low || 1), high + 0.08 * (high - low || 1)],
     series: [{ name: term.name, values: found.y, colour: colour(at), width: 2.25, mark: plaudit.palette.swatch(at) }],
     under: (plot, draw) => shadeZones(plot, draw, zones),
-    over: (plot, draw) => marks.forEach((mark) => plaudit.stacks.drawDiamond(draw, plot.valToPos(mark.x, "x", true), plot.valToPos(plaudit.format.toNumber(mark.y), "y", true))),
+    over: (plot, draw) =>
+      marks.forEach((mark) =>
+        plaudit.heat.drawDiamond(
+          draw,
+          plot.valToPos(mark.x, "x", true),
+          plot.valToPos(plaudit.format.toNumber(mark.y), "y", true),
+        ),
+      ),
     caption: [legend, zones.length > 1 && listZones(zones)],
   }).element;
 }
@@ -72,8 +99,13 @@ function shadeZones(plot, draw, zones) {
 
 function listZones(zones) {
   const last = zones.length - 1;
-  return h("ol.zones", {}, zones.map((zone, at) =>
-    h("li", {}, h("code", {}, shorten(zone.label, 70)), ` ${at === last ? "up to" : "to"} ${number(zone.to)}`)));
+  return h(
+    "ol.zones",
+    {},
+    zones.map((zone, at) =>
+      h("li", {}, h("code", {}, shorten(zone.label, 70)), ` ${at === last ? "up to" : "to"} ${number(zone.to)}`),
+    ),
+  );
 }
 
 plaudit.terms = { formula, sourceCode, curve };

@@ -2,23 +2,38 @@
 
 const { h, replace, section, emptyState } = plaudit.dom;
 const { number, toNumber, count, joinAddress, link, signed, shorten, runName } = plaudit.format;
-const { button, copyButton, facts } = plaudit.controls;
+const { button, facts } = plaudit.controls;
 const { named, makePositions, read } = plaudit.palette;
 
 async function show(page) {
   const [source, run] = page.parts;
-  const about = await page.get(joinAddress("whatif", source, run));
+  const address = joinAddress("whatif", source, run);
+  const about = await plaudit.store.get(address); // not followed: nothing may be drawn anew under a hand that drags
+  const news = h("div", { role: "status" });
+  page.watch(address, () =>
+    replace(
+      news,
+      h(
+        "p.note",
+        {},
+        "More has been recorded. ",
+        h("button.plain", { type: "button", onclick: () => page.redraw() }, "Score it too"),
+      ),
+    ),
+  );
   const title = h("h1", {}, "What if");
-  if (!about.reward || about.episodes.length === 0) return [title, emptyState("There is no episode here that could be scored again.", about.note)];
-  const reward = await page.get(joinAddress("reward", about.reward));
+  if (!about.reward || about.episodes.length === 0)
+    return [title, emptyState("There is no episode here that could be scored again.", about.note)];
+  const reward = await page.getReward(about.reward);
   if (!reward.module) return [title, emptyState("This reward cannot be run in a browser.", reward.module_missing)];
   const episodes = await Promise.all(about.episodes.map((each) => plaudit.store.get(each.address)));
-  const set = readSet(page.options.set, reward.knobs);
+  const set = plaudit.knobs.readSet(page.options.set, reward.knobs);
   const view = makeResults(page, about, reward, episodes);
-  const knobs = makeKnobs(reward.knobs, set, (event) => turned(event));
-  const worker = plaudit.rescoring.startWorker(reward.module, (answer) => view.update(answer, knobs.values()));
+  const knobs = plaudit.knobs.makeKnobs(reward.knobs, set, (event) => turned(event));
+  const worker = plaudit.rescoring.startWorker(reward.module, view.update);
   const whole = about.whole ? makeWhole(page) : null;
-  let later = null, turn = 0;
+  let later = null,
+    turn = 0;
 
   function turned(event) {
     const values = knobs.values();
@@ -44,80 +59,58 @@ async function show(page) {
   return [
     title,
     h("p.lead", {}, tellScope(about, run)),
-    h("div.whatif", {},
-      h("section.card.sticky", {}, h("div.bar.head", {}, h("h2", {}, "Knobs"), button("Reset all", (event) => { knobs.reset(); turned(event); }, { id: "reset" })), knobs.element,
-        h("div.copies", {}, h("span.quiet", {}, "Copy as"), ...makeCopies(reward, knobs))),
-      h("div", {}, view.element, whole?.element)),
+    news,
+    h(
+      "div.whatif",
+      {},
+      h(
+        "section.card.sticky",
+        {},
+        h(
+          "div.bar.head",
+          {},
+          h("h2", {}, "Knobs"),
+          button(
+            "Reset all",
+            (event) => {
+              knobs.reset();
+              turned(event);
+            },
+            { id: "reset" },
+          ),
+        ),
+        knobs.element,
+        h("div.copies", {}, h("span.quiet", {}, "Copy as"), ...plaudit.knobs.makeCopies(reward, knobs)),
+      ),
+      h("div", {}, view.element, whole?.element),
+    ),
   ];
 }
 
 function tellScope(about, run) {
-  const part = about.shown < about.of ? `${number(about.shown)} of ${count(about.of, "episode")} (${number(about.steps)} of ${count(about.of_steps, "step")})` : `all ${count(about.of, "episode")} (${count(about.steps, "step")})`;
+  const part =
+    about.shown < about.of
+      ? `${number(about.shown)} of ${count(about.of, "episode")} (${number(about.steps)} of ${count(about.of_steps, "step")})`
+      : `all ${count(about.of, "episode")} (${count(about.steps, "step")})`;
   return `${runName(run)}: ${part} are scored again in this browser, by the same definition.${about.whole ? " The server scores the whole run." : ""}`;
-}
-
-/** Knobs of an address that somebody sent: only those that the reward has. */
-function readSet(text, knobs) {
-  try {
-    const given = JSON.parse(text ?? "{}");
-    return Object.fromEntries(knobs.filter((knob) => Object.hasOwn(given, knob.name) && typeof given[knob.name] === typeof knob.value).map((knob) => [knob.name, given[knob.name]]));
-  } catch {
-    return {};
-  }
-}
-
-/** A slider and a field for each number, a box for each bool; by term. */
-function makeKnobs(knobs, set, onTurn) {
-  const turned = { ...set };
-  const made = knobs.map((knob, at) => makeKnob(knob, at, turned, onTurn));
-  const groups = new Map();
-  knobs.forEach((knob, at) => groups.set(knob.term ?? "shared", [...(groups.get(knob.term ?? "shared") ?? []), made[at].element]));
-  return {
-    element: h("div.knobs", { tabindex: "0", role: "region", "aria-label": "Knobs" }, [...groups].map(([name, elements]) => [h("h3.knob-group", {}, shorten(name, 60)), elements])),
-    values: () => Object.fromEntries(knobs.filter((knob) => Object.hasOwn(turned, knob.name) && turned[knob.name] !== knob.value).map((knob) => [knob.name, turned[knob.name]])),
-    reset() {
-      for (const each of made) each.reset();
-    },
-  };
-}
-
-function makeKnob(knob, at, turned, onTurn) {
-  const id = `knob-${at}`;
-  const own = knob.term && knob.name.startsWith(`${knob.term}.`) ? knob.name.slice(knob.term.length + 1) : knob.name;
-  const start = Object.hasOwn(turned, knob.name) ? turned[knob.name] : knob.value;
-  const element = h("div.knob", { "data-knob": knob.name });
-  const flag = typeof knob.value === "boolean";
-  const [low, high] = flag ? [0, 1] : [Math.min(toNumber(knob.low), toNumber(start)), Math.max(toNumber(knob.high), toNumber(start))];
-  const slider = flag ? null : h("input", { type: "range", min: low, max: high, step: "any", "aria-label": `${knob.name}, slider` });
-  const field = h("input", flag ? { type: "checkbox", id } : { type: "number", id, step: "any" });
-
-  function put(value, from, event) {
-    if (!flag && !Number.isFinite(value)) return;
-    turned[knob.name] = value;
-    if (slider && from !== slider) slider.value = String(value);
-    if (from !== field) flag ? (field.checked = value) : (field.value = String(value));
-    element.classList.toggle("changed", value !== knob.value);
-    if (event) onTurn(event);
-  }
-
-  slider?.addEventListener("input", (event) => put(round(Number(slider.value), high - low), slider, event));
-  field.addEventListener("input", (event) => put(flag ? field.checked : field.valueAsNumber, field, event));
-  element.append(h("label", { for: id, title: knob.name }, shorten(own, 60)), field, ...(slider ? [slider] : []));
-  put(start, null, null);
-  return { element, reset: () => put(knob.value, null, null) };
-}
-
-/** A number as a hand can set it: three digits of the slider's way. */
-function round(value, span) {
-  const step = 10 ** Math.floor(Math.log10(span / 500 || 1));
-  return Number((Math.round(value / step) * step).toPrecision(12));
 }
 
 /** What changes: the sums, the curve of all steps, the episodes before and after, the largest changes. */
 function makeResults(page, about, reward, episodes) {
-  const list = h("div", {}), notes = h("div", { role: "status" }), picture = h("div", {}), points = h("div", {}), table = h("div", {});
-  const told = Object.fromEntries(["before", "after", "change", "changed", "moved"].map((name) => [name, h("span", { id: name })]));
-  let before = null, charts = null, expected = null, steps = 0, different = 0, terms = null;
+  const list = h("div", {}),
+    notes = h("div", { role: "status" }),
+    picture = h("div", {}),
+    points = h("div", {}),
+    table = h("div", {});
+  const told = Object.fromEntries(
+    ["before", "after", "change", "changed", "moved"].map((name) => [name, h("span", { id: name })]),
+  );
+  let before = null,
+    charts = null,
+    expected = null,
+    steps = 0,
+    different = 0,
+    terms = null;
 
   function draw(answer) {
     before = answer.before;
@@ -134,12 +127,27 @@ function makeResults(page, about, reward, episodes) {
   function fill(answer) {
     const mean = (values) => values.reduce((sum, each) => sum + each, 0) / Math.max(1, values.length);
     const [then, now] = [mean(before.returns), mean(answer.returns)];
-    const texts = { before: number(then), after: number(now), change: signed(now - then), changed: number(answer.changed), moved: number(countMoves(before.returns, answer.returns)) };
+    const texts = {
+      before: number(then),
+      after: number(now),
+      change: signed(now - then),
+      changed: number(answer.changed),
+      moved: number(countMoves(before.returns, answer.returns)),
+    };
     for (const [name, text] of Object.entries(texts)) told[name].textContent = text;
     terms.update(answer.terms);
     replace(list, listLargest(page, answer.largest, episodes));
-    replace(notes, answer.bad > 0 && h("p.note", {}, `${count(answer.bad, "step")} cannot be scored with these numbers, and ${answer.bad === 1 ? "is" : "are"} left out.`),
-      different > 0 && h("p.note", {}, `${count(different, "step")} were recorded with other numbers than this definition gives.`));
+    replace(
+      notes,
+      answer.bad > 0 &&
+        h(
+          "p.note",
+          {},
+          `${count(answer.bad, "step")} cannot be scored with these numbers, and ${answer.bad === 1 ? "is" : "are"} left out.`,
+        ),
+      different > 0 &&
+        h("p.note", {}, `${count(different, "step")} were recorded with other numbers than this definition gives.`),
+    );
   }
 
   function update(answer) {
@@ -153,13 +161,24 @@ function makeResults(page, about, reward, episodes) {
   }
 
   const summary = facts([
-    ["Mean return before", told.before], ["After", told.after], ["Change", told.change],
-    ["Steps that change", told.changed, `of ${number(about.steps)}`], ["Episodes that change rank", told.moved, `of ${number(episodes.length)}`],
+    ["Mean return before", told.before],
+    ["After", told.after],
+    ["Change", told.change],
+    ["Steps that change", told.changed, `of ${number(about.steps)}`],
+    ["Episodes that change rank", told.moved, `of ${number(episodes.length)}`],
   ]);
   return {
-    element: h("div", {}, section("What changes", {}, summary, notes, table), section("Every step", {}, picture), h("div.columns", {}, section("Every episode", {}, points), section("Largest changes", {}, list))),
+    element: h(
+      "div",
+      {},
+      section("What changes", {}, summary, notes, table),
+      section("Every step", {}, picture),
+      h("div.columns", {}, section("Every episode", {}, points), section("Largest changes", {}, list)),
+    ),
     update,
-    expect: (turn, time) => { expected = { turn, time }; },
+    expect: (turn, time) => {
+      expected = { turn, time };
+    },
   };
 }
 
@@ -180,7 +199,11 @@ function countMoves(before, after) {
 
 function drawCurve({ each, mean, low, high }) {
   return plaudit.charts.chart({
-    label: "The total of every step, before and after", x: low.map((_, at) => at * each), xTitle: "step, all episodes one after another", height: 200, xName: "step",
+    label: "The total of every step, before and after",
+    x: low.map((_, at) => at * each),
+    xTitle: "step, all episodes one after another",
+    height: 200,
+    xName: "step",
     series: [
       { name: "before", values: mean, low, high, colour: read("term-7"), width: 1 },
       { name: "after", values: mean, low, high, colour: read("term-0"), width: 1.25 },
@@ -194,23 +217,23 @@ function drawReturns(page, before, episodes) {
   const order = [...before.keys()].sort((a, b) => before[a] - before[b]);
   const x = order.map((at) => before[at]);
   const made = plaudit.charts.chart({
-    label: "Return of every episode, before and after", x, xTitle: "return before", height: 260, legend: false, zoom: false,
+    label: "Return of every episode, before and after",
+    x,
+    xTitle: "return before",
+    height: 260,
+    legend: false,
+    zoom: false,
     series: [{ name: "after", values: x, colour: read("term-0"), kind: "points" }],
-    under: (plot, draw) => drawDiagonal(plot, draw),
-    onPick: (at) => { location.hash = link("episode", ...page.parts, episodes[order[at]].episode); },
+    under: plaudit.charts.drawDiagonal,
+    onPick: (at) => {
+      location.hash = link("episode", ...page.parts, episodes[order[at]].episode);
+    },
     caption: "Upwards: the return after. On the line nothing has changed.",
   });
-  return { element: made.element, setReturns: (after) => made.setValues(plaudit.charts.clean(order.map((at) => after[at]))) };
-}
-
-function drawDiagonal(plot, draw) {
-  const { min, max } = plot.scales.x;
-  draw.strokeStyle = read("quiet");
-  draw.setLineDash([4, 4]);
-  draw.beginPath();
-  draw.moveTo(plot.valToPos(min, "x", true), plot.valToPos(min, "y", true));
-  draw.lineTo(plot.valToPos(max, "x", true), plot.valToPos(max, "y", true));
-  draw.stroke();
+  return {
+    element: made.element,
+    setReturns: (after) => made.setValues(plaudit.charts.clean(order.map((at) => after[at]))),
+  };
 }
 
 /** What a step is paid by each term on average, before and after. */
@@ -227,28 +250,43 @@ function makeTerms(before, steps, place) {
       { name: "Change", number: true, value: () => null, show: (name) => cells.get(name).change, sortable: false },
     ],
   });
-  const update = (sums) => cells.forEach(({ after, change }, name) => {
-    after.textContent = number(mean(sums, name));
-    change.textContent = signed(mean(sums, name) - mean(before, name));
-  });
+  const update = (sums) =>
+    cells.forEach(({ after, change }, name) => {
+      after.textContent = number(mean(sums, name));
+      change.textContent = signed(mean(sums, name) - mean(before, name));
+    });
   return { element, update };
 }
 
 function listLargest(page, largest, episodes) {
   if (largest.length === 0) return emptyState("No step changes.", "Move a slider.");
   const starts = [];
-  episodes.reduce((sum, each) => { starts.push(sum); return sum + each.shown; }, 0);
+  episodes.reduce((sum, each) => {
+    starts.push(sum);
+    return sum + each.shown;
+  }, 0);
   const rows = largest.map(([at, , before, after]) => {
     let which = starts.length - 1;
     while (starts[which] > at) which--;
-    const episode = episodes[which], step = (episode.step_ids ?? episode.steps)[at - starts[which]];
+    const episode = episodes[which],
+      step = (episode.step_ids ?? episode.steps)[at - starts[which]];
     return { episode: episode.episode, step, before, after };
   });
   return plaudit.table({
     label: "The largest changes",
     rows,
     columns: [
-      { name: "Step", value: (row) => row.step, sortable: false, show: (row) => h("a", { href: link("step", ...page.parts, row.episode, row.step) }, `${shorten(row.episode, 20)} / ${row.step}`) },
+      {
+        name: "Step",
+        value: (row) => row.step,
+        sortable: false,
+        show: (row) =>
+          h(
+            "a",
+            { href: link("step", ...page.parts, row.episode, row.step) },
+            `${shorten(row.episode, 20)} / ${row.step}`,
+          ),
+      },
       { name: "Before", number: true, value: (row) => row.before, sortable: false },
       { name: "After", number: true, value: (row) => row.after, sortable: false },
     ],
@@ -263,7 +301,10 @@ function makeWhole(page) {
     request?.abort();
     request = new AbortController();
     try {
-      const found = await plaudit.store.request(`${joinAddress("rescore", ...page.parts)}?${new URLSearchParams({ set: JSON.stringify(values) })}`, { signal: request.signal });
+      const found = await plaudit.store.request(
+        `${joinAddress("rescore", ...page.parts)}?${new URLSearchParams({ set: JSON.stringify(values) })}`,
+        { signal: request.signal },
+      );
       replace(body, showWhole(page, found));
     } catch (error) {
       if (error.name !== "AbortError") replace(body, h("p.note", {}, error.message));
@@ -276,54 +317,28 @@ function showWhole(page, found) {
   const { before, after } = found.return;
   const [then, now] = [before?.mean ?? before, after?.mean ?? after];
   return [
-    facts([["Mean return before", number(then)], ["After", number(now)], ["Change", signed(toNumber(now) - toNumber(then))], ["Steps", number(found.steps)]]),
+    facts([
+      ["Mean return before", number(then)],
+      ["After", number(now)],
+      ["Change", signed(toNumber(now) - toNumber(then))],
+      ["Steps", number(found.steps)],
+    ]),
     plaudit.table({
       label: "Episodes by rank",
       rows: found.ranking,
       most: 10,
       columns: [
-        { name: "Episode", value: (row) => row.episode, show: (row) => h("a", { href: link("episode", ...page.parts, row.episode) }, shorten(row.episode, 40)) },
+        {
+          name: "Episode",
+          value: (row) => row.episode,
+          show: (row) => h("a", { href: link("episode", ...page.parts, row.episode) }, shorten(row.episode, 40)),
+        },
         { name: "Before", number: true, value: (row) => row.before },
         { name: "After", number: true, value: (row) => row.after },
         { name: "Rank before", number: true, value: (row) => row.rank_before },
         { name: "Rank after", number: true, value: (row) => row.rank_after },
       ],
     }),
-  ];
-}
-
-// What was found, to take along.
-
-const bare = (name) => (/^[A-Za-z0-9_-]+$/.test(name) ? name : JSON.stringify(name));
-const literal = (value) => (typeof value === "boolean" ? String(value) : plaudit.format.exact(value));
-
-function writeToml(values, reward) {
-  const shared = [], tables = new Map();
-  for (const [name, value] of Object.entries(values)) {
-    const knob = reward.knobs.find((each) => each.name === name);
-    const dot = name.indexOf(".");
-    const owner = knob?.term ?? (dot > 0 ? name.slice(0, dot) : null);
-    if (owner === null) shared.push(`${bare(name)} = ${literal(value)}`);
-    else tables.set(owner, [...(tables.get(owner) ?? []), `${bare(name.slice(owner.length + 1))} = ${literal(value)}`]);
-  }
-  return [...shared, ...[...tables].flatMap(([owner, lines]) => ["", `[${bare(owner)}]`, ...lines])].join("\n").trim() + "\n";
-}
-
-function writeOptions(values) {
-  const quote = (text) => (/^[\w.=+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
-  return Object.entries(values).map(([name, value]) => `--set ${quote(`${name}=${literal(value)}`)}`).join(" ");
-}
-
-function writePython(values) {
-  const python = (value) => (typeof value === "boolean" ? (value ? "True" : "False") : literal(value));
-  return `reward.with_params({${Object.entries(values).map(([name, value]) => `${JSON.stringify(name)}: ${python(value)}`).join(", ")}})\n`;
-}
-
-function makeCopies(reward, knobs) {
-  return [
-    copyButton("TOML", () => writeToml(knobs.values(), reward)),
-    copyButton("--set", () => writeOptions(knobs.values())),
-    copyButton("Python", () => writePython(knobs.values())),
   ];
 }
 
