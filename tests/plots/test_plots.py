@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
 from plaudit import Field, Ledger, Reward, check, term
-from plaudit.analysis import compare, diff, sweep
+from plaudit.analysis import attribute, compare, compare_episodes, diff, sweep
 from plaudit.checks.finding import Finding, Step
 from plaudit.checks.report import Report
 from plaudit.errors import DefinitionError, InputError, MissingExtra
@@ -295,3 +295,20 @@ def test_the_pictures_of_the_docs_are_there_and_small():
     for name in named:
         assert (DOCS / name).stat().st_size < 60_000
         assert f'savefig("{name.removeprefix("pictures/")}")' in page
+
+
+def test_an_attribution_and_a_gap_of_episodes_draw_what_they_say(ledger):
+    found = attribute(ledger.episodes(run="day"), bins=2)
+    ax = found.plot()
+    ends = stacks(ax)
+    assert [*ends] == ["gain", "risk"]
+    assert ends["gain"][0] == pytest.approx([each["gain"].mean for each in found.bins])
+    assert "4 episodes" in words(ax)
+    shares = found.plot(variance=True)
+    assert "variance" in words(shares)
+    assert colors(shares) == {name: color for name, color in colors(ax).items() if name != "total"}
+    gap = compare_episodes(ledger, "0", "3", run="day")
+    widths = [bar.get_width() for bar in gap.plot().patches]
+    assert widths == pytest.approx(
+        [*(each.first for each in gap.terms), gap.first.total, *(each.second for each in gap.terms), gap.second.total]
+    )

@@ -4,15 +4,19 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import DefinitionError, InputError
 from plaudit.frames import Tabular
+from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.ledger.episodes import Episode
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 Numbers = NDArray[np.float64]
 
@@ -112,16 +116,52 @@ class Attribution(Tabular):
         bins = [each.to_dict() for each in self.bins]
         return {"reward": self.reward, **self.whole.to_dict(), "bins": bins}
 
-    def __str__(self) -> str:
+    def plot(self, *, variance: bool = False, ax: "Axes | None" = None) -> "Axes":
+        """Draw over time what each term paid in an episode, on average, or its share of the variance between them.
+
+        Args:
+            variance: Whether to draw shares of the variance.
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.stacked import plot_shares, plot_stacked
+
+        names = [each.term for each in self.terms]
+        ends = np.cumsum([0, *(each.episodes for each in self.bins)])
+        if variance:
+            shares = {name: [each[name].variance_share for each in self.bins] for name in names}
+            title = "Share of the variance between episodes"
+            return plot_shares(ends.tolist(), shares, along="episode", title=title, counts=self.whole.episodes, ax=ax)
+        return plot_stacked(
+            {name: [each[name].mean for each in self.bins] for name in names},
+            [each.mean for each in self.bins],
+            along="bin",
+            measured="mean of an episode",
+            title=f"What each term paid, {format_count(self.whole.episodes, 'episode')}",
+            ax=ax,
+        )
+
+    def _repr_html_(self) -> str:
+        headers, *rows = self._list_rows()
+        table = build_table(headers, rows, right=headers[1:])
+        note = build_note("The variance is that of returns between episodes; a covariance goes half to each term.")
+        return join(build_heading(self._title()), table, note)
+
+    def _title(self) -> str:
         whole = self.whole
         spread = "" if math.isnan(whole.variance) else f", standard deviation {format_value(math.sqrt(whole.variance))}"
+        about = f"{self.reward}, {format_count(whole.episodes, 'episode')}"
+        return f"{about}: mean return {format_value(whole.mean)}{spread}"
+
+    def _list_rows(self) -> list[tuple[str, ...]]:
         heads = ("term", "mean", "of the return", "of its variance", "own", "half of what is shared")
-        rows = [(each.term, format_value(each.mean), *map(_format_share, each[2:])) for each in whole.terms]
-        lines = [
-            f"{self.reward}, {format_count(whole.episodes, 'episode')}: mean return {format_value(whole.mean)}{spread}",
-            "",
-            format_table([heads, *rows]),
-        ]
+        return [heads, *((each.term, format_value(each.mean), *map(_format_share, each[2:])) for each in self.terms)]
+
+    def __str__(self) -> str:
+        whole = self.whole
+        lines = [self._title(), "", format_table(self._list_rows())]
         if len(self.bins) > 1:
             names = ("episodes", *(each.term for each in whole.terms))
             means = [

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plaudit.analysis.attribution import ROUNDING, name_rest
 from plaudit.errors import InputError, NotInLedger
 from plaudit.frames import Tabular
+from plaudit.html import build_heading, build_table, join
 from plaudit.ledger.episodes import Episode
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.query import Query
 from plaudit.ledger.returns import name_episode
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 SHOWN = 10
 """So many steps are printed."""
@@ -92,25 +96,56 @@ class EpisodeGap(Tabular):
             "remarks": list(self.remarks),
         }
 
-    def __str__(self) -> str:
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw what each term paid in the two episodes, side by side.
+
+        Args:
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.versions import plot_sides
+
+        return plot_sides(
+            [*(each.term for each in self.terms), "total"],
+            [*(each.first for each in self.terms), self.first.total],
+            [*(each.second for each in self.terms), self.second.total],
+            names=self._name_both(),
+            measured="sum over the episode",
+            title="Episode against episode, by term",
+            ax=ax,
+        )
+
+    def _repr_html_(self) -> str:
+        tables = [build_table(rows[0], rows[1:], right=rows[0][1:5]) for rows in self._list_tables() if len(rows) > 1]
+        return join(build_heading(self._title()), *tables)
+
+    def _name_both(self) -> tuple[str, str]:
         first, second = (name_episode((each.run, each.actor, each.episode)) for each in (self.first, self.second))
-        lines = [
-            f"{first} earned {format_value(self.first.total)}, {second} {format_value(self.second.total)}: "
-            f"{format_value(self.gap)} apart",
-            "",
-            format_table(
-                [
-                    ("term", first, second, "apart"),
-                    *((each[0], *map(format_value, (*each[1:], each.gap))) for each in self.terms),
-                ]
-            ),
+        return first, second
+
+    def _title(self) -> str:
+        first, second = self._name_both()
+        earned = f"{first} earned {format_value(self.first.total)}, {second} {format_value(self.second.total)}"
+        return f"{earned}: {format_value(self.gap)} apart"
+
+    def _list_tables(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """Return the terms and the steps that separate them most as rows, the headers first."""
+        names = self._name_both()
+        terms = [(each.term, *map(format_value, (*each[1:], each.gap))) for each in self.terms]
+        steps = [
+            (str(each.step), *map(_format_paid, each[1:5]), f"{each.term} {each.term_gap:+.6g}")
+            for each in self.largest()
         ]
-        if shown := self.largest():
-            rows = [
-                (str(each.step), *map(_format_paid, each[1:5]), f"{each.term} {each.term_gap:+.6g}") for each in shown
-            ]
+        return [("term", *names, "apart"), *terms], [("step", *names, "apart", "so far", "most by"), *steps]
+
+    def __str__(self) -> str:
+        terms, steps = self._list_tables()
+        lines = [self._title(), "", format_table(terms)]
+        if len(steps) > 1:
             lines += ["", f"They part at step {self.parts_at}. The steps that separate them most:"]
-            lines += ["", format_table([("step", first, second, "apart", "so far", "most by"), *rows])]
+            lines += ["", format_table(steps)]
         return escape_controls("\n".join([*lines, *(["", *self.remarks] if self.remarks else [])]))
 
 
