@@ -219,9 +219,9 @@ class _Writer:
         ]
         end = monotonic() + DRAWING_SECONDS
         for address in [each for turn in zip_longest(*ranked) for each in turn if each is not None]:
-            self._tell(self._measure(), int(room))
+            self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
             packed = pack(self.library.get(address))
-            if self._measure() + _measure_entry(address, packed) > room:
+            if self.size + _measure_entry(address, packed) > room:
                 return
             self._put(address, packed)
             if monotonic() > end:

@@ -158,8 +158,7 @@ function overlay(all, points, log) {
       mark: swatch(at),
     };
   });
-  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" })
-    .element;
+  return plaudit.charts.chart({ label: "Returns of several runs", x, series, log, height: 300, xTitle: "episode" });
 }
 
 function markFindings(plot, draw, marks) {
