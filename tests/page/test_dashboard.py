@@ -4,6 +4,7 @@ import signal
 import socket
 import sys
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
@@ -98,7 +99,7 @@ def started(monkeypatch):
 
     opened = []
     monkeypatch.setattr(serving, "_open", opened.append)
-    monkeypatch.setattr(serving.threading, "Thread", Now)
+    monkeypatch.setattr(serving, "threading", SimpleNamespace(Thread=Now))
     monkeypatch.setattr(serving, "Server", Ended)
     return opened
 
