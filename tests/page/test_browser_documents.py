@@ -105,6 +105,7 @@ def test_no_text_of_a_ledger_or_a_reward_is_read_as_markup(open_documents):
     }
     with open_documents(documents, size=NARROW) as page:
         assert "<img src=" in page.text("h1")
+        assert "\\u202e" in page.text("h1"), "what turns the writing round is spelt out"
         for place in ("reward/r", "episode/l0/a/0", "step/l0/a/0/1", "whatif/l0/a"):
             page.go(place)
             assert (
@@ -165,6 +166,40 @@ def test_empty_ledgers_and_runs_say_so(open_documents):
         assert page.text(".empty-title") == "There is nothing to show."
     with open_documents({"index": make_index()}) as page:
         assert page.text(".empty-title") == "This ledger is empty."
+
+
+def test_what_an_audit_finds_is_marked_where_it_begins(open_documents):
+    curve = {"mean": [1.0, 2.0, -3.0], "min": [1.0, 2.0, -3.0], "max": [1.0, 2.0, -3.0]}
+    run = {"run": "a", "source": "l0", "rewards": ["r"], "episodes": 3, "steps": 9, "reduced": None, "x": [0, 1, 2]}
+    curves = {"return": curve, "length": curve, "native": None, "terms": {"gap": curve}, "share": {"gap": [1, 1, 1]}}
+    finding = {
+        "code": "term-dies",
+        "severity": "warning",
+        "where": "gap",
+        "message": "It dies.",
+        "advice": "Revive it.",
+    }
+    place = {"x": 1, "episode": "0", "address": "episode/l0/a/0"}
+    documents = {
+        "index": make_index(make_run("a")),
+        "reward/r": make_reward(),
+        "run/l0/a": {**run, **curves, "ids": ["0", "1", "2"], "findings": []},
+        "episode/l0/a/0": make_episode("0", {"x": [1, 2, 3]}, [1.0, 2.0, 3.0]),
+    }
+    found = {"findings": [{**finding, **place}], "remarks": ["Half of it was read."], "skipped": {"drift": "no time"}}
+    with open_documents(documents, "run/l0/a") as page:
+        page.wait("document.querySelectorAll('canvas').length === 3")
+        unmarked = page.count_colours("canvas")
+        assert "no audit" in page.section("Findings").inner_text()
+    with open_documents({**documents, "audit/l0/a": found}, "run/l0/a") as page:
+        page.wait("document.querySelector('.finding') !== null && document.querySelectorAll('canvas').length === 3")
+        assert page.text(".finding strong") == "term-dies"
+        assert "Half of it was read." in page.section("Findings").inner_text()
+        page.wait_for_timeout(100)
+        assert page.count_colours("canvas") > unmarked
+        page.get_by_role("link", name="Look at episode 0").click()
+        page.settle()
+        assert page.text("h1") == "Episode 0"
 
 
 @cache
