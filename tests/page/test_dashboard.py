@@ -2,7 +2,9 @@
 
 import signal
 import socket
+import sys
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,8 +74,8 @@ def test_what_is_no_ledger_is_said_so(plaudit, tmp_path, name):
 
 def test_without_the_extra_it_says_what_to_install(rewards, plaudit, monkeypatch):
     for name in ("plaudit.page.serving", "plaudit.page.server", "plaudit.page.access"):
-        monkeypatch.delitem(__import__("sys").modules, name, raising=False)
-    monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = plaudit("dashboard", rewards, "--no-browser")
     assert result.exit_code == 2
     assert "pip install 'plaudit[page]'" in result.stderr
@@ -84,20 +86,20 @@ def test_without_the_extra_it_says_what_to_install(rewards, plaudit, monkeypatch
 
 @pytest.fixture
 def started(monkeypatch):
-    """Run a dashboard that ends once it has begun; return what a browser was to open."""
-    opened = []
-    monkeypatch.setattr(serving, "_open", lambda url: opened.append(url))
-    monkeypatch.setattr(
-        serving.threading,
-        "Thread",
-        lambda target, args, **options: type("Now", (), {"start": lambda self: serving._open(*args)})(),
-    )
+    """Let every dashboard end once it has begun; return what a browser was to open."""
+
+    class Now:
+        def __init__(self, target, args, **options):
+            self.start = lambda: serving._open(*args)
 
     class Ended(serving.Server):
         def run(self):
             self._on_ready()
             raise KeyboardInterrupt
 
+    opened = []
+    monkeypatch.setattr(serving, "_open", opened.append)
+    monkeypatch.setattr(serving, "threading", SimpleNamespace(Thread=Now))
     monkeypatch.setattr(serving, "Server", Ended)
     return opened
 

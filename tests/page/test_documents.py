@@ -33,7 +33,8 @@ def list_addresses(library):
 
 def test_every_kind_of_document_is_json(library):
     addresses = list_addresses(library)
-    assert {address.partition("/")[0] for address in addresses} == PARTS.keys()
+    shown = {address.partition("/")[0] for address in addresses}
+    assert shown == PARTS.keys() - {"frames"}  # this reward has no pictures of its world
     for address in addresses:
         json.dumps(library.get(address), allow_nan=False)
 

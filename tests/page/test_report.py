@@ -15,7 +15,7 @@ from plaudit.page.documents.episodes import choose_episodes, rank_episodes
 from plaudit.page.library import Library
 from plaudit.page.report import build_report, parse_size, unpack
 from plaudit.page.sources import Listing
-from support.moving import ONE, draw
+from support.moving import ONE, draw, record_episode
 
 
 def read_documents(html):
@@ -81,6 +81,21 @@ def test_a_report_has_as_many_episodes_as_fit(long_run):
     whatif = documents["whatif/l0/night"]
     assert {each["episode"] for each in whatif["episodes"]} == set(embedded)
     assert (whatif["shown"], whatif["of"]) == (made.episodes, 30)
+
+
+def test_a_report_shows_one_moment_of_a_ledger_that_is_being_written(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        record_episode(ledger, 1)
+        library = Library([str(tmp_path / "rewards.db")])
+
+        def record_more(done, total):
+            record_episode(ledger, done + 2)
+            record_episode(ledger, done + 2, run=f"run {done}")
+
+        documents = read_documents(build_report(library, progress=record_more).html)
+        library.close()
+    [run] = documents["index"]["sources"][0]["runs"]
+    assert (run["run"], run["episodes"], documents["run/l0/night"]["episodes"]) == ("night", 1, 1)
 
 
 def test_a_report_without_room_says_what_it_needs(recorded):

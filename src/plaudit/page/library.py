@@ -33,7 +33,7 @@ class Library:
         Args:
             given: Ledgers (a file, or postgresql://…) and rewards (roadsense@R8, file.py:name, a JSON file).
             run: The one run of the ledgers that is shown; all if None.
-            live: Whether documents are asked for while somebody records.
+            live: Whether documents follow while somebody records; otherwise they stay as they were at first.
 
         Raises:
             PlauditError: One of them cannot be opened; those opened before are closed again.
@@ -58,7 +58,7 @@ class Library:
         if kind is RewardSource:
             self.sources.append(RewardSource(number, text, self.rewards))
         else:
-            self.sources.append(LedgerSource(number, text, self.rewards, run))
+            self.sources.append(LedgerSource(number, text, self.rewards, run, live=self.live))
 
     def get(self, address: str) -> Document:
         """Return the document of an address, made of what is there now.

@@ -33,6 +33,8 @@ DRAWING_SECONDS = 30.0
 """For how long pictures of the world are drawn."""
 SPENT_ON_EPISODES = 0.8
 """Of the room that summaries leave; the rest is for single steps."""
+SPARE = 200
+"""Bytes for counts that are known in the end."""
 SUMMARISED = 0.3
 """How much of the work is done when the summaries are."""
 
@@ -97,7 +99,7 @@ class _Writer:
         runs = [(source, run, listing) for source in ledgers for run, listing in source.runs.items()]
         self._add_summaries(runs)
         shell = len(build_shell("{}", live=False)[0].encode())
-        room = self.max_size - shell
+        room = self.max_size - shell - SPARE
         if self.size > room:
             raise DefinitionError(
                 f"a report of {self.max_size / 1e6:g} MB has no room for its summaries, which take "

@@ -1,5 +1,6 @@
 """What the command line gave: ledgers, opened so that they cannot be written, and rewards."""
 
+import math
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -123,14 +124,15 @@ class LedgerSource:
 
     kind = "ledger"
 
-    def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None) -> None:
-        """Open it to read."""
+    def __init__(self, number: int, where: str, rewards: RewardIds, run: str | None, *, live: bool) -> None:
+        """Open it to read; unless it is followed `live`, its episodes are listed once and stay as they were."""
         self.id = f"l{number}"
         self._where = where
         self.ledger = open_ledger(where)
         self.name = Path(where).name if is_file_name(where) else self.ledger.name
         self.rewards = rewards
         self._run = run
+        self._live = live
         self._lock = threading.RLock()
         self._read_until = -1
         self._fresh_until = 0.0
@@ -176,7 +178,7 @@ class LedgerSource:
             if monotonic() < self._fresh_until:
                 return
             newest = self.find_newest()
-            self._fresh_until = monotonic() + FRESH
+            self._fresh_until = monotonic() + FRESH if self._live else math.inf
             if newest == self._read_until:
                 return
             counted = {key[0]: totals for key, totals in self.ledger.totals("run", **self._query).items()}
