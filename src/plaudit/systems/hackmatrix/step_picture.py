@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 CELL = 52
 SIDE = CELL * SIZE
-HEIGHT = SIDE + 40
+HEIGHT = SIDE + 46
 _NAMES = {name[0].upper(): name for name in ENEMIES}
 _ENEMY = re.compile(rf"([{''.join(_NAMES)}])(\d+)([zxs]*)(\+?)")
 _COLORS = {"c": "var(--warn)", "e": "var(--accent)", "EXIT": "var(--good)", "(S)": "var(--good)"}
@@ -88,7 +88,7 @@ def _draw_cell(things: list[str]) -> Iterator[str]:
     lines = [" ".join(others)] if beings or len(others) < 2 else [others[0], " ".join(others[1:])]
     for line, y in zip(lines, (CELL - 8,) if beings else (CELL / 2 + 4, CELL - 9), strict=False):
         color = _COLORS.get(line, _COLORS.get(line[-1:], "var(--ink)") if line[:1].isdigit() else "var(--ink)")
-        size = 11 if len(line) < 8 else 9
+        size = 12 if len(line) < 7 else 10
         yield f'<text x="{CELL / 2:g}" y="{y:g}" font-size="{size}" fill="{color}">{escape(line)}</text>'
 
 
@@ -127,7 +127,7 @@ def _draw_move(cells: Cells, action: str) -> Iterator[str]:
 
 
 def _draw_captions(inputs: Mapping[str, Any], action: str) -> Iterator[str]:
-    yield f'<text x="2" y="{SIDE + 24}" text-anchor="start" font-weight="600">{action}</text>'
+    yield f'<text x="2" y="{SIDE + 20}" text-anchor="start" font-weight="600">{action}</text>'
     names = {
         "stage": "stage",
         "prev.hp": "hp",
@@ -136,5 +136,5 @@ def _draw_captions(inputs: Mapping[str, Any], action: str) -> Iterator[str]:
         "prev.score": "score",
     }
     said = " · ".join(f"{label} {inputs[name]:g}" for name, label in names.items() if name in inputs)
-    place = f'x="{SIDE - 2}" y="{SIDE + 24}" text-anchor="end" font-size="12" fill="var(--quiet)"'
+    place = f'x="2" y="{SIDE + 40}" text-anchor="start" fill="var(--quiet)"'
     yield f"<text {place}>{escape(said)}</text>"

@@ -87,6 +87,13 @@ def cell(picture, row, col):
     return [line[4 + 8 * col : 11 + 8 * col] for line in picture.splitlines()[at : at + 2]]
 
 
+def test_a_board_in_one_line_says_what_the_player_sees():
+    assert render.describe_board(BOARD.snapshot()) == (
+        ". 3c C2 *4 . EXIT/. . . . #,? ./D2xs+ . . :,PUSH . ./"
+        ". . #,+5*,5pt x :,G1,9pt ./. . @ . #,+4*,ANTI-V V2z/*1 . . . . 2e,(S)"
+    )
+
+
 def test_a_board_is_drawn_with_row_5_on_top_and_what_the_player_has_beside_it():
     assert render.to_text(BOARD) == PICTURE
 

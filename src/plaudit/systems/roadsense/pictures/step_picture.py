@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from plaudit import Record, Reward
 
 ACTIONS = ("Maintain", "Caution", "Brake", "Emergency")
-WIDTH, HEIGHT = 340, 132
+WIDTH, HEIGHT = 340, 130
 SCALE = 5.0
 """Pixels for a metre along the road."""
 BUMPER = 40.0
 """Where the front of the own car is."""
-MIDDLE = 58.0
+MIDDLE = 50.0
 """Where the middle of the lane is."""
 LANE = 32.0
 CAR = 25.0
@@ -48,7 +48,7 @@ def draw_step(record: "Record", reward: "Reward") -> str | None:
         *_draw_warning(inputs),
         *_draw_captions(inputs),
     ]
-    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" font-size="11" fill="var(--ink)">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" font-size="13" fill="var(--ink)">{"".join(parts)}</svg>'
 
 
 def _measure(inputs: Mapping[str, Any], name: str) -> float:
@@ -127,7 +127,7 @@ def _draw_gap(distance: float) -> Iterator[str]:
     line = f"M{BUMPER:g} {y - 4:g}v8m0 -4H{min(end, WIDTH - 6):.1f}" + ("m0 -4v8" if inside else "l-5 -3m5 3l-5 3")
     yield f'<path d="{line}" fill="none" stroke="var(--quiet)"/>'
     middle = (BUMPER + min(end, WIDTH)) / 2
-    yield f'<text x="{max(middle, BUMPER):.1f}" y="{y + 16:g}" text-anchor="middle">{distance:.1f} m</text>'
+    yield f'<text x="{max(middle, BUMPER):.1f}" y="{y + 18:g}" text-anchor="middle">{distance:.1f} m</text>'
 
 
 def _draw_warning(inputs: Mapping[str, Any]) -> Iterator[str]:
@@ -135,10 +135,10 @@ def _draw_warning(inputs: Mapping[str, Any]) -> Iterator[str]:
     strength = max((_measure(inputs, name) for name in _WARNINGS), default=0.0)
     if strength <= 0:
         return
-    waves = "".join(f"M{28 - r} {34 - r / 2:g}a{r} {r} 0 0 1 {2 * r} 0" for r in (4, 8, 12))
+    waves = "".join(f"M{28 - r} {28 - r / 2:g}a{r} {r} 0 0 1 {2 * r} 0" for r in (4, 8, 12))
     opacity = f"{0.3 + 0.7 * min(1.0, strength):.2f}"
     yield f'<path d="{waves}" fill="none" stroke="var(--accent)" stroke-width="1.8" opacity="{opacity}"/>'
-    yield f'<text x="48" y="30" fill="var(--accent)" opacity="{opacity}">warned</text>'
+    yield f'<text x="46" y="26" fill="var(--accent)" opacity="{opacity}">warned</text>'
 
 
 def _draw_captions(inputs: Mapping[str, Any]) -> Iterator[str]:

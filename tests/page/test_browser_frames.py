@@ -1,0 +1,91 @@
+"""Pictures of the world in a real browser: beside the timeline, moved by keys, by the mouse and by playing, and read out."""
+
+import pytest
+
+from plaudit import Ledger
+from plaudit.page import report as report_module
+from plaudit.page.library import Library
+from plaudit.page.report import build_report
+from plaudit.systems import hackmatrix, roadsense
+from support.browsers import as_file, start_browser
+
+BOARD = "/".join([". 3c C2 *4 . EXIT", *[". . #,5pt . . ."] * 4, "@ . . . V2 ."])
+PLACE = "episode/l0/drive/0"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with start_browser() as started:
+        yield started
+
+
+@pytest.fixture
+def open_report(browser, tmp_path):
+    """Record a drive twice and a game, and open the report of them without a network."""
+    path = tmp_path / "rewards.db"
+    with Ledger(path) as ledger:
+        for episode in (0, 1):
+            for step, row in enumerate(roadsense.episode()):
+                ledger.record(roadsense.reward.score(**row), run="drive", episode=episode, step=step)
+        for step, row in enumerate(hackmatrix.episode()[:3]):
+            context = {"board": BOARD} if step else None
+            ledger.record(hackmatrix.reward.score(**row), run="game", episode=0, step=step, context=context)
+
+    def open_at(place, **options):
+        library = Library([str(path)])
+        (tmp_path / "report.html").write_text(build_report(library).html)
+        library.close()
+        return browser.open(f"{as_file(tmp_path / 'report.html')}#/{place}", offline=True, **options)
+
+    return open_at
+
+
+def read_label(page):
+    return page.get_by_role("img").and_(page.locator(".frame svg")).get_attribute("aria-label")
+
+
+def test_the_picture_moves_with_keys_the_mouse_and_playing(open_report):
+    distances = [row["distance"] for row in roadsense.episode()]
+
+    def shows(at):
+        ahead = f"is {distances[at]:.1f} m away" if at else "There is no car ahead"
+        return f"(document.querySelector('.frame svg')?.getAttribute('aria-label') ?? '').includes('{ahead}')"
+
+    with open_report(PLACE) as page:
+        page.wait(shows(0))
+        page.keyboard.press("ArrowRight")
+        page.wait(shows(1))
+        assert read_label(page) == page.locator(".frame svg title").text_content()
+        assert page.locator(".frame figcaption").count() == 0
+        over = page.section("Terms at every step").locator(".u-over")
+        box = over.bounding_box()
+        over.hover(position={"x": box["width"] - 2, "y": 40})
+        page.wait(shows(len(distances) - 1))
+        assert page.text(".frame figcaption") == f"step {len(distances) - 1}"
+        assert page.text(".sticky h2") == "Step 1"
+        page.locator("h1").hover()
+        page.wait(shows(1))
+        page.keyboard.press(" ")
+        page.wait(shows(3))
+        page.keyboard.press(" ")
+        picture = page.locator(".frame svg").bounding_box()
+        assert picture["width"] > 200
+        assert 60 < picture["height"] < 340
+        ink = page.locator(".frame svg").evaluate("svg => getComputedStyle(svg).fill")
+        assert ink == page.evaluate("getComputedStyle(document.body).color")
+
+
+def test_a_board_is_drawn_where_a_record_has_one(open_report):
+    with open_report("episode/l0/game/0?step=1", color_scheme="dark") as page:
+        page.wait("document.querySelectorAll('.frame svg g').length === 36")
+        assert "virus at row 0, column 4" in read_label(page)
+        page.keyboard.press("ArrowLeft")
+        assert page.text(".frame") == "No picture of this step."
+
+
+def test_a_report_says_that_it_does_not_hold_the_pictures(open_report, monkeypatch):
+    monkeypatch.setattr(report_module, "DRAWING_SECONDS", -1.0)
+    with open_report("episode/l0/drive/1") as page:
+        page.wait("document.querySelector('.note')?.textContent.includes('does not hold the pictures')")
+        page.go(PLACE)
+        page.wait("document.querySelector('.frame svg') !== null")
