@@ -61,7 +61,7 @@ def list_views() -> list[View]:
     """Return a view for each picture."""
     first, second = (system("roadsense").version(name).fingerprint for name in ("R0", "graded"))
     run = "l0/learning"
-    changed = "%7B%22comfort.weight%22%3A2.5%7D"
+    changed = "%7B%22safety.reward_unsafe%22%3A-8%7D"
     return [
         View("overview", "convoy.html", "index", height=480),
         View("reward", "convoy.html", f"reward/{first}", height=980),

@@ -218,6 +218,9 @@ def test_an_episode_is_walked_through_with_the_keyboard(open_at, ledger):
         assert page.texts(".spark output")[0] == f"{records[2].signal.inputs['distance']:g}"
         page.keyboard.press("End")
         assert page.text(".sticky h2") == f"Step {STEPS - 1}"
+        page.locator("#lines summary").click()
+        assert page.locator("#lines .taken").count() > 3
+        page.locator("h1").click()
         page.keyboard.press("Home")
         page.keyboard.press(" ")
         page.wait("document.querySelector('.sticky h2').textContent === 'Step 2'")

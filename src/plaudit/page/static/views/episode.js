@@ -19,7 +19,7 @@ async function show(page) {
   const ids = episode.step_ids ?? episode.steps.map(String);
   const player = makePlayer(page, episode, ids);
   const frames = plaudit.frames.makeFrames(page, episode);
-  const panel = makePanel(page, episode, place, frames, ids);
+  const panel = makePanel(page, episode, reward, place, frames, ids);
   const charts = [drawTimeline(episode, place, player, frames), ...drawInputs(page, episode, player)];
   player.onMove((at) => {
     charts.forEach((each) => each.mark?.(at));
@@ -260,7 +260,7 @@ const nameValue = (episode, name, value) =>
       ((episode.flags ?? []).includes(name) ? String(Boolean(value)) : formatValue(value)));
 
 /** The step that is looked at: its picture, its terms, and the way to why. */
-function makePanel(page, episode, place, frames, ids) {
+function makePanel(page, episode, reward, place, frames, ids) {
   const body = h("div", { "aria-live": "off" });
   const terms = Object.entries({ ...episode.values, ...episode.adjustments });
   const biggest = Math.max(
@@ -286,8 +286,10 @@ function makePanel(page, episode, place, frames, ids) {
       ),
       h("td.number", {}, number(values[at])),
     );
+  const sources = makeSources(episode, reward, place);
   const update = (at) => {
     frames.show(at);
+    sources.show(at);
     replace(
       body,
       h(
@@ -312,7 +314,32 @@ function makePanel(page, episode, place, frames, ids) {
     heading.textContent = `Step ${episode.steps[at] ?? at}`;
   };
   const heading = h("h2", {});
-  return { element: h("section.card.sticky", {}, heading, frames.element, body), update };
+  return { element: h("section.card.sticky", {}, heading, frames.element, body, sources.element), update };
+}
+
+/** The sources of the terms, with the lines that the step took; drawn while they are open. */
+function makeSources(episode, reward, place) {
+  const body = h("div", {});
+  let looked = 0;
+  const draw = () => {
+    const taken = episode.paths?.[episode.path?.[looked]] ?? {};
+    const shown = (reward?.terms ?? []).filter((term) => term.source && Object.hasOwn(taken, term.name));
+    const show = (term) => [
+      h("h3", {}, named(place(term.name), term.name)),
+      plaudit.terms.sourceCode(term.source, taken[term.name]),
+    ];
+    replace(body, shown.map(show));
+  };
+  const element = h("details", { id: "lines" }, h("summary", {}, "Lines of the source that were taken"), body);
+  element.addEventListener("toggle", draw);
+  const known = episode.paths?.some((each) => Object.keys(each).length > 0);
+  return {
+    element: known ? element : h("div", {}),
+    show(at) {
+      looked = at;
+      if (element.open) draw();
+    },
+  };
 }
 
 plaudit.views.episode = { show };

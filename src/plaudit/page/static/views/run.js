@@ -55,6 +55,7 @@ async function show(page) {
       drawShares(run, place),
       h("p.quiet", {}, "Of all that terms gave and took in an episode, by absolute value."),
     ),
+    section("Steps in an episode", {}, drawLengths(run, options)),
     plaudit.showSteps(page, place),
     section("Findings", {}, showFindings(page, marks, returns)),
   ];
@@ -206,6 +207,13 @@ function drawShares(run, place) {
     { label: "Share of each term", x: run.x, series, height: 180, xTitle: "episode", range: () => [0, 1] },
     "areas",
   );
+}
+
+function drawLengths(run, { smooth: points }) {
+  const band = run.reduced || points ? { low: run.length.min, high: run.length.max } : {};
+  const series = [{ name: "steps", values: smooth(run.length.mean, points), colour: read("quiet"), ...band }];
+  return plaudit.charts.chart({ label: "Steps in each episode", x: run.x, series, height: 150, xTitle: "episode" })
+    .element;
 }
 
 /** What an audit finds in the run; it reads every step, and comes when it has. */
