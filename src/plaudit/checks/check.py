@@ -72,9 +72,9 @@ def check(
             [code for code, rule in run.rules.items() if rule.needs == "outcomes"], "no outcome episodes were given"
         )
     run.find("outcomes")
-    _, suppressed = _separate_allowed(reward, run.findings)
+    _, suppressed = separate_allowed(reward, run.findings)
     run.find("findings", suppressed)
-    kept, suppressed = _separate_allowed(reward, run.findings)
+    kept, suppressed = separate_allowed(reward, run.findings)
     told_again = set(map(id, list_told_again(run.context, run.findings)))
     return Report(
         reward=reward.name,
@@ -251,7 +251,7 @@ def _validate_allowances(rules: Collection[str], reward: Reward) -> None:
                 )
 
 
-def _separate_allowed(reward: Reward, found: list[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
+def separate_allowed(reward: Reward, found: Iterable[Finding]) -> tuple[tuple[Finding, ...], tuple[Suppressed, ...]]:
     """Return the findings, gravest first, and apart from them those that the reward or the term allows."""
     allowed = {(term.name, code): reason for term in reward.terms for code, reason in term.allow.items()}
     kept: list[Finding] = []

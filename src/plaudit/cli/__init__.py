@@ -22,6 +22,7 @@ SUMMARIES = {
     "prove": "Prove that two rewards are equal, or show where they differ.",
     "diff": "Tell what is different between two versions of a reward, and what that does to recorded steps.",
     "compare": "Tell how far apart REWARDS are in what they make an agent want.",
+    "probe": "Tell what earns most in ENV, paid by a REWARD, and whether it is what is wanted.",
     "parity": "Compare a REWARD with another implementation of it.",
     "export": "Write a REWARD as the text of another language: C or JavaScript.",
     "ledger": "Look into a ledger of recorded rewards, verify it, copy it.",
