@@ -19,8 +19,8 @@ Act = Callable[[Any, Any], Any]
 
 MOST_CONSTANTS = 24
 """Constant actions that are tried; of more, these many at even distances."""
-MOST_NUMBERS = 4000
-"""The most numbers of a linear policy; where an observation is too long for it, it is projected to fewer features."""
+MOST_FEATURES, PROJECTED = 512, 48
+"""Observations with more features than the first are projected at random to the second."""
 _FURTHEST = 5.0
 """How many standard deviations from its mean a feature counts at most: a flag that is rarely set is no outlier."""
 
@@ -220,19 +220,20 @@ def build_decoder(space: spaces.Space[Any]) -> Callable[[Numbers, Any], Any]:
 class FeatureReader:
     """Observations as features of about the same size, with a 1 behind them; long ones are projected to fewer."""
 
-    def __init__(self, space: spaces.Space[Any], seen: Sequence[Any], outputs: int, generator: np.random.Generator):
+    def __init__(self, space: spaces.Space[Any], seen: Sequence[Any], generator: np.random.Generator):
         """Learn from observations that were `seen` how large each feature usually is."""
         self._space = space
         self._plain = isinstance(space, spaces.Box)
         table = np.array([self._flatten(observation) for observation in seen])
         self._mean, deviation = table.mean(0), table.std(0)
+        self._mean[np.abs(self._mean) < deviation] = 0.0  # what goes both ways is often wanted at 0
         self._scale = 1.0 / np.where(deviation > 1e-8, deviation, 1.0)
         if not self._plain:  # a position of many is one column a place: which is which must stay to be seen
             self._mean, self._scale = np.zeros_like(self._mean), np.ones_like(self._scale)
-        most = max(4, MOST_NUMBERS // max(outputs, 1))
         size = table.shape[1]
-        self._projection = None if size <= most else generator.normal(size=(most, size)) / np.sqrt(size)
-        self.size = min(size, most) + 1
+        projection = generator.normal(size=(PROJECTED, size)) / np.sqrt(size)
+        self._projection = None if size <= MOST_FEATURES else projection
+        self.size = (size if size <= MOST_FEATURES else PROJECTED) + 1
         self._features = np.ones(self.size)
 
     def read(self, observation: Any) -> Numbers:

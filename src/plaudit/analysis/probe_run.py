@@ -181,7 +181,7 @@ class ProbeRun:
         """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
         linear = self._build_linear_family()
         wanted = [name for name in (NATIVE, GOAL) if name in self._list_compared()]
-        share = 0.45 if wanted else 0.8
+        share = 0.35 if wanted else 0.8
         if linear is not None:
             self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
         if isinstance(self._env.action_space, spaces.Discrete):
@@ -202,14 +202,15 @@ class ProbeRun:
             )
             return None
         outputs = count_outputs(self._env.action_space)
-        reader = FeatureReader(self._env.observation_space, self._seen, outputs, self._generator)
+        reader = FeatureReader(self._env.observation_space, self._seen, self._generator)
         return LinearFamily(outputs, self._env.action_space, reader)
 
     def _find_best(
         self, name: str, family: Family, objective: Callable[[list[PlayedEpisode]], float], *, until: float
     ) -> None:
         """Search until so much of the budget is spent, then play the best in the episodes that all are compared in."""
-        search = Search(family, self._env.play, objective, self._generator)
+        known = tuple(weights for weights in self._weights.values() if weights.shape == family.mean.shape)
+        search = Search(family, self._env.play, objective, self._generator, known)
         for _ in search.run():
             if self._budget.spent >= until:
                 break

@@ -14,7 +14,7 @@ Numbers = NDArray[np.float64]
 POPULATION = 32
 ELITE = 8
 SMOOTHING = 0.8
-NOISE, NOISE_KEPT = 0.4, 0.9
+NOISE, NOISE_KEPT = 0.4, 0.97
 """What is drawn stays at least this wide at first, and so much of that from one generation to the next: a search that
 narrows too soon ends where it began."""
 FINALISTS = 5
@@ -22,6 +22,8 @@ FINALISTS = 5
 FINAL_EPISODES = 6
 FIRST_SEARCH_SEED = 2**20
 """From here on are the seeds of the search; below are those that policies are compared with."""
+SETTLED = 0.12
+"""A search that draws no wider than this begins anew: it has found what is to be found there."""
 _NARROWEST = 0.02
 
 Value = TypeVar("Value")
@@ -47,6 +49,8 @@ class Search(Generic[Value]):
     objective: Callable[[list[Value]], float]
     """How good that is; higher is better."""
     generator: np.random.Generator
+    known: tuple[Numbers, ...] = ()
+    """What other searches found: candidates of the first generation, and of the last choice."""
     mean: Numbers = field(init=False)
     deviation: Numbers = field(init=False)
     tried: list[tuple[float, Numbers]] = field(default_factory=list)
@@ -61,8 +65,13 @@ class Search(Generic[Value]):
             seeds = self._draw_seeds(1)  # the same for all of a generation
             width = np.maximum(self.deviation, noise)
             noise *= NOISE_KEPT
+            if width.mean() < SETTLED:
+                self.mean, self.deviation, noise = self.family.mean, self.family.deviation, NOISE
+                continue
             drawn = self.mean + width * self.generator.normal(size=(POPULATION, len(self.mean)))
             drawn[0] = self.mean
+            for at, weights in enumerate(() if self.tried else self.known, 1):
+                drawn[at] = weights
             scores = []
             for weights in drawn:
                 scores.append(self._score(weights, seeds))
@@ -83,7 +92,7 @@ class Search(Generic[Value]):
         if not self.tried:
             return None
         best = sorted(self.tried, key=lambda each: -each[0])[:FINALISTS]
-        finalists = [self.mean, *(weights for _, weights in best)]
+        finalists = [self.mean, *self.known, *(weights for _, weights in best)]
         seeds = self._draw_seeds(FINAL_EPISODES)
         return max(finalists, key=lambda weights: self._score(weights, seeds))
 
