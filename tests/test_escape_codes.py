@@ -17,6 +17,7 @@ from plaudit.analysis.comparison import Estimate as Distance
 from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
+from plaudit.analysis.probe_result import PlayedEpisode, PolicyOutcome, Probe
 from plaudit.checks.bounds import Bound
 from plaudit.checks.finding import Finding, Suppressed, Undecided
 from plaudit.checks.model import Contradiction
@@ -88,6 +89,7 @@ def samples(tmp_path):
     step = StepChange(1, (STEER, STEER, STEER), 1, (0.0, 1.0), signal, signal)
     effect = Effect({}, STEER, changes=changes, terms={STEER: TermEffect(STEER)}, remarks=(STEER,))
     effect._steps.append((1.0, -1, step))
+    played = PlayedEpisode(STEER, 0, 1.0, {"native": 1.0}, {STEER: 1.0}, 1, "terminated", signal, signal)
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
         "analysis/comparison.py:Comparison": [
@@ -111,6 +113,22 @@ def samples(tmp_path):
                 unproved=STEER,
                 left_out=(STEER,),
                 effect=effect,
+            )
+        ],
+        "analysis/probe_result.py:Probe": [
+            Probe(
+                env=STEER,
+                reward=STEER,
+                discount=0.9,
+                measures=("native",),
+                compared=("native",),
+                policies=(PolicyOutcome(STEER, "search", (played, played)),),
+                report=Report(reward=STEER, version=STEER, fingerprint=STEER, findings=(finding,)),
+                steps=1,
+                seconds=1.0,
+                ledger=STEER,
+                run=STEER,
+                remarks=(STEER,),
             )
         ],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],

@@ -237,7 +237,9 @@ def test_linear_policies_read_whatever_is_flat_in_the_end(observations):
 
 
 def test_observations_that_no_simple_policy_reads_leave_the_dull_ones_and_cycles():
-    found = probe(Anything(spaces.Discrete(2), spaces.Sequence(spaces.Box(-1, 1))), corridor_reward(effort), steps=200, seeds=2)
+    found = probe(
+        Anything(spaces.Discrete(2), spaces.Sequence(spaces.Box(-1, 1))), corridor_reward(effort), steps=200, seeds=2
+    )
     assert {each.name for each in found.policies} == {"always 0", "always 1", "random", "best cycle by the reward"}
     assert "No linear policy reads such observations" in str(found)
 
@@ -271,7 +273,9 @@ def test_inputs_are_found_by_name_where_there_are_no_features():
 
 def test_features_may_ask_for_the_environment():
     reward = corridor_reward(near)
-    found = probe(Corridor, reward, lambda o, a, n, i, env: {"distance": abs(env.target - env.place)}, steps=200, seeds=2)
+    found = probe(
+        Corridor, reward, lambda o, a, n, i, env: {"distance": abs(env.target - env.place)}, steps=200, seeds=2
+    )
     assert found["always 1"].earned.value == 0.0
 
 

@@ -62,7 +62,6 @@ def probe(
         MissingExtra: Gymnasium is not installed.
     """
     import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
-
     from plaudit.analysis.probe_run import ProbeRun, make_environment
     from plaudit.analysis.probe_search import FIRST_SEARCH_SEED
 

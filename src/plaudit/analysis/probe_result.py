@@ -195,6 +195,9 @@ class Probe(Tabular):
             "remarks": list(self.remarks),
         }
 
+    def __repr__(self) -> str:
+        return f"Probe({self.env!r}, {self.reward!r}, {len(self.policies)} policies, {len(self.findings)} findings)"
+
     def __str__(self) -> str:
         """Return the probe as `plaudit probe` prints it."""
         return escape_controls("\n".join(self._list_lines()))

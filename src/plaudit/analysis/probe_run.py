@@ -34,10 +34,13 @@ Env = gymnasium.Env[Any, Any]
 DULL_SHARE = 0.3
 """How much of the budget dull policies may take; where that is not enough for all seeds, there are fewer."""
 FEWEST_SEEDS = 3
+REWARD, CYCLES, WANTED = 0.35, 0.05, 0.4
+"""How much goes into the search for what earns most, for cycles that do, and for what is wanted; the rest into what is
+both or, where nothing else than what is wanted earns most, into what earns even more."""
 _TICKS = 1000
 """What a whole budget is in the eyes of `progress`."""
 
-BY_REWARD = "best by the reward"
+BY_REWARD, BY_REWARD_AGAIN = "best by the reward", "best by the reward (2)"
 CYCLE_BY_REWARD = "best cycle by the reward"
 BEST_BY = {NATIVE: "best by the native reward", GOAL: "best by the goal"}
 PAID_BEST = "best paid that is wanted"
@@ -181,19 +184,22 @@ class ProbeRun:
         """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
         linear = self._build_linear_family()
         wanted = [name for name in (NATIVE, GOAL) if name in self._list_compared()]
-        share = 0.35 if wanted else 0.8
+        share = REWARD if wanted else REWARD + WANTED
         if linear is not None:
             self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
         if isinstance(self._env.action_space, spaces.Discrete):
             cycles = CycleFamily(self._env.action_space)
-            self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + 0.1)
+            self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + CYCLES)
         if linear is None:
             return
         wanted = [name for name in wanted if name in self._list_compared()]  # after more steps it may be the same
         for at, measure in enumerate(wanted, 1):
-            until = share + 0.1 + 0.3 * at / len(wanted)
-            self._find_best(BEST_BY[measure], linear, _build_objective(measure), until=until)
-        self._search_for_paid_and_wanted(linear)
+            until = share + CYCLES + WANTED * at / len(wanted)
+            led = linear.near(self._weights[BEST_BY[NATIVE]]) if measure == GOAL and at > 1 else linear
+            self._find_best(BEST_BY[measure], led, _build_objective(measure), until=until)
+        if not self._search_for_paid_and_wanted(linear) and self._budget.spent < 1.0:
+            near = linear.near(self._weights[BY_REWARD])
+            self._find_best(BY_REWARD_AGAIN, near, lambda played: _mean(played, "earned"), until=1.0)
 
     def _build_linear_family(self) -> LinearFamily | None:
         if not can_be_seen(self._env.observation_space):
@@ -219,8 +225,11 @@ class ProbeRun:
             self._weights[name] = best
             self._play(family.build(best, name), self._seeds)
 
-    def _search_for_paid_and_wanted(self, linear: LinearFamily) -> None:
-        """Give the reward a chance: is there something that is wanted, and paid more than what is not?"""
+    def _search_for_paid_and_wanted(self, linear: LinearFamily) -> bool:
+        """Give the reward a chance: is there something that is wanted, and paid more than what is not?
+
+        Returns whether there was anything to defend it against.
+        """
         policies, measures = self._list_outcomes(), self._list_compared()
         for found in find_inversions(self._reward, policies, measures):
             if isinstance(found, Inversion) and found.wanted.name in self._weights and self._budget.spent < 1.0:
@@ -233,7 +242,8 @@ class ProbeRun:
 
                 near = linear.near(self._weights[found.wanted.name])
                 self._find_best(PAID_BEST, near, objective, until=1.0)
-                return
+                return True
+        return False
 
     # -- telling -------------------------------------------------------------------------------------------------------
 
