@@ -110,13 +110,10 @@ def find_inversions(
 def _explain_silence(reward: Reward, comparison: Comparison) -> str:
     if comparison.measure == GOAL:
         assert reward.goal is not None
-        return (
-            f"no policy that was tried reaches the goal {reward.goal.name!r}, beyond chance; a longer --budget may help"
-        )
-    return (
-        "by the environment's own reward no policy that was tried does clearly better than dull ones; "
-        "a longer --budget may help"
-    )
+        what = f"no policy that was tried reaches the goal {reward.goal.name!r} beyond chance"
+    else:
+        what = "by the environment's own reward no policy that was tried does clearly better than dull ones"
+    return f"{what}; a longer --budget or more --seeds may"
 
 
 def _find_inversion(comparison: Comparison, others: Sequence[Comparison]) -> Inversion | None:
