@@ -9,9 +9,9 @@ from plaudit.systems.roadsense.versions import version
 STOPS = Hazard(first=50, last=50, kind="stop", target="nearest")
 
 
-def drive(assist=False):
+def drive(assist=True):
     """Return the convoy; with `assist` the car keeps a safe gap by itself, whatever is commanded."""
-    return RoadSenseEnv(scale="per_step", hazard=STOPS, assist=assist, limit=300)
+    return RoadSenseEnv(scale="per_step" if assist else "real", hazard=STOPS, assist=assist, limit=300)
 
 
 def stops_behind(distance, truncated):

@@ -264,7 +264,15 @@ class LinearFamily:
         """Decide on actions of `space` by `features`."""
         self._features, self._decode = features, build_decoder(space)
         self._shape = outputs, features.size
+        self.constants = self._list_constants() if isinstance(space, spaces.Discrete) and outputs <= 8 else ()
+        """The weights of each constant action, of a few: what is found is to be no worse than these."""
         self.mean, self.deviation = np.zeros(outputs * features.size), np.ones(outputs * features.size)
+
+    def _list_constants(self) -> tuple[Numbers, ...]:
+        made = np.zeros((self._shape[0], *self._shape))
+        for action in range(self._shape[0]):
+            made[action, action, -1] = 1.0
+        return tuple(made.reshape(self._shape[0], -1))
 
     def near(self, weights: Numbers) -> "LinearFamily":
         """Return the family with a search that begins near some weights."""
@@ -281,6 +289,7 @@ class CycleFamily:
     """Cycles of a few actions: a search looks for the preference of each place for each action."""
 
     length = 4
+    constants: tuple[Numbers, ...] = ()
 
     def __init__(self, space: spaces.Discrete) -> None:
         """Go round in some actions of `space`."""

@@ -215,8 +215,9 @@ class ProbeRun:
         self, name: str, family: Family, objective: Callable[[list[PlayedEpisode]], float], *, until: float
     ) -> None:
         """Search until so much of the budget is spent, then play the best in the episodes that all are compared in."""
-        known = tuple(weights for weights in self._weights.values() if weights.shape == family.mean.shape)
-        search = Search(family, self._env.play, objective, self._generator, known)
+        known = [weights for weights in self._weights.values() if weights.shape == family.mean.shape]
+        known += family.constants
+        search = Search(family, self._env.play, objective, self._generator, tuple(known))
         for _ in search.run():
             if self._budget.spent >= until:
                 break

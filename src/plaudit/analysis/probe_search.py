@@ -34,6 +34,7 @@ class Family(Protocol):
 
     mean: Numbers
     deviation: Numbers
+    constants: tuple[Numbers, ...]
 
     def build(self, weights: Numbers, name: str = "") -> Policy:
         """Return the policy with these numbers."""
