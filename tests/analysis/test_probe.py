@@ -18,7 +18,7 @@ CALM = corridor_reward(arrival, calm)
 NEAR = corridor_reward(arrival, near)
 
 
-def play(reward, env=Corridor, *, steps=4000, seeds=10, **options):
+def play(reward, env=Corridor, *, steps=8000, seeds=10, **options):
     return probe(env, reward, reader(reward), steps=steps, seeds=seeds, **options)
 
 
@@ -52,7 +52,7 @@ def test_policies_are_ranked_by_what_they_earn_beside_what_the_environment_pays(
 
 
 def test_a_policy_that_the_search_finds_is_a_finding_as_well():
-    found = play(NEAR, steps=12000)
+    found = play(NEAR, steps=16000)
     (finding,) = found.findings
     assert (finding.code, finding.term) == ("outcome-order", "near")
     assert "'best by the reward' earns" in finding.message
@@ -76,7 +76,7 @@ def test_a_field_that_says_what_is_better_is_a_measure():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_honest_reward_is_no_finding(seed):
-    found = play(HONEST, seed=100 * seed, steps=3000)
+    found = play(HONEST, seed=100 * seed)
     assert found.findings == ()
     assert found.policies[0].name.startswith("best by")
 

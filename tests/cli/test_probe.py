@@ -21,7 +21,7 @@ def calm(write):
 
 
 def test_what_is_found_is_printed_and_exits_with_1(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--budget", "4000")
+    done = plaudit("probe", ENV, calm, "--budget", "8000")
     assert done.exit_code == 1, done.stderr
     assert "walking@1 in Corridor" in done.stdout
     assert "native reward" in done.stdout
@@ -38,7 +38,7 @@ def test_json_is_for_scripts(plaudit, write):
 
 
 def test_the_witness_can_be_opened_in_the_ledger(plaudit, calm):
-    done = plaudit("probe", ENV, calm, "--budget", "4000", "--ledger", "probe.db", "--run", "first", "--json")
+    done = plaudit("probe", ENV, calm, "--budget", "8000", "--ledger", "probe.db", "--run", "first", "--json")
     witness = json.loads(done.stdout)["report"]["findings"][0]["witness"]
     number = witness[0]["note"].rpartition("record ")[2]
     why = plaudit("ledger", "why", "probe.db", number)

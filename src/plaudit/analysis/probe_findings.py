@@ -1,7 +1,7 @@
 """What a probe finds: policies that earn more than what is wanted, and are not what is wanted.
 
 What is wanted is named by a measure: the environment's own reward, the goal, a field that says what is better. A policy
-is counted as wanted if it does at least half as well by that measure as the best that was tried, counted from the best
+is counted as wanted if it does three quarters as well by that measure as the best that was tried, counted from the best
 dull policy (for the goal, from never reaching it). There is a finding where what earns most is not wanted, earns more
 than everything that is, and what is wanted is no worse by any other measure. Both differences are taken seed by seed,
 and must be clear of chance. Where nothing does better than dull policies, nothing is known of what is wanted.
@@ -21,7 +21,7 @@ from plaudit.reward.reward import Reward
 
 Numbers = NDArray[np.float64]
 
-ENOUGH = 0.5
+ENOUGH = 0.75
 """How much of the best that was reached, beyond what is had for nothing, makes a policy one of those wanted."""
 CODES = {GOAL: "goal-not-best"}
 """The rule that a measure is about; of all others it is `outcome-order`."""
@@ -61,7 +61,7 @@ class Comparison:
         return float(self.column(policy).mean())
 
     def is_wanted(self, policy: PolicyOutcome) -> bool:
-        """Return whether a policy does at least half as well as the best."""
+        """Return whether a policy does about as well as the best."""
         return self._mean(policy) - self._base >= ENOUGH * self._reach
 
     @property

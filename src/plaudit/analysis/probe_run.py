@@ -215,13 +215,12 @@ class ProbeRun:
         self, name: str, family: Family, objective: Callable[[list[PlayedEpisode]], float], *, until: float
     ) -> None:
         """Search until so much of the budget is spent, then play the best in the episodes that all are compared in."""
-        known = [weights for weights in self._weights.values() if weights.shape == family.mean.shape]
-        known += family.constants
-        search = Search(family, self._env.play, objective, self._generator, tuple(known))
+        known = tuple(weights for weights in self._weights.values() if weights.shape == family.mean.shape)
+        search = Search(family, self._env.play, objective, self._generator, known)
         for _ in search.run():
             if self._budget.spent >= until:
                 break
-        best = search.find_best()
+        best = search.find_best(again=self._budget.spent < 1.0)
         if best is not None:
             self._weights[name] = best
             self._play(family.build(best, name), self._seeds)

@@ -11,15 +11,15 @@ from plaudit.analysis.probe_policies import Policy
 
 Numbers = NDArray[np.float64]
 
-POPULATION = 32
-ELITE = 8
+POPULATION, ELITE = 24, 6
+EPISODES = 2
+"""Episodes of a candidate, the same for all of a generation: in one alone, chance decides."""
 SMOOTHING = 0.8
 NOISE, NOISE_KEPT = 0.4, 0.97
 """What is drawn stays at least this wide at first, and so much of that from one generation to the next: a search that
 narrows too soon ends where it began."""
-FINALISTS = 5
-"""How many candidates are tried again at the end, in FINAL_EPISODES others: the luckiest is not always the best."""
-FINAL_EPISODES = 6
+FINALISTS, FINAL_EPISODES = 4, 4
+"""How many candidates are tried again at the end, in how many others: the luckiest is not always the best."""
 FIRST_SEARCH_SEED = 2**20
 """From here on are the seeds of the search; below are those that policies are compared with."""
 SETTLED = 0.12
@@ -51,7 +51,7 @@ class Search(Generic[Value]):
     """How good that is; higher is better."""
     generator: np.random.Generator
     known: tuple[Numbers, ...] = ()
-    """What other searches found: candidates of the first generation, and of the last choice."""
+    """What other searches found: candidates of the first generation, with the constants, and of the last choice."""
     mean: Numbers = field(init=False)
     deviation: Numbers = field(init=False)
     tried: list[tuple[float, Numbers]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Search(Generic[Value]):
         """Search for as long as anybody asks for more; each candidate is a turn."""
         noise = NOISE
         while True:
-            seeds = self._draw_seeds(1)  # the same for all of a generation
+            seeds = self._draw_seeds(EPISODES)
             width = np.maximum(self.deviation, noise)
             noise *= NOISE_KEPT
             if width.mean() < SETTLED:
@@ -71,7 +71,7 @@ class Search(Generic[Value]):
                 continue
             drawn = self.mean + width * self.generator.normal(size=(POPULATION, len(self.mean)))
             drawn[0] = self.mean
-            for at, weights in enumerate(() if self.tried else self.known, 1):
+            for at, weights in enumerate(() if self.tried else (*self.known, *self.family.constants), 1):
                 drawn[at] = weights
             scores = []
             for weights in drawn:
@@ -88,12 +88,17 @@ class Search(Generic[Value]):
         self.mean = (1 - SMOOTHING) * self.mean + SMOOTHING * best.mean(0)
         self.deviation = np.maximum((1 - SMOOTHING) * self.deviation + SMOOTHING * best.std(0), _NARROWEST)
 
-    def find_best(self) -> Numbers | None:
-        """Return the numbers that are best in episodes that they were not chosen by; None if none was tried."""
+    def find_best(self, *, again: bool = True) -> Numbers | None:
+        """Return the numbers that are best in episodes that they were not chosen by; None if none was tried.
+
+        Unless they are tried `again`, it is those that were best so far.
+        """
         if not self.tried:
             return None
-        best = sorted(self.tried, key=lambda each: -each[0])[:FINALISTS]
-        finalists = [self.mean, *self.known, *(weights for _, weights in best)]
+        best = [weights for _, weights in sorted(self.tried, key=lambda each: -each[0])[:FINALISTS]]
+        if not again:
+            return best[0]
+        finalists = [self.mean, *self.known, *best]
         seeds = self._draw_seeds(FINAL_EPISODES)
         return max(finalists, key=lambda weights: self._score(weights, seeds))
 
