@@ -1,4 +1,4 @@
-"""Probes of real environments: no alarm on native rewards, and the hacks that the page shows."""
+"""Probes of real environments: no alarm on native rewards, and the hack that the page shows."""
 
 import importlib.util
 from pathlib import Path
@@ -36,17 +36,10 @@ def test_the_native_rewards_of_standard_environments_are_no_finding(env):
 
 
 @pytest.mark.slow
-def test_a_bonus_for_legs_on_the_ground_is_paid_more_than_landing():
-    pytest.importorskip("Box2D", reason="LunarLander needs Box2D: pip install 'gymnasium[box2d]'")
-    landing = load("landing")
-    found = probe("LunarLander-v3", landing.landing, landing.features, steps=2_000_000, seeds=20)
-    assert {"goal-not-best", "outcome-order"} & {finding.code for finding in found.findings}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("assist", [True, False])
-def test_parking_is_paid_more_than_stopping_behind_the_car_ahead(assist):
+def test_parking_is_paid_more_than_stopping_behind_the_car_ahead():
     pytest.importorskip("libsumo", reason="the convoy needs SUMO: pip install 'plaudit[sumo]'")
     convoy = load("convoy")
-    found = probe(convoy.drive, convoy.convoy, convoy.features, make={"assist": assist}, steps=100_000)
-    assert "goal-not-best" in {finding.code for finding in found.findings}
+    found = probe(convoy.drive, convoy.convoy, convoy.features, steps=30_000, seeds=5)
+    (finding,) = found.findings
+    assert finding.code == "goal-not-best"
+    assert "'always 1' earns" in finding.message
