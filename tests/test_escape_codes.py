@@ -20,6 +20,7 @@ from plaudit.analysis.coverage import Coverage
 from plaudit.analysis.definitions import FunctionChange, ValueChange
 from plaudit.analysis.effect import StepChange, TermEffect
 from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap
+from plaudit.analysis.probe.result import PlayedEpisode, PolicyOutcome, Probe
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
 from plaudit.analysis.sweep import Sweep, Swept, SweptWitness
 from plaudit.checks.bounds import Bound, Bounds
@@ -98,6 +99,7 @@ def samples(tmp_path):
     paid = EpisodeBin(STEER, STEER, when, 1, 1.0, 1.0, (TermShare(STEER, 1.0, 1.0, 1.0, 1.0, 0.0),))
     episode = Episode(STEER, STEER, STEER, STEER, STEER, 1.0, 1, {STEER: 1.0}, None, 0, 0, when, when, 1, 1)
     branch = NearestBranch(STEER, STEER, STEER, STEER, STEER, 1.0, 1.0, (STEER,))
+    played = PlayedEpisode(STEER, 0, 1.0, {"native": 1.0}, {STEER: 1.0}, 1, "terminated", signal, signal)
     shown = Measure("epic", *np.zeros((3, 2, 2)))
     yield {
         "analysis/attribution.py:Attribution": [Attribution(STEER, paid, (paid, paid))],
@@ -159,6 +161,22 @@ def samples(tmp_path):
             )
         ],
         "analysis/effect.py:Effect": [effect],
+        "analysis/probe/result.py:Probe": [
+            Probe(
+                env=STEER,
+                reward=STEER,
+                discount=0.9,
+                measures=("native",),
+                compared=("native",),
+                policies=(PolicyOutcome(STEER, "search", (played, played)),),
+                report=Report(reward=STEER, version=STEER, fingerprint=STEER, findings=(finding,)),
+                steps=1,
+                seconds=1.0,
+                ledger=STEER,
+                run=STEER,
+                remarks=(STEER,),
+            )
+        ],
         "checks/bounds.py:Bound": [Bound(0.0, 1.0)],
         "checks/bounds.py:Bounds": [Bounds(Bound(0.0, 1.0), {STEER: Bound(0, 1)}, {STEER: Bound(0, 1)})],
         "checks/model.py:Contradiction": [Contradiction((STEER, STEER), (STEER,))],

@@ -22,6 +22,7 @@ PlauditError
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
 ├── SpecError (ValueError)            a JSON specification that cannot be loaded
 ├── NotEvaluable (ValueError)         a log of decisions that can carry no estimate for another policy
+├── EnvironmentFailed (RuntimeError)  an environment raised an error while it was probed
 ├── FileError (OSError)               a file that cannot be read or written
 │   └── UnusableFile                  what a file of data holds is not what is needed, or its disk is full
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
@@ -121,6 +122,10 @@ class SpecError(PlauditError, ValueError):
 
 class NotEvaluable(PlauditError, ValueError):
     """A log of decisions can carry no estimate of what another policy would have earned."""
+
+
+class EnvironmentFailed(PlauditError, RuntimeError):
+    """An environment raised an error while it was probed."""
 
 
 class FileError(PlauditError, OSError):

@@ -1,4 +1,4 @@
-"""Analysis: what really happened under a reward, what earned it, what is different between two, and how far apart."""
+"""Analysis: what happened under a reward, what earned it, what earns most, and how versions differ."""
 
 from plaudit.analysis.attribution import Attribution, EpisodeBin, TermShare, attribute
 from plaudit.analysis.audit import Thresholds, audit
@@ -9,6 +9,7 @@ from plaudit.analysis.definitions import DefinitionChanges
 from plaudit.analysis.diff import Diff, diff
 from plaudit.analysis.effect import Effect
 from plaudit.analysis.episode_gap import EpisodeGap, StepGap, TermGap, compare_episodes
+from plaudit.analysis.probe import PolicyOutcome, Probe, probe
 from plaudit.analysis.step_branches import Condition, NearestBranch, StepBranches, TermBranches
 from plaudit.analysis.sweep import Sweep, sweep
 from plaudit.analysis.transitions import Transitions
@@ -25,6 +26,8 @@ __all__ = [
     "Estimate",
     "Measure",
     "NearestBranch",
+    "PolicyOutcome",
+    "Probe",
     "StepBranches",
     "StepGap",
     "Sweep",
@@ -39,5 +42,6 @@ __all__ = [
     "compare_episodes",
     "diff",
     "nearest_branches",
+    "probe",
     "sweep",
 ]

@@ -64,7 +64,7 @@ def compare(
         second: Another one.
         *more: More of them: every pair is measured.
         transitions: Steps to compare on, as columns by name: `prev.x` and `curr.x` or `x` of each field, the action.
-            Without them steps are drawn from what fields declare. `plaudit.adapters.gymnasium.sample_transitions`
+            Without them steps are drawn from what fields declare. `plaudit.analysis.environments.sample_transitions`
             takes them from an environment.
         episodes: The episode of each transition; returns are compared then, and intervals drawn from episodes.
         ledger: A ledger whose recorded steps to compare on instead, with their episodes.

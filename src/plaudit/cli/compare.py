@@ -128,7 +128,7 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
 
 def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: int, seed: int) -> "Transitions":
     """Return steps of a Gymnasium environment's random policy."""
-    from plaudit.adapters.gymnasium import sample_transitions
+    from plaudit.analysis.environments import sample_transitions
 
     found = [find_reward(each) for each in rewards]
     function = find_reward_or_function(features)

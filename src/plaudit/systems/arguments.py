@@ -127,6 +127,16 @@ def _load_attribute(place: str, name: str) -> Reward | Callable[..., Any]:
     return found
 
 
+def find_beside(text: str, name: str) -> Any:
+    """Return what is called `name` in the file or module that `text` names a reward of; None if nothing is."""
+    place, _, attribute = text.rpartition(":")
+    place = place if place and re.fullmatch(_NAME, attribute) else text
+    if is_system(place.partition("@")[0]) or not (place.endswith(".py") or re.fullmatch(_NAME, place)):
+        return None
+    loaded = sys.modules.get(_name_module(Path(place)))  # it was run when its reward was found
+    return getattr(loaded if place.endswith(".py") and loaded else load_module(place), name, None)
+
+
 def _find_only_reward(place: str) -> Reward:
     """Return the reward of a Python file that has one; where there are several, say how each is named."""
     module = load_module(place)
@@ -147,7 +157,7 @@ def _list_rewards(place: str, module: ModuleType) -> str:
 def _run_file(path: Path) -> ModuleType:
     """Run a Python file as if it were imported; modules beside it can be imported by it."""
     _read_bytes(path, limit=1)
-    spec = importlib.util.spec_from_file_location(f"plaudit_file_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(_name_module(path), path)
     if spec is None or spec.loader is None:
         raise FileError(f"{path} is not a Python file; rewards are read from .py and .json files.")
     module = importlib.util.module_from_spec(spec)
@@ -155,6 +165,10 @@ def _run_file(path: Path) -> ModuleType:
     with _import_from(path.resolve().parent), _explain_failure(str(path), [str(path), str(path.resolve())]):
         spec.loader.exec_module(module)
     return module
+
+
+def _name_module(path: Path) -> str:
+    return f"plaudit_file_{path.stem}"
 
 
 def _import_module(name: str) -> ModuleType:

@@ -3,7 +3,6 @@
 from plaudit.errors import MissingExtra
 
 try:
-    from plaudit.adapters.gymnasium.random_policy import sample_transitions
     from plaudit.adapters.gymnasium.single import RewardWrapper
     from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
 except ModuleNotFoundError as error:
@@ -11,4 +10,4 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra(f"the wrappers need {error.name}. Install it: pip install 'plaudit[gym]'") from None
 
-__all__ = ["RewardWrapper", "VectorRewardWrapper", "sample_transitions"]
+__all__ = ["RewardWrapper", "VectorRewardWrapper"]

@@ -1,22 +1,58 @@
-"""Steps of an environment under its random policy, for `compare`: what a reward reads of each, before and after."""
+"""Environments of Gymnasium, made from whatever names them, and steps of their random policy for `compare`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import gymnasium
 import numpy as np
 
 from plaudit.adapters.gymnasium.scoring import Features, Scoring, copy_observation
 from plaudit.analysis.transitions import Transitions
-from plaudit.errors import DefinitionError, InputError, PlauditError
+from plaudit.errors import DefinitionError, EnvironmentFailed, InputError, PlauditError, shorten
 from plaudit.reward.reward import Reward
 from plaudit.targets.inputs import list_slots
 from plaudit.targets.states import join_state
 from plaudit.terminal import format_count
 
+if TYPE_CHECKING:
+    import gymnasium
+
+Env: TypeAlias = "gymnasium.Env[Any, Any]"
+
+
+def make_environment(given: object, options: Mapping[str, Any]) -> tuple[Env, str, bool]:
+    """Return an environment, its name, and whether it was made here; errors say what is wrong with it."""
+    import gymnasium
+    from gymnasium.vector import VectorEnv
+
+    if isinstance(given, VectorEnv):
+        raise DefinitionError(f"one environment is played, and {shorten(given)} is many; give one of them.")
+    if isinstance(given, gymnasium.Env):
+        if options:
+            raise DefinitionError(f"{name_environment(given)} is made already: it takes no {', '.join(options)}.")
+        return given, name_environment(given), False
+    if not isinstance(given, str) and not callable(given):
+        raise DefinitionError(f"{shorten(given)} is no environment, no function that makes one, and no id of one.")
+    what = given if isinstance(given, str) else getattr(given, "__name__", shorten(given))
+    try:
+        made: object = gymnasium.make(given, **options) if isinstance(given, str) else given(**options)
+    except PlauditError:
+        raise
+    except gymnasium.error.Error as error:
+        raise DefinitionError(f"the environment {what} cannot be made: {error}") from None
+    except Exception as error:
+        raise EnvironmentFailed(f"the environment {what} cannot be made: {type(error).__name__}: {error}") from error
+    if not isinstance(made, gymnasium.Env):
+        raise DefinitionError(f"{what} makes {shorten(made)}, and that is not an environment.")
+    return made, given if isinstance(given, str) else name_environment(made), True
+
+
+def name_environment(env: Env) -> str:
+    """Return what an environment is called."""
+    return type(env.unwrapped).__name__ if env.spec is None else env.spec.id
+
 
 def sample_transitions(
-    env: gymnasium.Env[Any, Any] | str,
+    env: object,
     rewards: Reward | Sequence[Reward],
     features: Features,
     *,
@@ -27,7 +63,7 @@ def sample_transitions(
     """Return steps of an environment in which every action is drawn from its action space, for `compare`.
 
     Args:
-        env: One environment, which is reset and not closed, or the name of one that is registered.
+        env: One environment, which is reset and not closed; or the id of one, a class or a function that makes it.
         rewards: The rewards that are to be compared.
         features: What `RewardWrapper` takes: a function of (obs, action, next_obs, info) to the inputs of the rewards
             by name. Each reward gets those that it reads.
@@ -42,14 +78,27 @@ def sample_transitions(
         DefinitionError: There is no such environment, or something else that was given is not what it should be.
         InputError: The features fail, or lack something that a reward reads.
     """
-    if isinstance(env, str):
-        made = _make_env(env)
-        try:
-            return sample_transitions(made, rewards, features, steps=steps, seed=seed, progress=progress)
-        finally:
-            made.close()
     if steps < 1:
         raise DefinitionError(f"steps={steps} must be 1 at least.")
+    made, name, own = make_environment(env, {})
+    try:
+        columns, episodes = _play(made, rewards, features, steps, seed, progress)
+    finally:
+        if own:
+            made.close()
+    text = f"{format_count(steps, 'step')} of {name} under its random policy"
+    return Transitions({name: np.asarray(column) for name, column in columns.items()}, np.asarray(episodes), text)
+
+
+def _play(
+    env: Env,
+    rewards: Reward | Sequence[Reward],
+    features: Features,
+    steps: int,
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[dict[str, list[Any]], list[int]]:
+    """Take steps with random actions; return what rewards read of each, and in which episode it was."""
     readers = [_Reader(reward, features) for reward in ([rewards] if isinstance(rewards, Reward) else rewards)]
     env.action_space.seed(seed)
     columns: dict[str, list[Any]] = {}
@@ -73,17 +122,7 @@ def sample_transitions(
         episodes.append(episode)
         if progress is not None:
             progress(taken + 1, steps)
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    text = f"{format_count(steps, 'step')} of {name} under its random policy"
-    return Transitions({name: np.asarray(column) for name, column in columns.items()}, np.asarray(episodes), text)
-
-
-def _make_env(name: str) -> gymnasium.Env[Any, Any]:
-    """Return the environment that is registered with Gymnasium under a name."""
-    try:
-        return gymnasium.make(name)
-    except (gymnasium.error.Error, ImportError, ValueError) as error:
-        raise DefinitionError(f"Gymnasium cannot make the environment {name!r}: {error}") from None
+    return columns, episodes
 
 
 class _Reader:

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, State, term
-from plaudit.adapters.gymnasium import RewardWrapper, sample_transitions
+from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.analysis import compare
+from plaudit.analysis.environments import sample_transitions
 from plaudit.errors import DefinitionError, InputError, MissingField
 
 
@@ -89,7 +90,7 @@ def test_the_same_seed_is_the_same_steps():
 
 
 def test_what_cannot_be_sampled_is_told():
-    with pytest.raises(DefinitionError, match="cannot make the environment 'CartPool-v1'"):
+    with pytest.raises(DefinitionError, match="the environment CartPool-v1 cannot be made"):
         sample_transitions("CartPool-v1", PLAIN, features)
     with pytest.raises(DefinitionError, match="steps=0"):
         sample_transitions("CartPole-v1", PLAIN, features, steps=0)

@@ -1,0 +1,379 @@
+"""Episodes of a probe: an environment paid by a reward, played by a policy, and what came of it by every measure."""
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NoReturn
+
+import gymnasium
+import numpy as np
+from gymnasium.wrappers import TimeLimit
+
+from plaudit.adapters.components import EPISODE_COMPONENTS
+from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.adapters.gymnasium.scoring import OWN, Features
+from plaudit.analysis.probe.policies import Policy
+from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode
+from plaudit.checks.solver.boxes import compile_question
+from plaudit.checks.solver.ranges import encode_value
+from plaudit.errors import DefinitionError, EnvironmentFailed, InputError, NotFinite, PlauditError, shorten
+from plaudit.language.field import RECORDS
+from plaudit.ledger.ledger import Ledger
+from plaudit.reward.reward import Reward
+from plaudit.reward.signal import Signal
+
+_CLOSE = 1e-6
+"""By how much of itself a reward may differ from the environment's own and be the same: that may be a float32."""
+
+
+class ProbedEnvironment:
+    """An environment whose every episode is paid by a reward and measured.
+
+    Args:
+        env: The environment; one without a limit of steps gets `max_steps`.
+        reward: What pays.
+        features: From (obs, action, next_obs, info) to the reward's inputs; it may take `env` as well. None where the
+            inputs are parts of the observation, of `info` or the action, under the same names.
+        ledger: Where episodes that are to be kept go.
+        run: Under which run.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        reward: Reward,
+        features: Callable[..., Mapping[str, Any]] | None,
+        *,
+        ledger: Ledger | None,
+        run: str | None,
+        max_steps: int,
+        name: str,
+    ) -> None:
+        self.name, self.reward, self.ledger, self.run = name, reward, ledger, run
+        limited = env.spec is not None and env.spec.max_episode_steps is not None
+        self._guard = guard = _Guard(env if limited or _has_limit(env) else TimeLimit(env, max_steps), name)
+        self.action_space, self.observation_space = env.action_space, env.observation_space
+        self._readings = _Readings(reward)
+        self._features = self._capture(_prepare_features(features, env, reward))
+        self._plain = RewardWrapper(guard, reward, self._features)
+        self._recording: dict[str, RewardWrapper] = {}
+        self.steps = 0
+        self.same_as_native = True
+        """Whether the environment has always paid the same itself."""
+        self.on_step: Callable[[], None] = lambda: None
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What episodes are measured by, beside what they earn."""
+        return (NATIVE, *self._readings.names)
+
+    @property
+    def lacking(self) -> set[str]:
+        """What could be measured, if the features gave what is read for it."""
+        return self._readings.lacking
+
+    def _capture(self, features: Features) -> Features:
+        """Return features without what only measures read, which is kept aside."""
+        unread = {name.partition("[")[0] for name in self.reward.known_inputs.keys() - self.reward.inputs}
+        unread -= {name.partition("[")[0] for name in self.reward.inputs}
+        readings = self._readings
+
+        def read(obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Mapping[str, Any]:
+            fields = features(obs, action, next_obs, info)
+            readings.fields = fields
+            if not unread or not isinstance(fields, Mapping):
+                return fields
+            return {name: value for name, value in fields.items() if name not in unread}
+
+        return read
+
+    def record(self, policy: str) -> gymnasium.Env[Any, Any]:
+        """Return the environment, its steps recorded under the name of a policy where there is a ledger."""
+        if self.ledger is None:
+            return self._plain
+        if policy not in self._recording:
+            self._recording[policy] = RewardWrapper(
+                self._guard, self.reward, self._features, ledger=self.ledger, run=self.run, actor=policy
+            )
+        return self._recording[policy]
+
+    def flush(self) -> None:
+        """Have everything recorded by now."""
+        for each in self._recording.values():
+            assert each._record is not None
+            each._record.flush()
+
+    def play(
+        self,
+        policy: Policy,
+        seed: int,
+        *,
+        env: gymnasium.Env[Any, Any] | None = None,
+        seen: list[Any] | None = None,
+    ) -> PlayedEpisode:
+        """Play an episode, in `env` where it is to be recorded; observations are added to those `seen`."""
+        env = self._plain if env is None else env
+        guard, readings, discount = self._guard, self._readings, self.reward.discount or 1.0
+        guard.begin(policy.name, seed)
+        obs, info = env.reset(seed=seed)
+        act, mask = policy.start(seed), info.get("action_mask")
+        readings.begin()
+        earned, native, factor, length, over = 0.0, 0.0, 1.0, 0, False
+        signals: list[Signal] = []
+        while not over:
+            if seen is not None:
+                seen.append(obs)
+            try:
+                obs, paid, terminated, truncated, info = env.step(act(obs, mask))
+            except InputError as error:
+                error.add_note(f"It is step {length + 1} of {policy.name!r} with seed {seed} in {self.name}.")
+                raise
+            mask = info.get("action_mask")
+            own = float(info[OWN])
+            readings.add(own, bool(terminated), bool(truncated))
+            total = float(paid)
+            earned += factor * total
+            native += own
+            factor *= discount
+            length += 1
+            over = bool(terminated or truncated)
+            signal = env.signal  # type: ignore[attr-defined]  # the wrapper's own
+            signals = [signal] if not signals else [signals[0], signal]
+            if self.same_as_native and abs(total - own) > _CLOSE * max(1.0, abs(own)):
+                self.same_as_native = False
+            self.steps += 1
+            self.on_step()
+        measures, terms = {NATIVE: native, **readings.finish()}, dict(info[EPISODE_COMPONENTS])
+        ended = "terminated" if terminated else "truncated"
+        return PlayedEpisode(policy.name, seed, earned, measures, terms, length, ended, signals[0], signals[-1])
+
+
+def _has_limit(env: gymnasium.Env[Any, Any]) -> bool:
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, TimeLimit):
+            return True
+        env = env.env
+    return False
+
+
+# -- the environment ---------------------------------------------------------------------------------------------------
+
+
+class _Guard(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Tells in one message what an environment did wrong: raised, or gave NaN."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], name: str) -> None:
+        super().__init__(env)
+        self._name, self._policy, self._seed, self._steps = name, "", 0, 0
+
+    def begin(self, policy: str, seed: int) -> None:
+        self._policy, self._seed, self._steps = policy, seed, 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        try:
+            obs, info = self.env.reset(seed=seed, options=options)
+        except Exception as error:
+            self._fail(error)
+        self._require_numbers(obs, 0.0)
+        return obs, info
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        try:
+            obs, reward, terminated, truncated, info = self.env.step(action)
+        except Exception as error:
+            self._fail(error, action)
+        self._require_numbers(obs, reward)
+        return obs, reward, terminated, truncated, info
+
+    def _where(self) -> str:
+        return f"in step {self._steps} of {self._policy!r} with seed {self._seed}"
+
+    def _fail(self, error: Exception, action: Any = None) -> NoReturn:
+        given = "" if action is None else f", given the action {shorten(action, 40)}"
+        raise EnvironmentFailed(
+            f"the environment {self._name} failed {self._where()}{given}: {type(error).__name__}: {error}"
+        ) from error
+
+    def _require_numbers(self, obs: Any, reward: Any) -> None:
+        if math.isnan(reward):
+            raise NotFinite(f"the environment {self._name} itself paid NaN {self._where()}.")
+        for name, part in _list_arrays(obs):
+            if np.isnan(part).any():
+                at = [int(each) for each in np.argwhere(np.isnan(part))[0]]
+                where = f"{name}[{', '.join(map(str, at))}]" if at else name
+                raise NotFinite(f"the environment {self._name} gave NaN as {where} {self._where()}. Fix it there.")
+
+
+def _list_arrays(obs: Any, name: str = "observation") -> Iterator[tuple[str, Any]]:
+    if isinstance(obs, np.ndarray | float | np.floating):
+        if np.asarray(obs).dtype.kind == "f":
+            yield name, np.asarray(obs)
+    elif isinstance(obs, Mapping):
+        for key, part in obs.items():
+            yield from _list_arrays(part, f"{name}[{key!r}]")
+    elif isinstance(obs, tuple):
+        for at, part in enumerate(obs):
+            yield from _list_arrays(part, f"{name}[{at}]")
+
+
+# -- what is read of a step --------------------------------------------------------------------------------------------
+
+
+def _prepare_features(given: Any, env: gymnasium.Env[Any, Any], reward: Reward) -> Features:
+    if given is None:
+        return _ByName(reward)
+    if not callable(given):
+        raise DefinitionError(f"features={shorten(given, 60)} is no function of (obs, action, next_obs, info).")
+    takes_env = "env" in inspect.signature(given).parameters
+    features = partial(given, env=env.unwrapped) if takes_env else given
+
+    def read(obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Any:
+        try:
+            return features(obs, action, next_obs, info)
+        except PlauditError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise DefinitionError(f"the features of reward {reward.name!r} raised {said}") from error
+
+    return read
+
+
+class _ByName:
+    """Features where none are given: an input is what has its name in the observation, in `info`, or the action."""
+
+    def __init__(self, reward: Reward) -> None:
+        names = dict.fromkeys(name.partition("[")[0] for name in reward.known_inputs)
+        self._names = [name for name in names if name not in (OWN, "terminated", "truncated", "terminal")]
+        self._names = [name for name in self._names if name.removeprefix("prev.") not in reward.states]
+        self._needed = {name.partition("[")[0] for name in reward.inputs}
+        self._action, self._reward = reward.action or "action", reward.name
+
+    def __call__(self, obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        for name in self._names:
+            record, _, plain = name.rpartition(".")
+            seen = obs if record == "prev" else next_obs
+            if plain == self._action and record != "prev":
+                value = action
+            elif isinstance(seen, Mapping) and plain in seen:
+                value = seen[plain]
+            elif record != "prev" and plain in info:
+                value = info[plain]
+            elif plain in ("obs", "observation"):
+                value = seen
+            elif name in self._needed:
+                raise self._explain(plain, next_obs, info)
+            else:
+                continue
+            value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+            if record:
+                found.setdefault(record, {})[plain] = value
+            else:
+                found[plain] = value
+        return found
+
+    def _explain(self, name: str, obs: Any, info: dict[str, Any]) -> DefinitionError:
+        parts = [*(obs if isinstance(obs, Mapping) else ("observation",)), self._action, *info]
+        return DefinitionError(
+            f"reward {self._reward!r} reads {name!r}, and nothing in a step of the environment has this name "
+            f"(it has {', '.join(map(str, dict.fromkeys(parts)))}).\nSay where it is in a function "
+            f"`features(obs, action, next_obs, info)` beside the reward: return {{{name!r}: next_obs[0], …}}."
+        )
+
+
+class _Readings:
+    """Goal and `better` fields of the steps of an episode, as far as the features give them."""
+
+    def __init__(self, reward: Reward) -> None:
+        self.fields: Any = {}
+        self._reward = reward
+        self._goal = None if reward.goal is None else _build_goal(reward)
+        self._better = {
+            name: (_Input(name), each.aim, each.kind == "flag" or each.role == "event")
+            for name, each in reward.fields.items()
+            if (each.better is not None or each.aim is not None) and not each.shape
+        }
+        self.lacking: set[str] = set()
+        self.begin()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        every = (*((GOAL,) if self._goal else ()), *self._better)
+        return tuple(name for name in every if name not in self.lacking)
+
+    def begin(self) -> None:
+        self._reached, self._sums, self._steps = False, dict.fromkeys(self._better, 0.0), 0
+
+    def add(self, own: float, terminated: bool, truncated: bool) -> None:
+        outcomes = {OWN: own, "terminated": terminated, "truncated": truncated, "terminal": terminated}
+        fields = {**outcomes, **self.fields}
+        self._steps += 1
+        if self._goal is not None and not self._reached and GOAL not in self.lacking:
+            try:
+                self._reached = self._goal(fields)
+            except KeyError:
+                self.lacking.add(GOAL)
+        for name, (read, aim, _) in self._better.items():
+            if name not in self.lacking:
+                try:
+                    value = float(read(fields))
+                except KeyError:
+                    self.lacking.add(name)
+                else:
+                    self._sums[name] += value if aim is None else abs(value - aim)
+
+    def finish(self) -> dict[str, float]:
+        """Return the measures of the episode; a field is told as it is, whichever way is better."""
+        found = {GOAL: float(self._reached)} if self._goal else {}
+        for name, (_, _, is_event) in self._better.items():
+            found[name] = self._sums[name] / (1 if is_event else max(self._steps, 1))
+        return {name: value for name, value in found.items() if name not in self.lacking}
+
+
+class _Input:
+    """Reads one input of a program out of the fields of a step; KeyError where it is not there."""
+
+    def __init__(self, name: str) -> None:
+        match = re.fullmatch(r"(?:(prev|curr)\.)?([^.\[]+)((?:\[\d+\])*)", name)
+        assert match is not None, name
+        self._record, self._name = match[1], match[2]
+        self._entry = tuple(int(at) for at in re.findall(r"\d+", match[3]))
+
+    def __call__(self, fields: Mapping[str, Any]) -> Any:
+        value = self._find(fields)
+        return np.asarray(value)[self._entry].item() if self._entry else value
+
+    def _find(self, fields: Mapping[str, Any]) -> Any:
+        if self._record is None and self._name in fields:
+            return fields[self._name]
+        for record in RECORDS if self._record is None else (self._record,):
+            if f"{record}.{self._name}" in fields:
+                return fields[f"{record}.{self._name}"]
+            part = fields.get(record)
+            if record == "prev" and self._record is None:
+                continue
+            if isinstance(part, Mapping) and self._name in part:
+                return part[self._name]
+            if part is not None and hasattr(part, self._name):
+                return getattr(part, self._name)
+        raise KeyError(self._name)
+
+
+def _build_goal(reward: Reward) -> Callable[[Mapping[str, Any]], bool]:
+    """Return the function from the fields of a step to whether the goal is reached in it."""
+    assert reward.goal is not None
+    program = reward.goal_program
+    at = program.outputs[reward.goal.name]
+    ask = compile_question(replace(program, outputs={"given": at, "asked": at}))
+    inputs = [(name, _Input(name), declared) for name, declared in program.inputs.items()]
+
+    def is_reached(fields: Mapping[str, Any]) -> bool:
+        row = {name: encode_value(declared, read(fields)) for name, read, declared in inputs}
+        return ask(row) == 1.0
+
+    return is_reached

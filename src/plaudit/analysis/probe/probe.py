@@ -1,0 +1,98 @@
+"""`probe`: does anything dull earn more than what is wanted, in the environment that an agent would be trained in?"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from plaudit.errors import DefinitionError, EnvironmentFailed, PlauditError, WrongType, shorten
+from plaudit.ledger.ledger import Ledger
+from plaudit.reward.reward import Reward
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from plaudit.analysis.probe.result import Probe
+
+SECONDS = 60.0
+"""How long a probe takes unless told otherwise."""
+
+
+def probe(
+    env: "gymnasium.Env[Any, Any] | Callable[[], gymnasium.Env[Any, Any]] | str",
+    reward: Reward,
+    features: Callable[..., Mapping[str, Any]] | None = None,
+    *,
+    make: Mapping[str, Any] | None = None,
+    seconds: float | None = None,
+    steps: int | None = None,
+    seeds: int = 10,
+    seed: int = 0,
+    against: Sequence[str] | None = None,
+    ledger: Ledger | None = None,
+    run: str | None = None,
+    max_steps: int = 1000,
+    progress: Callable[[int, int], None] | None = None,
+) -> "Probe":
+    """Play dull and simple policies in an environment, pay them by a reward, and tell what earns more than is wanted.
+
+    Doing nothing, each constant action, chance, and what a cross-entropy search finds: linear policies and short cycles
+    of actions that earn most, and linear policies that are best by the environment's own reward and by the goal. All
+    are compared in episodes with the same seeds, which the search has not seen. Ctrl-C ends it with what is known then.
+
+    Args:
+        env: An environment, a function that makes one, or the id of one: "CartPole-v1".
+        reward: What pays.
+        features: A function of (obs, action, next_obs, info) to the reward's inputs by name, and `env` if it takes that
+            too. Unless given, an input is the part of the observation or of `info` that has its name, or the action.
+        make: Options for making the environment, where it is not there yet: {"render_mode": None}.
+        seconds: About how long it may take; 60 unless `steps` are given.
+        steps: About how many steps it may take. With this alone the result is the same for a seed.
+        seeds: In how many episodes each policy is compared: `seed`, `seed` + 1, …
+        seed: Where seeds begin, and what the search is drawn by.
+        against: The measures that findings go by: "native", "goal", names of fields that say what is better. All there
+            are unless given.
+        ledger: Where the episodes that are compared are recorded, with the policy as actor.
+        run: Under which run; "probe ENV" unless given, and numbered where that is taken.
+        max_steps: After how many steps an episode is cut off where the environment itself sets no limit.
+        progress: Called with how much of the budget is spent, and of how much.
+
+    Raises:
+        DefinitionError: An argument is not what it should be, or there is no simple policy for such actions.
+        EnvironmentFailed: The environment raised an error; episodes that were recorded before are kept.
+        InputError: A step cannot be scored, or the environment gave NaN.
+        MissingExtra: Gymnasium is not installed.
+    """
+    import plaudit.adapters.gymnasium  # noqa: F401  # which says what to install where Gymnasium is not
+    from plaudit.analysis.environments import make_environment
+    from plaudit.analysis.probe.run import ProbeRun
+    from plaudit.analysis.probe.search import FIRST_SEARCH_SEED
+
+    if not isinstance(reward, Reward):
+        raise DefinitionError(f"probe takes a Reward, and {shorten(reward)} is none.")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise WrongType(f"ledger={shorten(ledger)} is not a Ledger; give Ledger('rewards.db').")
+    _validate_counts(1, seeds=seeds, max_steps=max_steps, **({} if steps is None else {"steps": steps}))
+    _validate_counts(0, seed=seed)
+    if seed + seeds > FIRST_SEARCH_SEED:
+        raise DefinitionError(f"seed={seed} and the {seeds} after it must be below {FIRST_SEARCH_SEED:,}.")
+    if seconds is None and steps is None:
+        seconds = SECONDS
+    if seconds is not None and not seconds > 0:
+        raise DefinitionError(f"seconds={seconds!r:.60} must be above 0.")
+    made, name, ours = make_environment(env, make or {})
+    try:
+        job = ProbeRun(made, reward, features, name=name, ledger=ledger, run=run, max_steps=max_steps)
+        return job.run(seconds=seconds, steps=steps, seeds=seeds, seed=seed, against=against, progress=progress)
+    finally:
+        if ours:
+            try:
+                made.close()
+            except PlauditError:
+                raise
+            except Exception as error:
+                raise EnvironmentFailed(f"the environment {name} failed to close: {error}") from error
+
+
+def _validate_counts(least: int, **counts: object) -> None:
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < least:
+            raise DefinitionError(f"{name}={count!r:.60} must be an integer from {least} up.")

@@ -1,0 +1,256 @@
+"""What `probe` returns: how each policy fared, and where something earns more than what is wanted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plaudit.analysis.comparison import Estimate
+from plaudit.analysis.measures import CONFIDENCE
+from plaudit.checks.finding import Finding
+from plaudit.checks.formats.json import format_json
+from plaudit.checks.report import LocatedReport, Report, format_reports
+from plaudit.frames import Tabular
+from plaudit.learn.quantiles import t_quantile
+from plaudit.reward.signal import Signal
+from plaudit.terminal import escape_controls, format_count, format_table, format_value
+
+Numbers = NDArray[np.float64]
+Kind = Literal["idle", "constant", "random", "search"]
+"""Sorts of policies; all but the last look at nothing."""
+
+NATIVE, GOAL = "native", "goal"
+"""The measures that are no field: what the environment itself pays, and whether the goal is reached in an episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedEpisode:
+    """An episode of a probe."""
+
+    policy: str
+    seed: int
+    earned: float
+    """What the reward paid, discounted as it declares."""
+    measures: Mapping[str, float]
+    """What the environment paid, whether the goal was reached, and each field that says what is better: how often a
+    flag was set, the mean of a number or, where it has an aim, of how far it was from it."""
+    terms: Mapping[str, float]
+    """What each term paid in all."""
+    length: int
+    ended: str
+    """"terminated" or "truncated"."""
+    first: Signal = field(repr=False)
+    last: Signal = field(repr=False)
+
+
+def estimate_mean(values: Numbers) -> Estimate:
+    """Return the mean over seeds and its interval, by Student's t; none of a single value."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Estimate(mean, float("nan"), float("nan"))
+    reach = t_quantile(CONFIDENCE, len(values) - 1) * float(values.std(ddof=1)) / len(values) ** 0.5
+    return Estimate(mean, mean - reach, mean + reach)
+
+
+@dataclass(frozen=True)
+class PolicyOutcome:
+    """How a policy fared, over an episode for each seed; all policies have the same seeds."""
+
+    name: str
+    kind: Kind
+    episodes: tuple[PlayedEpisode, ...]
+
+    @property
+    def is_dull(self) -> bool:
+        """Whether it looks at nothing."""
+        return self.kind != "search"
+
+    @cached_property
+    def earned(self) -> Estimate:
+        """What the reward paid in an episode."""
+        return estimate_mean(self.column("earned"))
+
+    @cached_property
+    def measures(self) -> Mapping[str, Estimate]:
+        """What an episode was like by each measure."""
+        return {name: estimate_mean(self.column(name)) for name in self.episodes[0].measures}
+
+    @property
+    def length(self) -> float:
+        """How many steps an episode has, on average."""
+        return float(np.mean([each.length for each in self.episodes]))
+
+    @property
+    def terminated(self) -> float:
+        """The share of episodes that terminated, and were not cut off."""
+        return float(np.mean([each.ended == "terminated" for each in self.episodes]))
+
+    def column(self, measure: str) -> Numbers:
+        """Return what each episode earned, or was like by a measure, in the order of the seeds."""
+        if measure == "earned":
+            return np.array([each.earned for each in self.episodes])
+        return np.array([each.measures[measure] for each in self.episodes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data for JSON."""
+        return {
+            "policy": self.name,
+            "kind": self.kind,
+            "earned": _to_plain(self.earned),
+            "measures": {name: _to_plain(each) for name, each in self.measures.items()},
+            "length": self.length,
+            "terminated": self.terminated,
+            "episodes": [
+                {
+                    "seed": each.seed,
+                    "earned": each.earned,
+                    "measures": dict(each.measures),
+                    "terms": dict(each.terms),
+                    "length": each.length,
+                    "ended": each.ended,
+                }
+                for each in self.episodes
+            ],
+        }
+
+
+def _to_plain(estimate: Estimate) -> dict[str, float | None]:
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    return {name: None if end != end else end for name, end in ends.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Tabular):
+    """How policies fare in an environment that a reward pays, best paid first; `print` it."""
+
+    env: str
+    reward: str
+    """`landing@1`."""
+    discount: float
+    measures: tuple[str, ...]
+    """What episodes are measured by, beside what they earn: "native", "goal", fields that say what is better."""
+    compared: tuple[str, ...]
+    """The measures that findings go by."""
+    policies: tuple[PolicyOutcome, ...]
+    report: Report
+    """What was found: `outcome-order` and `goal-not-best`, as it happened."""
+    steps: int
+    """Steps taken in all, those of the search with them."""
+    seconds: float = field(compare=False)
+    ledger: str | None = None
+    run: str | None = None
+    interrupted: bool = False
+    remarks: tuple[str, ...] = ()
+    located: LocatedReport | None = field(default=None, repr=False, compare=False)
+    """The report, and where its reward stands in the source."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong, gravest first."""
+        return self.report.findings
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no warning."""
+        return self.report.ok
+
+    def __getitem__(self, policy: str) -> PolicyOutcome:
+        """Return how a policy fared, by its name; KeyError where there is none."""
+        return {each.name: each for each in self.policies}[policy]
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a row for each policy: what it earned and was like by each measure, with intervals."""
+        columns: dict[str, list[Any]] = {
+            "policy": [each.name for each in self.policies],
+            "kind": [each.kind for each in self.policies],
+        }
+        for name in ("earned", *self.measures):
+            found = [each.earned if name == "earned" else each.measures[name] for each in self.policies]
+            columns |= {name: [each.value for each in found]}
+            columns |= {f"{name}.low": [each.low for each in found], f"{name}.high": [each.high for each in found]}
+        columns["length"] = [each.length for each in self.policies]
+        columns["terminated"] = [each.terminated for each in self.policies]
+        return columns
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        located = self.located or LocatedReport(self.report)
+        return {
+            "env": self.env,
+            "reward": self.reward,
+            "discount": self.discount,
+            "confidence": CONFIDENCE,
+            "measures": list(self.measures),
+            "compared": list(self.compared),
+            "policies": [each.to_dict() for each in self.policies],
+            "report": format_json([located])["rewards"][0],
+            "steps": self.steps,
+            "seconds": round(self.seconds, 3),
+            "ledger": self.ledger,
+            "run": self.run,
+            "interrupted": self.interrupted,
+            "remarks": list(self.remarks),
+        }
+
+    def __repr__(self) -> str:
+        return f"Probe({self.env!r}, {self.reward!r}, {len(self.policies)} policies, {len(self.findings)} findings)"
+
+    def __str__(self) -> str:
+        """Return the probe as `plaudit probe` prints it."""
+        return escape_controls("\n".join(self._list_lines()))
+
+    def _list_lines(self) -> Iterator[str]:
+        yield f"{self.reward} in {self.env}"
+        yield ""
+        yield self.format_table()
+        yield ""
+        episodes = len(self.policies[0].episodes) if self.policies else 0
+        paid = "" if self.discount == 1.0 else f" What is earned is discounted by {self.discount:g} a step."
+        yield (
+            f"Means over {format_count(episodes, 'seed')} ± {CONFIDENCE:.0%} intervals; "
+            f"{format_count(self.steps, 'step')} in all.{paid}"
+        )
+        yield from self.remarks
+        if self.ledger is not None:
+            yield f"The episodes are in {self.ledger}, run {self.run!r}; their actor is the policy."
+        yield ""
+        yield format_reports([self.located or LocatedReport(self.report)]).rstrip("\n")
+
+    def format_table(self) -> str:
+        """Return the policies as a table, best paid first."""
+        headers = ("policy", "earned", *map(_name_measure, self.measures), "length", "terminated")
+        return format_table([headers, *(self._format_row(each) for each in self.policies)])
+
+    def _format_row(self, each: PolicyOutcome) -> tuple[str, ...]:
+        cells = (_format_measure(name, each.measures[name]) for name in self.measures)
+        return (each.name, format_estimate(each.earned), *cells, f"{each.length:,.0f}", f"{each.terminated:.0%}")
+
+
+def _name_measure(name: str) -> str:
+    return {NATIVE: "native reward", GOAL: "goal reached"}.get(name, name)
+
+
+def _format_measure(name: str, estimate: Estimate) -> str:
+    return f"{estimate.value:.0%}" if name == GOAL else format_estimate(estimate)
+
+
+def format_estimate(estimate: Estimate) -> str:
+    """Return a mean and how far its interval reaches.
+
+    >>> format_estimate(Estimate(12.3456, 11.3, 13.4)), format_estimate(Estimate(1.0, float("nan"), float("nan")))
+    ('12.3 ± 1.0', '1')
+    """
+    reach = (estimate.high - estimate.low) / 2
+    if reach != reach or reach <= 1e-9 * abs(estimate.value):
+        return format_value(round(estimate.value, 6))
+    digits = max(0, 1 - int(np.floor(np.log10(reach)))) if reach < 10 else 0
+    digits = min(digits, 6)
+    return f"{estimate.value:,.{digits}f} ± {reach:,.{digits}f}"
+
+
+def list_dull(policies: Sequence[PolicyOutcome]) -> list[PolicyOutcome]:
+    """Return the policies that look at nothing."""
+    return [each for each in policies if each.is_dull]

@@ -1,0 +1,315 @@
+"""One probe from beginning to end: dull policies first, then searches, each best one compared in the same episodes."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from plaudit.analysis.environments import Env
+from plaudit.analysis.probe.episodes import ProbedEnvironment
+from plaudit.analysis.probe.findings import Comparison, Inversion, describe_inversion, find_inversions, orient
+from plaudit.analysis.probe.policies import (
+    CycleFamily,
+    FeatureReader,
+    LinearFamily,
+    Policy,
+    can_be_seen,
+    count_outputs,
+    list_dull_policies,
+)
+from plaudit.analysis.probe.result import GOAL, NATIVE, PlayedEpisode, PolicyOutcome, Probe
+from plaudit.analysis.probe.search import Family, Numbers, Search
+from plaudit.checks.check import separate_allowed
+from plaudit.checks.finding import Undecided
+from plaudit.checks.report import LocatedReport, Report
+from plaudit.errors import DefinitionError, PlauditError, did_you_mean, shorten
+from plaudit.ledger.ledger import Ledger
+from plaudit.reward.reward import Reward
+
+DULL_SHARE = 0.3
+"""How much of the budget dull policies may take; where that is not enough for all seeds, there are fewer."""
+FEWEST_SEEDS = 3
+REWARD, CYCLES, WANTED = 0.35, 0.05, 0.4
+"""How much goes into the search for what earns most, for cycles that do, and for what is wanted; the rest into what is
+both or, where nothing else than what is wanted earns most, into what earns even more."""
+_TICKS = 1000
+"""What a whole budget is in the eyes of `progress`."""
+
+BY_REWARD, BY_REWARD_AGAIN = "best by the reward", "best by the reward (2)"
+CYCLE_BY_REWARD = "best cycle by the reward"
+BEST_BY = {NATIVE: "best by the native reward", GOAL: "best by the goal"}
+PAID_BEST = "best paid that is wanted"
+
+
+class _Budget:
+    """How much may be spent, in seconds and steps, and how much is."""
+
+    def __init__(
+        self,
+        env: ProbedEnvironment,
+        seconds: float | None,
+        steps: int | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._env, self._seconds, self._steps, self._progress = env, seconds, steps, progress
+        self._began, self._ticks = time.perf_counter(), -1
+        env.on_step = self._tick if progress is not None else lambda: None
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def spent(self) -> float:
+        """The share that is spent."""
+        shares = [self.seconds / self._seconds] if self._seconds is not None else []
+        shares += [self._env.steps / self._steps] if self._steps is not None else []
+        return max(shares)
+
+    def _tick(self) -> None:
+        assert self._progress is not None
+        if not self._env.steps % 64:
+            self._progress(min(int(self.spent * _TICKS), _TICKS), _TICKS)
+
+
+class ProbeRun:
+    """What is known so far in a probe."""
+
+    def __init__(
+        self,
+        env: Env,
+        reward: Reward,
+        features: Any,
+        *,
+        name: str,
+        ledger: Ledger | None,
+        run: str | None,
+        max_steps: int,
+    ) -> None:
+        self._reward, self._ledger, self._name = reward, ledger, name
+        self._run = None if ledger is None else _choose_run(ledger, run or f"probe {name}")
+        self._dull = list_dull_policies(env.action_space)
+        self._env = ProbedEnvironment(
+            env, reward, features, ledger=ledger, run=self._run, max_steps=max_steps, name=name
+        )
+        self._played: dict[str, tuple[Policy, list[PlayedEpisode]]] = {}
+        self._seeds: list[int] = []
+        self._seen: list[Any] = []
+        self._weights: dict[str, Numbers] = {}
+        self._remarks: list[str] = []
+
+    def run(
+        self,
+        *,
+        seconds: float | None,
+        steps: int | None,
+        seeds: int,
+        seed: int,
+        against: Sequence[str] | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> Probe:
+        """Play until the budget is spent, or Ctrl-C, and tell what was found."""
+        self._budget = _Budget(self._env, seconds, steps, progress)
+        self._generator = np.random.default_rng([seed, 2])
+        self._against = against
+        interrupted = False
+        try:
+            self._play_dull(range(seed, seed + seeds))
+            self._search()
+        except KeyboardInterrupt:
+            interrupted = True
+        except PlauditError as error:
+            kept = sum(len(played) for _, played in self._played.values())
+            if self._ledger is not None and kept:
+                error.add_note(f"The {kept} episodes before it are in {self._ledger.name}, run {self._run!r}.")
+            raise
+        finally:
+            self._env.flush()
+        return self._build_result(interrupted)
+
+    # -- playing -------------------------------------------------------------------------------------------------------
+
+    def _play_dull(self, seeds: Iterable[int]) -> None:
+        """Play every dull policy with each seed, or with as many as there is time for."""
+        for at, seed in enumerate(seeds):
+            if at >= FEWEST_SEEDS and self._budget.spent > DULL_SHARE * (at + 1) / at:
+                self._remarks.append(f"The budget was enough for {at} seeds.")
+                return
+            for policy in self._dull:
+                self._play(policy, [seed], seen=self._seen if policy.kind == "random" else None)
+            self._seeds.append(seed)
+
+    def _play(self, policy: Policy, seeds: Sequence[int], *, seen: list[Any] | None = None) -> None:
+        """Play and record episodes of a policy that is to be compared."""
+        played = self._played.setdefault(policy.name, (policy, []))[1]
+        for seed in seeds:
+            played.append(self._env.play(policy, seed, env=self._env.record(policy.name), seen=seen))
+
+    # -- searching -----------------------------------------------------------------------------------------------------
+
+    def _search(self) -> None:
+        """Search for what earns most, then for what is wanted and, where the one is not the other, for what is both."""
+        linear = self._build_linear_family()
+        wanted = [name for name in (NATIVE, GOAL) if name in self._list_compared()]
+        share = REWARD if wanted else REWARD + WANTED
+        if linear is not None:
+            self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
+        if isinstance(self._env.action_space, spaces.Discrete):
+            cycles = CycleFamily(self._env.action_space)
+            self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + CYCLES)
+        if linear is None:
+            return
+        wanted = [name for name in wanted if name in self._list_compared()]  # after more steps it may be the same
+        for at, measure in enumerate(wanted, 1):
+            until = share + CYCLES + WANTED * at / len(wanted)
+            led = linear.near(self._weights[BEST_BY[NATIVE]]) if measure == GOAL and at > 1 else linear
+            self._find_best(BEST_BY[measure], led, _build_objective(measure), until=until)
+        if not self._search_for_paid_and_wanted(linear) and self._budget.spent < 1.0:
+            near = linear.near(self._weights[BY_REWARD])
+            self._find_best(BY_REWARD_AGAIN, near, lambda played: _mean(played, "earned"), until=1.0)
+
+    def _build_linear_family(self) -> LinearFamily | None:
+        if not can_be_seen(self._env.observation_space):
+            self._remarks.append(
+                f"No linear policy reads such observations: {shorten(self._env.observation_space, 80)}."
+            )
+            return None
+        outputs = count_outputs(self._env.action_space)
+        reader = FeatureReader(self._env.observation_space, self._seen, self._generator)
+        return LinearFamily(outputs, self._env.action_space, reader)
+
+    def _find_best(
+        self, name: str, family: Family, objective: Callable[[list[PlayedEpisode]], float], *, until: float
+    ) -> None:
+        """Search until so much of the budget is spent, then play the best in the episodes that all are compared in."""
+        known = tuple(weights for weights in self._weights.values() if weights.shape == family.mean.shape)
+        search = Search(family, self._env.play, objective, self._generator, known)
+        for _ in search.run():
+            if self._budget.spent >= until:
+                break
+        best = search.find_best(again=self._budget.spent < 1.0)
+        if best is not None:
+            self._weights[name] = best
+            self._play(family.build(best, name), self._seeds)
+
+    def _search_for_paid_and_wanted(self, linear: LinearFamily) -> bool:
+        """Give the reward a chance: is there something that is wanted, and paid more than what is not?
+
+        Returns whether there was anything to defend it against.
+        """
+        policies, measures = self._list_outcomes(), self._list_compared()
+        for found in find_inversions(self._reward, policies, measures):
+            if isinstance(found, Inversion) and found.wanted.name in self._weights and self._budget.spent < 1.0:
+                least = Comparison(self._reward, policies, found.measure).least_wanted
+                sign = orient(self._reward, found.measure)
+
+                def objective(played: list[PlayedEpisode], least: float = least, measure: str = found.measure) -> float:
+                    short = least - sign * _mean(played, measure)  # noqa: B023  # called before the next round
+                    return _mean(played, "earned") if short <= 0 else -1e12 * (1.0 + short)
+
+                near = linear.near(self._weights[found.wanted.name])
+                self._find_best(PAID_BEST, near, objective, until=1.0)
+                return True
+        return False
+
+    # -- telling -------------------------------------------------------------------------------------------------------
+
+    def _list_compared(self) -> tuple[str, ...]:
+        """Return the measures that findings go by: those asked for or, unless asked, all that say something."""
+        there = self._env.measures
+        if self._against is None:
+            return tuple(name for name in there if name != NATIVE or not self._env.same_as_native)
+        for name in self._against:
+            if name not in there:
+                known = ", ".join(there)
+                raise DefinitionError(f"nothing is measured by {name!r}.{did_you_mean(name, there)} There is: {known}.")
+        return tuple(dict.fromkeys(self._against))
+
+    def _list_outcomes(self) -> list[PolicyOutcome]:
+        """Return the policies that were played with every seed, best paid first."""
+        whole = [
+            PolicyOutcome(name, policy.kind, tuple(played[: len(self._seeds)]))
+            for name, (policy, played) in self._played.items()
+            if self._seeds and len(played) >= len(self._seeds)
+        ]
+        return sorted(whole, key=lambda each: -each.earned.value)
+
+    def _build_result(self, interrupted: bool) -> Probe:
+        reward, policies, compared = self._reward, self._list_outcomes(), self._list_compared()
+        found = list(find_inversions(reward, policies, compared))
+        records = self._find_records()
+        findings = [describe_inversion(reward, each, records) for each in found if isinstance(each, Inversion)]
+        kept, suppressed = separate_allowed(reward, findings)
+        report = Report(
+            reward=reward.name,
+            version=reward.version,
+            fingerprint=reward.fingerprint,
+            findings=kept,
+            suppressed=suppressed,
+            undecided=tuple(each for each in found if isinstance(each, Undecided)),
+            rest={name: each.at_rest for name, each in reward.program.inputs.items()},
+            seconds=self._budget.seconds,
+        )
+        return Probe(
+            env=self._name,
+            reward=f"{reward.name}@{reward.version}",
+            discount=reward.discount or 1.0,
+            measures=self._env.measures,
+            compared=compared,
+            policies=tuple(policies),
+            report=report,
+            steps=self._env.steps,
+            seconds=self._budget.seconds,
+            ledger=None if self._ledger is None else self._ledger.name,
+            run=self._run,
+            interrupted=interrupted,
+            remarks=tuple(self._list_remarks(compared, interrupted)),
+            located=LocatedReport.of(report, reward),
+        )
+
+    def _list_remarks(self, compared: Sequence[str], interrupted: bool) -> Iterable[str]:
+        yield from self._remarks
+        if NATIVE not in compared and self._env.same_as_native:
+            yield "The environment pays the same itself: its own reward is no measure."
+        if not compared:
+            yield "Nothing says what is wanted: declare a goal=, or a field that is better= low or high."
+        if self._env.lacking:
+            names = ", ".join(sorted(self._env.lacking))
+            yield f"Not measured, as the features do not give what is read: {names}."
+        if interrupted:
+            yield "It was interrupted: this is what was known then."
+
+    def _find_records(self) -> dict[tuple[str, int], tuple[int, int]]:
+        """Return the first and the last record of each episode, by policy and seed; nothing without a ledger."""
+        if self._ledger is None:
+            return {}
+        return {
+            (each.actor or "", self._played[each.actor or ""][1][int(each.episode) - 1].seed): (
+                each.first_record,
+                each.last_record,
+            )
+            for each in self._ledger.episodes(run=self._run)
+            if each.actor in self._played and int(each.episode) <= len(self._played[each.actor][1])
+        }
+
+
+def _mean(played: Sequence[PlayedEpisode], measure: str) -> float:
+    if measure == "earned":
+        return float(np.mean([each.earned for each in played]))
+    return float(np.mean([each.measures[measure] for each in played]))
+
+
+def _build_objective(measure: str) -> Callable[[list[PlayedEpisode]], float]:
+    """Return how good episodes are by a measure; where the goal is out of reach, the native reward leads to it."""
+    if measure == GOAL:
+        return lambda played: 1e9 * _mean(played, GOAL) + _mean(played, NATIVE)
+    return lambda played: _mean(played, measure)
+
+
+def _choose_run(ledger: Ledger, run: str) -> str:
+    """Return a name for the run that no other has."""
+    taken = {each.run for each in ledger.runs()}
+    names = (run, *(f"{run} ({at})" for at in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)

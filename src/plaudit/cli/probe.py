@@ -1,0 +1,175 @@
+"""`plaudit probe`: what earns most in an environment, and whether it is what is wanted."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from plaudit.cli.options import tune, tuning_options
+from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.systems.arguments import find_beside, find_reward, load_module, open_ledger_to_write
+from plaudit.systems.commands import COUNT
+from plaudit.terminal import INTERRUPTED, SOME_BAD, UNDECIDED, handle_signals, show_progress
+
+if TYPE_CHECKING:
+    from plaudit.analysis import Probe
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _parse_budget(ctx: click.Context, option: click.Parameter, text: str) -> dict[str, Any]:
+    """Return a budget as `probe` takes it: in seconds or in steps."""
+    time = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip(), re.ASCII)
+    if time and float(time[1]) > 0:
+        return {"seconds": float(time[1]) * _UNITS[time[2]]}
+    digits = re.sub("[_,]", "", text.strip())
+    if re.fullmatch(r"0*[1-9]\d*", digits, re.ASCII):
+        return {"steps": int(digits)}
+    raise click.BadParameter(f"{text!r} is neither a time, such as 90s, 5m or 1h, nor a number of steps: 200000.")
+
+
+@click.command(epilog="Example: plaudit probe CartPole-v1 balance.py --budget 2m --ledger probe.db")
+@click.argument("env")
+@click.argument("reward")
+@click.option(
+    "--features",
+    metavar="FILE.py:NAME",
+    help="The function from a step to the reward's inputs; `features` beside the reward unless given.",
+)
+@click.option(
+    "--budget",
+    metavar="TIME|STEPS",
+    callback=_parse_budget,
+    default="1m",
+    show_default=True,
+    help="A time, such as 5m, or steps, such as 200000: the same result for a seed.",
+)
+@click.option("--seeds", metavar="COUNT", type=COUNT, default=10, show_default=True, help="Episodes of each policy.")
+@click.option(
+    "--seed", metavar="NUMBER", type=click.IntRange(min=0), default=0, show_default=True, help="Where seeds begin."
+)
+@click.option(
+    "--max-steps",
+    metavar="COUNT",
+    type=COUNT,
+    default=1000,
+    show_default=True,
+    help="Where the environment sets no limit.",
+)
+@click.option(
+    "--against",
+    metavar="NAME",
+    multiple=True,
+    help="Judge by native, goal or a field that says what is better; can be repeated. All unless given.",
+)
+@click.option("--make", "options", metavar="NAME=VALUE", multiple=True, help="An option of ENV; can be repeated.")
+@tuning_options()
+@click.option(
+    "--ledger", "where", metavar="LEDGER", help="Record the episodes that are compared, in a new one or more."
+)
+@click.option("--run", metavar="TEXT", help="Under which run; numbered where that is taken.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON for a script.")
+def probe(
+    env: str,
+    reward: str,
+    features: str | None,
+    budget: dict[str, Any],
+    seeds: int,
+    seed: int,
+    max_steps: int,
+    against: Sequence[str],
+    options: Sequence[str],
+    settings: Sequence[str],
+    params: str | None,
+    where: str | None,
+    run: str | None,
+    as_json: bool,
+) -> None:
+    """Tell what earns most in ENV, paid by a REWARD, and whether it is what is wanted.
+
+    ENV is the id of a Gymnasium environment, or file.py:Name or package.module:Name, a class, function or instance.
+    Doing nothing, each constant action, chance, and what a search finds are played and ranked beside the environment's
+    own reward, the goal and fields that say what is better. Where something else than what is wanted earns more, it is
+    a finding, with episodes that show it. Ctrl-C prints what was found so far.
+
+    The exit code is 0 if there is no warning, 1 if there is one or the environment fails, 2 if it was asked for
+    wrongly, 3 if nothing that was tried shows what is wanted.
+    """
+    if run is not None and where is None:
+        raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
+    paying = tune(find_reward(reward), params, settings)
+    chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
+    with ExitStack() as stack, handle_signals() as check:
+        ledger = None if where is None else stack.enter_context(open_ledger_to_write(where, new=True))
+        found = _probe(
+            find_environment(env),
+            paying,
+            find_beside(reward, "features") if features is None else _find_function(features),
+            check,
+            make=dict(map(_parse_option, options)),
+            ledger=ledger,
+            run=run,
+            **chosen,
+        )
+    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    if found.interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    if not found.ok:
+        raise click.exceptions.Exit(SOME_BAD)
+    if found.report.undecided and len(found.report.undecided) == len(found.compared):
+        raise click.exceptions.Exit(UNDECIDED)
+
+
+def _probe(env: Any, reward: Any, features: Any, check: Callable[[], None], **options: Any) -> "Probe":
+    from plaudit.analysis import probe as play
+
+    with show_progress("probing") as show:
+
+        def progress(done: int, total: int) -> None:
+            check()
+            if show is not None:
+                show(done, total)
+
+        return play(env, reward, features, progress=progress, **options)
+
+
+def find_environment(text: str) -> Any:
+    """Return what `text` names in a file or module of Python; where that has no such name, it is an id of Gymnasium."""
+    place, _, name = text.rpartition(":")
+    if not place:
+        return text
+    module = load_module(place)
+    if hasattr(module, name):
+        return getattr(module, name)
+    if place.endswith(".py"):
+        raise DefinitionError(f"{place} has no {name!r}.{did_you_mean(name, dir(module))}")
+    return text
+
+
+def _find_function(text: str) -> Any:
+    """Return the function that `text` names: file.py:name, or file.py where it is called `features`."""
+    place, _, name = (f"{text}:features" if text.endswith(".py") else text).rpartition(":")
+    if not place:
+        raise DefinitionError(f"--features {text}: write file.py:name or package.module:name.")
+    module = load_module(place)
+    if not callable(getattr(module, name, None)):
+        raise DefinitionError(f"{place} has no function {name!r}.{did_you_mean(name, dir(module))}")
+    return getattr(module, name)
+
+
+def _parse_option(text: str) -> tuple[str, Any]:
+    """Return the name and the value of `--make`; what is no JSON is a string.
+
+    >>> _parse_option("assist=false"), _parse_option("scenario=late")
+    (('assist', False), ('scenario', 'late'))
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name.isidentifier():
+        raise click.UsageError(f"--make {text}: write the name of an option and its value, as in gravity=-5.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

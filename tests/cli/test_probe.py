@@ -1,0 +1,118 @@
+"""`plaudit probe`: a table, JSON, a ledger, exit codes, and wrong usage."""
+
+import json
+import signal
+
+import pytest
+
+ENV = "support.corridors:Corridor"
+CALM = """
+from support.corridors import Corridor, arrival, calm, corridor_reward, effort, near, reader
+
+reward = corridor_reward(arrival, calm)
+features = reader(reward)
+"""
+HONEST = CALM.replace("arrival, calm)", "arrival, effort)")
+
+
+@pytest.fixture
+def calm(write):
+    return write("calm.py", CALM)
+
+
+def test_what_is_found_is_printed_and_exits_with_1(plaudit, calm):
+    done = plaudit("probe", ENV, calm, "--budget", "8000")
+    assert done.exit_code == 1, done.stderr
+    assert "walking@1 in Corridor" in done.stdout
+    assert "native reward" in done.stdout
+    assert "warning  outcome-order  calm" in done.stdout
+    assert "'always 1' earns 20" in done.stdout.replace("\n  ", " ")
+
+
+def test_json_is_for_scripts(plaudit, write):
+    done = plaudit("probe", ENV, write("honest.py", HONEST), "--budget", "3_000", "--seeds", 5, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["report"]["findings"] == []
+    assert {len(each["episodes"]) for each in found["policies"]} == {5}
+
+
+def test_the_witness_can_be_opened_in_the_ledger(plaudit, calm):
+    done = plaudit("probe", ENV, calm, "--budget", "8000", "--ledger", "probe.db", "--run", "first", "--json")
+    witness = json.loads(done.stdout)["report"]["findings"][0]["witness"]
+    number = witness[0]["note"].rpartition("record ")[2]
+    why = plaudit("ledger", "why", "probe.db", number)
+    assert "calm" in why.stdout
+    assert "always 1" in why.stdout
+    assert "first" in plaudit("ledger", "runs", "probe.db").stdout
+
+
+def test_where_nothing_shows_what_is_wanted_it_exits_with_3(plaudit, calm):
+    done = plaudit("probe", ENV, calm, "--budget", "300", "--seeds", 2)
+    assert done.exit_code == 3, done.stdout + done.stderr
+    assert "undecided  outcome-order" in done.stdout
+
+
+def test_the_environment_takes_options_and_the_reward_other_numbers(plaudit, write):
+    path = write("honest.py", HONEST)
+    asked = ("probe", ENV, path, "--budget", 400, "--seeds", 2, "--json")
+    done = plaudit(*asked, "--make", "limit=7", "--set", "effort.weight=-1")
+    found = json.loads(done.stdout)
+    still = next(each for each in found["policies"] if each["policy"] == "always 1")
+    assert still["earned"]["value"] == -7.0
+
+
+def test_features_may_stand_elsewhere(plaudit, write):
+    write("alone.py", HONEST.replace("features =", "other ="))
+    write("reading.py", HONEST)
+    asked = ("probe", ENV, "alone.py", "--budget", 300, "--seeds", 2)
+    for given in ("alone.py:other", "reading.py"):
+        assert plaudit(*asked, "--features", given).exit_code in (0, 3)
+    assert "reads 'arrived', and nothing in a step" in plaudit(*asked).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("NoSuchThing-v0", "calm.py"), "the environment NoSuchThing-v0 cannot be made"),
+        (("calm.py:Coridor", "calm.py"), "calm.py has no 'Coridor'. Did you mean 'Corridor'?"),
+        ((ENV, "nowhere.py"), "nowhere.py does not exist"),
+        ((ENV, "calm.py", "--budget", "soon"), "neither a time, such as 90s"),
+        ((ENV, "calm.py", "--budget", "0"), "neither a time, such as 90s"),
+        ((ENV, "calm.py", "--run", "x"), "name that with --ledger"),
+        ((ENV, "calm.py", "--against", "gaol"), "nothing is measured by 'gaol'"),
+        ((ENV, "calm.py", "--make", "limit"), "as in gravity=-5"),
+        ((ENV, "calm.py", "--features", "calm.py:nothing"), "calm.py has no function 'nothing'"),
+        ((ENV, "calm.py", "--features", "nothing"), "write file.py:name"),
+    ],
+    ids=str,
+)
+def test_wrong_usage_exits_with_2(plaudit, calm, arguments, says):
+    done = plaudit("probe", *arguments)
+    assert done.exit_code == 2, done.stdout + done.stderr
+    assert says in done.stderr
+
+
+def test_an_environment_that_dies_exits_with_1_and_keeps_what_was_recorded(plaudit, calm):
+    done = plaudit("probe", ENV, calm, "--make", "fail_at=130", "--ledger", "probe.db")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: the environment Corridor failed in step")
+    assert "episodes before it are in probe.db" in done.stderr
+    assert plaudit("ledger", "episodes", "probe.db").exit_code == 0
+
+
+def test_ctrl_c_prints_what_was_found_so_far(plaudit, calm):
+    def interrupt(*_):
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        done = plaudit("probe", ENV, calm, "--budget", "1h", "--seeds", 3)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert done.exit_code == 130
+    assert "It was interrupted" in done.stdout
+    assert "always 1" in done.stdout
