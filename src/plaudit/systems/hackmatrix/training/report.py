@@ -58,8 +58,8 @@ def evaluate_run(
     evaluate = build_evaluator(game, episodes=episodes, policies=policies, precision=run.config.precision, keep=keep)
     played = {name: evaluate(name, run.params, key) for name in policies}
     results = {label: {name: found.evaluation(label) for name, found in played.items()} for label in rewards}
-    inputs = {name: found.inputs for name, found in played.items()}
-    return RunEvaluation(results, inputs, {name: found.boards for name, found in played.items()})
+    inputs, boards = ({name: getattr(found, part) for name, found in played.items()} for part in ("inputs", "boards"))
+    return RunEvaluation(results, inputs, boards)
 
 
 def build_report(run: Run, reward: Reward, evaluation: RunEvaluation) -> dict[str, Any]:
