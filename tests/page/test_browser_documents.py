@@ -188,11 +188,11 @@ def test_what_an_audit_finds_is_marked_where_it_begins(open_documents):
     }
     found = {"findings": [{**finding, **place}], "remarks": ["Half of it was read."], "skipped": {"drift": "no time"}}
     with open_documents(documents, "run/l0/a") as page:
-        page.wait("document.querySelectorAll('canvas').length === 3")
+        page.wait("document.querySelectorAll('canvas').length === 4")
         unmarked = page.count_colours("canvas")
         assert "no audit" in page.section("Findings").inner_text()
     with open_documents({**documents, "audit/l0/a": found}, "run/l0/a") as page:
-        page.wait("document.querySelector('.finding') !== null && document.querySelectorAll('canvas').length === 3")
+        page.wait("document.querySelector('.finding') !== null && document.querySelectorAll('canvas').length === 4")
         assert page.text(".finding strong") == "term-dies"
         assert "Half of it was read." in page.section("Findings").inner_text()
         page.wait_for_timeout(100)

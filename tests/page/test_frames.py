@@ -77,7 +77,7 @@ def test_a_system_that_cannot_be_used_is_a_remark(library, moving_system, monkey
 
 @pytest.mark.parametrize(
     ("limit", "value", "why"),
-    [("MOST_FRAMES", 4, "no more are drawn"), ("MOST_BYTES", 350, "larger than 0.00035 MB")],
+    [("MOST_FRAMES", 4, "no more than 4 are drawn"), ("MOST_BYTES", 350, "larger than 0.00035 MB")],
 )
 def test_long_and_large_episodes_are_cut_and_say_so(library, moving_system, monkeypatch, limit, value, why):
     monkeypatch.setattr(frames_module, limit, value)

@@ -141,4 +141,6 @@ def _describe_problem(problem: str, count: int, first: str) -> str:
 def _explain_cut(given_up: bool, size: int) -> str:
     if given_up:
         return f"drawing them took more than {SECONDS:g} s"
-    return f"together they would be larger than {MOST_BYTES / 1e6:g} MB" if size > MOST_BYTES else "no more are drawn"
+    if size > MOST_BYTES:
+        return f"together they would be larger than {MOST_BYTES / 1e6:g} MB"
+    return f"no more than {MOST_FRAMES:,} are drawn"

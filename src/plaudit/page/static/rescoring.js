@@ -6,7 +6,6 @@ const { toNumber } = plaudit.format;
  * What runs in the worker, after the text of the module: its names (`scoreBatch`, `CARRIED`, …) are those of the module.
  * It keeps the columns and what they scored at first, and answers knobs with sums, not with every step.
  */
-/* eslint-disable no-undef */
 function work() {
   const POINTS = 400,
     LARGEST = 10;
@@ -139,7 +138,6 @@ function work() {
     }
   };
 }
-/* eslint-enable no-undef */
 
 /** From a file, browsers start no worker of modules: the module becomes a script, its exports plain names. */
 function writeScript(module) {

@@ -85,11 +85,13 @@ def _draw_cell(things: list[str]) -> Iterator[str]:
     for at, each in enumerate(beings):
         yield from _draw_being(each, CELL / 2 + (at - (len(beings) - 1) / 2) * 24)
     others = [each for each in things if not _is_being(each)]
-    lines = [" ".join(others)] if beings or len(others) < 2 else [others[0], " ".join(others[1:])]
-    for line, y in zip(lines, (CELL - 8,) if beings else (CELL / 2 + 4, CELL - 9), strict=False):
+    one_line = bool(beings) or len(others) < 2
+    lines = [" ".join(others)] if one_line else [others[0], " ".join(others[1:])]
+    heights = (CELL - 8,) if beings else (CELL // 2 + 4,) if one_line else (23, 39)
+    for line, y in zip(lines, heights, strict=True):
         color = _COLORS.get(line, _COLORS.get(line[-1:], "var(--ink)") if line[:1].isdigit() else "var(--ink)")
         size = 12 if len(line) < 7 else 10
-        yield f'<text x="{CELL / 2:g}" y="{y:g}" font-size="{size}" fill="{color}">{escape(line)}</text>'
+        yield f'<text x="{CELL / 2:g}" y="{y}" font-size="{size}" fill="{color}">{escape(line)}</text>'
 
 
 def _is_being(thing: str) -> bool:

@@ -14,14 +14,19 @@ def run(script):
 
 
 def test_drawing_from_above_does_not_import_matplotlib():
-    script = "import sys, plaudit.systems.roadsense.pictures; print('PIL' in sys.modules, 'matplotlib' in sys.modules)"
-    assert run(script) == (0, "True False\n")
+    script = "import sys; from plaudit.systems.roadsense.pictures import draw_top_view; "
+    assert run(f"{script}print('PIL' in sys.modules, 'matplotlib' in sys.modules)") == (0, "True False\n")
+
+
+def test_the_picture_of_a_step_for_the_page_needs_neither():
+    script = "import sys; from plaudit.systems.roadsense import draw_step; "
+    assert run(f"{script}print('PIL' in sys.modules, 'matplotlib' in sys.modules)") == (0, "False False\n")
 
 
 @pytest.mark.parametrize(
     ("library", "use"),
     [
-        ("PIL", "import plaudit.systems.roadsense.pictures"),
+        ("PIL", "from plaudit.systems.roadsense.pictures import draw_top_view"),
         ("matplotlib", "from plaudit.systems.roadsense.pictures.strip_chart import _import_matplotlib as use; use()"),
     ],
 )
