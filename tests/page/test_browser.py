@@ -161,6 +161,7 @@ def test_a_reward_shows_what_the_checks_found(open_at):
 
 def test_a_run_is_smoothed_stacked_and_laid_over_another(open_at):
     with open_at(name("run")) as page:
+        page.wait("document.querySelectorAll('section h3').length === 3")  # branches come after the run is drawn
         assert page.section("Branches taken, by share of steps").locator("h3").all_inner_texts() == [
             "gap",
             "comfort",
