@@ -161,6 +161,7 @@ def test_a_reward_shows_what_the_checks_found(open_at):
 
 def test_a_run_is_smoothed_stacked_and_laid_over_another(open_at):
     with open_at(name("run")) as page:
+        page.wait("document.querySelectorAll('section h3').length === 3")  # branches come after the run is drawn
         assert page.section("Branches taken, by share of steps").locator("h3").all_inner_texts() == [
             "gap",
             "comfort",
@@ -269,11 +270,10 @@ def test_what_if_gives_the_numbers_that_python_gives(open_at, ledger):
         assert shown == pytest.approx([fmean(each) for each in returns], rel=1e-4)
         assert page.locator("section", has_text="Largest changes").last.locator("tbody tr").count() == 10
         copied = {}
-        for kind in ("TOML", "--set", "Python"):
+        for at, kind in enumerate(("TOML", "--set", "Python")):
             page.get_by_role("button", name=kind, exact=True).click()
-            page.wait("[...document.querySelectorAll('.copies button')].some(each => each.textContent === 'Copied')")
+            page.wait(f"document.querySelectorAll('.copies button')[{at}].textContent === 'Copied'")
             copied[kind] = page.evaluate("navigator.clipboard.readText()")
-            page.wait("![...document.querySelectorAll('.copies button')].some(each => each.textContent === 'Copied')")
         assert following.with_params(tomllib.loads(copied["TOML"])) == other
         sets = dict(each.split("=") for each in shlex.split(copied["--set"])[1::2])
         assert following.with_params({key: float(value) for key, value in sets.items()}) == other
