@@ -9,7 +9,9 @@ import pytest
 from gymnasium import spaces
 
 from plaudit import DefinitionError, Field, Ledger, Reward, term
-from plaudit.analysis import Probe, probe
+from plaudit.analysis import PolicyOutcome, Probe, probe
+from plaudit.analysis.probe.result import PlayedEpisode
+from plaudit.checks.report import Report
 from plaudit.errors import EnvironmentFailed, InputError, MissingExtra, NotFinite
 from support.corridors import STEPS, Corridor, arrival, calm, corridor_reward, effort, near, reaches_target, reader
 
@@ -332,7 +334,6 @@ def test_features_that_raise_say_so():
         (Corridor, {"seconds": -1.0}, "seconds=-1.0 must be above 0"),
         (Corridor, {"seed": 2**20}, "must be below"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_probed_is_refused(env, options, says):
     with pytest.raises(DefinitionError, match=says):
@@ -341,7 +342,7 @@ def test_what_cannot_be_probed_is_refused(env, options, says):
 
 def test_many_environments_at_once_are_refused():
     envs = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
-    with pytest.raises(DefinitionError, match="a probe plays one environment"):
+    with pytest.raises(DefinitionError, match="one environment is played"):
         probe(envs, corridor_reward(effort))
     envs.close()
 
@@ -384,3 +385,40 @@ def test_without_gymnasium_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(MissingExtra, match="plaudit\\[gym\\]"):
         probe("CartPole-v1", HONEST)
+
+
+def test_constant_actions_that_fare_alike_are_one_row():
+    signal = Reward("paid", version="1", terms=[arrival], fields=[Field("arrived", flag=True)]).score(arrived=True)
+
+    def fare(name, kind, *earned):
+        episodes = [
+            PlayedEpisode(name, at, paid, {}, {}, 3, "terminated", signal, signal) for at, paid in enumerate(earned)
+        ]
+        return PolicyOutcome(name, kind, tuple(episodes))
+
+    policies = (
+        fare("always 0", "constant", 5.0, 6.0),
+        fare("always 1", "constant", 5.0, 6.0),
+        fare("always 2", "constant", 5.0, 6.5),
+        fare("random", "random", 5.0, 6.0),
+    )
+    report = Report(reward="walking", version="1", fingerprint="", findings=())
+    found = Probe(
+        env="Corridor",
+        reward="walking@1",
+        discount=1.0,
+        measures=(),
+        compared=(),
+        policies=policies,
+        report=report,
+        steps=24,
+        seconds=0.0,
+    )
+    rows = str(found).splitlines()[4:7]
+    assert [row.split("  ")[0] for row in rows] == ["always 0 (1 other alike)", "always 2", "random"]
+    assert [label.get_text() for label in found.plot().get_yticklabels()] == [
+        "always 0 (1 other alike)",
+        "always 2",
+        "random",
+    ]
+    assert "always 0 (1 other alike)" in found._repr_html_()

@@ -144,6 +144,10 @@ class LedgerSource:
         self._opened = 0
         self._reported = self._opened, self.find_newest()
 
+    def hide_path(self, text: str) -> str:
+        """Return a text that names the ledger by the last part of its path, as the page does."""
+        return text.replace(self.ledger.name, self.name)
+
     def find_newest(self) -> int:
         """Return the number of the newest record; 0 where there is none."""
         with self._lock:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,13 @@ from plaudit.checks.finding import Finding
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport, Report, format_reports
 from plaudit.frames import Tabular
+from plaudit.html import Markup, build_heading, build_note, build_table, join
 from plaudit.learn.quantiles import t_quantile
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
+
+if TYPE_CHECKING:
+    from plaudit.plots.axes import Axes
 
 Numbers = NDArray[np.float64]
 Kind = Literal["idle", "constant", "random", "search"]
@@ -205,8 +209,43 @@ class Probe(Tabular):
     def _list_lines(self) -> Iterator[str]:
         yield f"{self.reward} in {self.env}"
         yield ""
-        yield self.format_table()
+        yield format_table(self._list_rows())
         yield ""
+        yield from self._list_notes()
+        yield ""
+        yield format_reports([self.located or LocatedReport(self.report)]).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        headers, *rows = self._list_rows()
+        table = build_table(headers, rows, right=headers[1:])
+        notes = map(build_note, self._list_notes())
+        return join(build_heading(f"{self.reward} in {self.env}"), table, *notes, Markup(self.report._repr_html_()))
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw what each policy earns, best paid first, with its interval over seeds.
+
+        Args:
+            ax: Where to draw; a new figure unless given.
+
+        Raises:
+            InputError: No policy was played.
+            MissingExtra: matplotlib is not installed.
+        """
+        from plaudit.plots.distances import plot_intervals
+
+        groups = self._group_policies()
+        return plot_intervals(
+            [_name_group(each) for each in groups],
+            [each[0].earned.value for each in groups],
+            [each[0].earned.low for each in groups],
+            [each[0].earned.high for each in groups],
+            title=f"{self.reward} in {self.env}",
+            measured="earned in an episode",
+            note=next(self._list_notes()),
+            ax=ax,
+        )
+
+    def _list_notes(self) -> Iterator[str]:
         episodes = len(self.policies[0].episodes) if self.policies else 0
         paid = "" if self.discount == 1.0 else f" What is earned is discounted by {self.discount:g} a step."
         yield (
@@ -216,17 +255,33 @@ class Probe(Tabular):
         yield from self.remarks
         if self.ledger is not None:
             yield f"The episodes are in {self.ledger}, run {self.run!r}; their actor is the policy."
-        yield ""
-        yield format_reports([self.located or LocatedReport(self.report)]).rstrip("\n")
 
-    def format_table(self) -> str:
-        """Return the policies as a table, best paid first."""
+    def _group_policies(self) -> list[list[PolicyOutcome]]:
+        """Return the policies, best paid first; constant actions that fared alike in every episode are together.
+
+        Where a mask forbids most actions, most constant policies are the same one.
+        """
+        groups: dict[Any, list[PolicyOutcome]] = {}
+        for each in self.policies:
+            played = tuple((one.earned, one.length, *one.measures.values()) for one in each.episodes)
+            groups.setdefault(played if each.kind == "constant" else each.name, []).append(each)
+        return list(groups.values())
+
+    def _list_rows(self) -> list[tuple[str, ...]]:
+        """Return the rows of a table, the headers first."""
         headers = ("policy", "earned", *map(_name_measure, self.measures), "length", "terminated")
-        return format_table([headers, *(self._format_row(each) for each in self.policies)])
+        return [headers, *(self._format_row(each) for each in self._group_policies())]
 
-    def _format_row(self, each: PolicyOutcome) -> tuple[str, ...]:
+    def _format_row(self, group: Sequence[PolicyOutcome]) -> tuple[str, ...]:
+        each = group[0]
         cells = (_format_measure(name, each.measures[name]) for name in self.measures)
-        return (each.name, format_estimate(each.earned), *cells, f"{each.length:,.0f}", f"{each.terminated:.0%}")
+        fared = (format_estimate(each.earned), *cells, f"{each.length:,.0f}", f"{each.terminated:.0%}")
+        return _name_group(group), *fared
+
+
+def _name_group(group: Sequence[PolicyOutcome]) -> str:
+    """Return what policies that fared alike are called."""
+    return group[0].name if len(group) == 1 else f"{group[0].name} ({format_count(len(group) - 1, 'other')} alike)"
 
 
 def _name_measure(name: str) -> str:

@@ -31,10 +31,10 @@ def build_audit(source: LedgerSource, name: str, reward: Reward | None) -> Docum
     try:
         report = audit(source.ledger, reward, **query)
     except PlauditError as error:  # of several rewards, or of none that is here
-        return about | {"remarks": [str(error)]}
+        return about | {"remarks": [source.hide_path(str(error))]}
     return about | {
         "findings": [_describe_finding(source, run, listing, finding) for finding in report.findings],
-        "remarks": list(report.remarks),
+        "remarks": [source.hide_path(remark) for remark in report.remarks],
         "skipped": dict(report.skipped),
     }
 
@@ -54,7 +54,7 @@ def _describe_finding(source: LedgerSource, run: str | None, listing: Listing, f
         "message": finding.message,
         "advice": finding.advice,
         "why": ALL_RULES[finding.code].why,
-        "docs": f"docs/checks/{finding.code}.md",
+        "docs": ALL_RULES[finding.code].page,
         "x": at,
         "episode": episode,
         "address": address,

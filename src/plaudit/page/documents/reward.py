@@ -156,7 +156,7 @@ def _describe_finding(finding: Finding) -> Document:
         "message": finding.message,
         "advice": finding.advice,
         "why": RULES[finding.code].why,
-        "docs": f"docs/checks/{finding.code}.md",
+        "docs": RULES[finding.code].page,
         "witness": [format_step(step) for step in finding.witness] or None,
     }
 
