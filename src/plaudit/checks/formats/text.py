@@ -110,14 +110,14 @@ def join_pieces(line: Line) -> str:
 
 
 def wrap_paragraph(text: str, *, width: int, indent: int = 0, first: str = "", part: Part = "") -> Iterator[Line]:
-    """Yield a text in lines of at most `width`; `first` opens it, and the others are indented as deep.
+    """Yield a text in lines of at most `width`, but for longer words; `first` opens it, others are indented as deep.
 
     >>> [join_pieces(line) for line in wrap_paragraph("one two three", width=12, first="- ")]
     ['- one two', '  three']
     """
     lead = " " * indent + first
     room = max(width - len(lead), 12)
-    for at, piece in enumerate(wrap(text, room, break_on_hyphens=False) or [""]):
+    for at, piece in enumerate(wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]):
         yield (Piece(lead if not at else " " * len(lead)), Piece(piece, part))
 
 

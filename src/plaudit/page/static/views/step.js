@@ -286,7 +286,7 @@ function listNearest(term) {
             each.delta !== undefined &&
             h("span.quiet", {}, ` (${signed(each.delta)}${each.unit ? ` ${each.unit}` : ""})`),
           `: ${term.name} ${number(each.value)}, total ${number(each.total)}`,
-          each.condition && h("span.quiet", {}, " as ", h("code", {}, shorten(each.condition, 120))),
+          each.condition && h("span.quiet", {}, "; it turns on ", h("code", {}, shorten(each.condition, 120))),
           each.breaks?.length > 0 && h("span.bad", {}, ` breaks ${each.breaks.join(", ")}`),
         ),
       ),
