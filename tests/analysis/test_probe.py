@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from plaudit import DefinitionError, Field, Ledger, Reward, term
 from plaudit.analysis import PolicyOutcome, Probe, probe
+from plaudit.analysis.probe.policies import MOST_PAIRS, CycleFamily
 from plaudit.analysis.probe.result import PlayedEpisode
 from plaudit.checks.report import Report
 from plaudit.errors import EnvironmentFailed, InputError, MissingExtra, NotFinite
@@ -218,7 +219,7 @@ def test_every_policy_takes_actions_that_the_space_allows(actions, dull):
     found = probe(Anything(actions), corridor_reward(effort), steps=600, seeds=2)
     names = [each.name for each in found.policies if each.is_dull]
     assert "best by the reward" in {each.name for each in found.policies}
-    assert len(names) <= 26
+    assert len(names) <= 34
     if dull is not None:
         assert len(names) == len(dull)
         assert {name for name in dull if name is not None} <= set(names)
@@ -422,3 +423,10 @@ def test_constant_actions_that_fare_alike_are_one_row():
         "random",
     ]
     assert "always 0 (1 other alike)" in found._repr_html_()
+
+
+def test_cycles_begin_with_there_and_back_between_actions_that_fared_differently():
+    family = CycleFamily(spaces.Discrete(5, start=1), [4, 2, 5])
+    cycles = [family.build(weights).actions for weights in family.constants]
+    assert cycles == [(4, 2, 4, 2), (4, 5, 4, 5), (2, 5, 2, 5)]
+    assert len(CycleFamily(spaces.Discrete(30), range(30)).constants) == MOST_PAIRS

@@ -17,8 +17,10 @@ Numbers = NDArray[np.float64]
 Act = Callable[[Any, Any], Any]
 """From an observation, and which actions are allowed (or None), to an action."""
 
-MOST_CONSTANTS = 24
+MOST_CONSTANTS = 32
 """Constant actions that are tried; of more, these many at even distances."""
+MOST_PAIRS = 20
+"""Cycles of two actions that a search begins with."""
 MOST_FEATURES, PROJECTED = 512, 48
 """Observations with more features than the first are projected at random to the second."""
 _FURTHEST = 5.0
@@ -289,11 +291,12 @@ class CycleFamily:
     """Cycles of a few actions: a search looks for the preference of each place for each action."""
 
     length = 4
-    constants: tuple[Numbers, ...] = ()
 
-    def __init__(self, space: spaces.Discrete) -> None:
-        """Go round in some actions of `space`."""
+    def __init__(self, space: spaces.Discrete, known: Sequence[int] = ()) -> None:
+        """Go round in some actions of `space`; there and back between two of those that are `known` comes first."""
         self._count, self._start = int(space.n), int(space.start)
+        pairs = itertools.combinations([action - self._start for action in known], 2)
+        self.constants = tuple(np.eye(self._count)[[one, other] * 2].ravel() for one, other in pairs)[:MOST_PAIRS]
         self.mean, self.deviation = np.zeros(self.length * self._count), np.ones(self.length * self._count)
 
     def build(self, weights: Numbers, name: str = "") -> Cycle:

@@ -11,6 +11,7 @@ from plaudit.analysis.environments import Env
 from plaudit.analysis.probe.episodes import ProbedEnvironment
 from plaudit.analysis.probe.findings import Comparison, Inversion, describe_inversion, find_inversions, orient
 from plaudit.analysis.probe.policies import (
+    Constant,
     CycleFamily,
     FeatureReader,
     LinearFamily,
@@ -157,7 +158,7 @@ class ProbeRun:
         if linear is not None:
             self._find_best(BY_REWARD, linear, lambda played: _mean(played, "earned"), until=share)
         if isinstance(self._env.action_space, spaces.Discrete):
-            cycles = CycleFamily(self._env.action_space)
+            cycles = CycleFamily(self._env.action_space, self._list_different_actions())
             self._find_best(CYCLE_BY_REWARD, cycles, lambda played: _mean(played, "earned"), until=share + CYCLES)
         if linear is None:
             return
@@ -169,6 +170,14 @@ class ProbeRun:
         if not self._search_for_paid_and_wanted(linear) and self._budget.spent < 1.0:
             near = linear.near(self._weights[BY_REWARD])
             self._find_best(BY_REWARD_AGAIN, near, lambda played: _mean(played, "earned"), until=1.0)
+
+    def _list_different_actions(self) -> list[int]:
+        """Return constant actions that fared differently, best paid first; where a mask forbids many, most do not."""
+        found: dict[tuple[float, ...], int] = {}
+        for policy, played in self._played.values():
+            if isinstance(policy, Constant):
+                found.setdefault(tuple(each.earned for each in played), policy.action)
+        return [found[earned] for earned in sorted(found, key=sum, reverse=True)]
 
     def _build_linear_family(self) -> LinearFamily | None:
         if not can_be_seen(self._env.observation_space):
