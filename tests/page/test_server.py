@@ -354,6 +354,14 @@ def test_many_who_ask_at_once_wait_for_one(shelf, client):
     assert slow.built == ["index"]
 
 
+def test_the_first_view_is_built_before_anybody_asks(monkeypatch):
+    shelf, begun = Shelf(), threading.Event()
+    monkeypatch.setattr(shelf, "get", lambda address: (begun.set(), Shelf.get(shelf, address))[1])
+    with serve(shelf):
+        assert begun.wait(20)
+    assert shelf.built == ["index"]
+
+
 def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
     monkeypatch.setattr(server, "_FIRST_VIEW", 0.0)
     runs = [{"run": "day", "rewards": ["abc"]}, {"run": "night/2", "rewards": ["abc"]}]

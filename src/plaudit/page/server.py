@@ -93,17 +93,23 @@ class Dashboard:
 
     @contextlib.asynccontextmanager
     async def _watch(self, app: Starlette) -> AsyncIterator[None]:
-        """Watch for changes for as long as the server runs."""
+        """Watch for changes for as long as the server runs; the first view is built while a browser opens."""
         watching = asyncio.create_task(self._changes.watch())
+        first = asyncio.create_task(self._build_index())
         try:
             yield
         finally:
+            first.cancel()
             self.end_streams()
             self._cache.close()
             self._scorer.close()
             if self._preparing is not None:
                 self._preparing.cancel()
             await watching
+
+    async def _build_index(self) -> None:
+        with contextlib.suppress(Exception):  # whoever asks for it is told
+            await self._cache.get("index")
 
     def end_streams(self) -> None:
         """Let go of everybody who listens: a server waits for their requests to end."""
