@@ -78,6 +78,11 @@ def test_a_single_candidate_is_no_choice():
     assert changed([1.0, 1.0], [0.0, 2.0], None, ["a", "b"]).by_class[None].decisions == 0
 
 
+def test_classes_stand_in_the_order_of_their_first_rows_that_have_both_totals():
+    found = changed([1.0, 1.0, 1.0, 1.0], [1.0, NAN, 1.0, 1.0], ["a", "b", "c", "b"])
+    assert list(found.by_class) == ["a", "c", "b"]
+
+
 @given(totals, st.integers(1, 7), st.lists(st.integers(0, 4), min_size=60, max_size=60))
 def test_batches_make_no_difference(pairs, step, marks):
     old, new = [a for a, _ in pairs], [b for _, b in pairs]

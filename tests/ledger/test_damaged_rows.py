@@ -136,6 +136,7 @@ READ = {
         ("blocks.inputs", 7, "history"),
         ("blocks.spec", 77, "rescore"),
         ("blocks.records", 10**18, "record"),
+        ("scopes.run", b"\xff", "rescore"),
         ("blocks.writer", 99, "why"),
         ("writers.opened", "text", "stats"),
         ("jobs.filters", "[", "jobs"),

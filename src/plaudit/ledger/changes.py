@@ -195,12 +195,13 @@ class Changes(Tabular):
         up, down = (before < 0) & (after > 0), (before > 0) & (after < 0)
         size = len(classes.labels)
         counts = [np.bincount(classes.codes[rows], minlength=size) for rows in (slice(None), up, down)]
-        for label, records, rewarded, punished in zip(classes.labels, *counts, strict=True):
-            if records:
-                found = self._find_flips(label)
-                found.records += int(records)
-                found.to_rewarded += int(rewarded)
-                found.to_punished += int(punished)
+        first = np.full(size, len(before))
+        first[classes.codes[::-1]] = np.arange(len(before))[::-1]  # of several rows of a class the first is set last
+        for at in np.argsort(first)[: np.count_nonzero(counts[0])].tolist():
+            found = self._find_flips(classes.labels[at])
+            found.records += int(counts[0][at])
+            found.to_rewarded += int(counts[1][at])
+            found.to_punished += int(counts[2][at])
 
     def _find_flips(self, label: Any) -> Flips:
         if label not in self.flips and len(self.flips) >= MOST_CLASSES:

@@ -306,6 +306,9 @@ def _build_blocks(
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
         whole = page.chosen is None
+        scope = Scope(row.run, row.phase, row.decision_class, row.actor)
+        if not all(part is None or isinstance(part, str) for part in scope):
+            raise TypeError(f"{scope} are no strings")
 
         def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole) -> str | None:
             if column is None or whole:
@@ -316,7 +319,7 @@ def _build_blocks(
         yield Block(
             found.layout,
             target,
-            Scope(row.run, row.phase, row.decision_class, row.actor),
+            scope,
             len(at),
             row.earliest,
             row.latest,

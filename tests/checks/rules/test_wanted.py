@@ -118,6 +118,18 @@ ENERGY = Field("energy", low=0, high=9, better="low", unit="J")
 DISTANCE = Field("distance", low=0, high=5)
 
 
+def test_where_fields_have_no_range_the_wrong_way_is_found_all_the_same():
+    @term
+    def pull(force, tilt):
+        return force * tilt
+
+    wide = reward(pull, fields=[Field("force"), Field("tilt", better="low")])
+    (finding,) = told(wide, WRONG_WAY)
+    worse, better = finding.witness
+    assert worse.inputs["tilt"] > better.inputs["tilt"]
+    assert worse.total > better.total
+
+
 def test_what_nothing_pays_for_is_unpriced():
     made = reward(near, fields=[DISTANCE, ENERGY])
     (finding,) = told(made, UNPRICED)

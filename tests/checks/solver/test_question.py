@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plaudit import Field, Reward, term
 from plaudit.checks.model import RewardModel
-from plaudit.checks.solver.boxes import evaluate
+from plaudit.checks.solver.boxes import compile_question, evaluate
 from plaudit.checks.solver.question import Question, split_by_infinity, splits_completely
 from plaudit.language import nodes as n
 from support.asking import asked, outputs, samples
@@ -18,9 +18,15 @@ from support.written import readable, reward_from
 
 
 def value(question, at, row):
-    """Return what a position of a question is worth at a row; the row may hold more than is asked about."""
+    """Return what a position of a question is worth at a row; the row may hold more than is asked about.
+
+    What intervals make of the row is never more: a zero has two signs there, and `atan2` another side for each.
+    """
     program = question.program(at)
-    return evaluate(program, {name: row[name] for name in program.inputs})
+    given = {name: row[name] for name in program.inputs}
+    found = compile_question(program)(given)
+    assert evaluate(program, given) <= found or evaluate(program, given) == near(found)
+    return found
 
 
 def near(number):

@@ -73,6 +73,14 @@ def test_any_flipped_bit_is_told_or_harmless(tmp_path, original, counted):
     flip(tmp_path, original, 61, counted)
 
 
+@pytest.mark.parametrize("flipped", [b"uablespecsspecs", b"tableSpecsspecs", b"tablespecs3pecs"])
+def test_a_flipped_bit_in_what_sqlite_says_of_a_table_is_told(tmp_path, original, flipped):
+    source, expected = original
+    path = tmp_path / "ledger.db"
+    path.write_bytes(source.read_bytes().replace(b"tablespecsspecs", flipped))  # its kind, its name and its table's
+    assert check(path, expected, flipped)
+
+
 @pytest.mark.parametrize("size", [512, 1024, 2048, 4096])
 @pytest.mark.parametrize("kind", ["zero", "noise"])
 def test_an_overwritten_page_is_told_or_harmless(tmp_path, original, size, kind, counted):

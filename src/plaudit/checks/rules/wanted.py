@@ -12,12 +12,16 @@ from plaudit.checks.solver.direction import find_direction
 from plaudit.checks.solver.parts import describe_shape
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness
 from plaudit.checks.solver.ranges import NumericRow, declared_range, decode_value, limit_range, value_at_rest
+from plaudit.checks.solver.solver import limit_ranges
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.reward.declared import find_fact_inputs
 
 LEAST_SHARE = 0.01
-"""What a worse value earns more must be at least this share of what a better one can earn more."""
+"""What a worse value earns more must be at least this share of what a better one can earn more.
+
+Fields without a range have one here: beyond it both may earn without end, of which nothing is a share.
+"""
 LEAST_GAIN = 1e-6
 MANY = 1_000
 """How many boxes are cut to compare two values of a field."""
@@ -133,14 +137,14 @@ def _compare_values(
     gain = _subtract(question, worse["total"], better["total"])
     if (alike := describe_shape(question.program(gain))) in context.known.setdefault("alike", set()):
         return Impossible()  # another entry of the same vector was asked about, and the reward treats them alike
-    usual = maximise(question.program(question.builder.simplify(n.Neg(gain))))
+    usual = maximise(limit_ranges(question.program(question.builder.simplify(n.Neg(gain)))))
     least = max(LEAST_GAIN, LEAST_SHARE * usual.value if usual.row is not None else 0.0)
     answer = context.solver.find_above(question, gain, least)
     if isinstance(answer, Unknown) and not context.solver.late:  # what nearly agrees takes many boxes to tell apart
         answer = replace(context.solver, boxes=MANY, z3=False).find_above(question, gain, least)
     match answer:
         case Witness(row):
-            best = maximise(question.program(gain), most=ROUGH)
+            best = maximise(limit_ranges(question.program(gain)), most=ROUGH)
             row = best.row if best.row is not None and best.value > least else row
             return _describe_wrong_way(context, field, name, [_take_side(row, free, label) for label in labels])
         case Impossible():

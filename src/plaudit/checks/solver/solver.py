@@ -210,8 +210,13 @@ def validate_times(**times: object) -> None:
 
 def _readable_first(program: Program) -> tuple[Program, ...]:
     """Return a question about numbers of a size that people can read, if that is another one, and the question."""
-    fields = {name: limit_range(field) for name, field in program.inputs.items()}
-    return (program,) if fields == program.inputs else (replace(program, inputs=fields), program)
+    limited = limit_ranges(program)
+    return (program,) if limited.inputs == program.inputs else (limited, program)
+
+
+def limit_ranges(program: Program) -> Program:
+    """Return a question about numbers of a size that people can read."""
+    return replace(program, inputs={name: limit_range(field) for name, field in program.inputs.items()})
 
 
 def _explain_false_witness(program: Program) -> str:

@@ -5,7 +5,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Inspector, Table, UniqueConstraint, inspect, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
 
 from plaudit.ledger.storage.schema import metadata
 
@@ -74,12 +74,17 @@ def _check_tables(found: Inspector) -> Iterator[str]:
     for table in metadata.sorted_tables:
         if not found.has_table(table.name):
             yield f"the table {table.name!r} was removed"
-        elif _describe_columns(table) != _read_columns(found, table.name):
+            continue
+        try:
+            columns, indexes = _read_columns(found, table.name), _read_indexes(found, table.name)
+        except NoSuchTableError:  # it can be read, and nothing says how it was made
+            yield f"the definition of {table.name!r} is damaged"
+            continue
+        if _describe_columns(table) != columns:
             yield f"the columns of {table.name!r} are not what they were"
-        else:
-            there = _read_indexes(found, table.name)
-            for wanted in sorted(_describe_indexes(table) - there):
-                yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
+            continue
+        for wanted in sorted(_describe_indexes(table) - indexes):
+            yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
 
 
 def _describe_columns(table: Table) -> list[tuple[Any, ...]]:
