@@ -39,10 +39,11 @@ from plaudit.reward.intent import (
     validate_horizon,
 )
 from plaudit.reward.lower import Formula, find_final_inputs, tidy
-from plaudit.reward.reward import Reward, validate_title
+from plaudit.reward.reward import Reward
 from plaudit.reward.schedules import find_schedules
 from plaudit.reward.state import State, refuse_unread
 from plaudit.reward.term import PARAMETERS, Term
+from plaudit.reward.validation import validate_title
 
 FORMAT = 1
 MOST_ENTRIES = 1_000
