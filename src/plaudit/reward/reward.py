@@ -183,23 +183,23 @@ class Reward(Definition):
     @cached_property
     def fingerprint(self) -> str:
         """The identity of the formula: any number changes it; comments, local names and ranges do not."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_fingerprint
 
-        return serial.compute_fingerprint(self)
+        return compute_fingerprint(self)
 
     @cached_property
     def domain_fingerprint(self) -> str:
         """The identity of what is declared about steps: ranges, units, roles, facts, and what is wanted of them."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_domain_fingerprint
 
-        return serial.compute_domain_fingerprint(self)
+        return compute_domain_fingerprint(self)
 
     @cached_property
     def states_fingerprint(self) -> str:
         """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_states_fingerprint
 
-        return serial.compute_states_fingerprint(self)
+        return compute_states_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
@@ -616,9 +616,9 @@ class Reward(Definition):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""
-        from plaudit.reward import serial
+        from plaudit.reward.spec_writer import to_dict
 
-        return serial.to_dict(self)
+        return to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
@@ -627,15 +627,15 @@ class Reward(Definition):
         Raises:
             SpecError: The data is not a reward; the message says what is wrong.
         """
-        from plaudit.reward import serial
+        from plaudit.reward.spec_reader import from_dict
 
-        return serial.from_dict(data)
+        return from_dict(data)
 
     def to_json(self) -> str:
         """Return the reward as canonical JSON."""
-        from plaudit.reward import serial
+        from plaudit.reward.spec_writer import to_json
 
-        return serial.to_json(self)
+        return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Reward":
@@ -644,9 +644,9 @@ class Reward(Definition):
         Raises:
             SpecError: The text is not a reward; the message says what is wrong.
         """
-        from plaudit.reward import serial
+        from plaudit.reward.spec_reader import from_json
 
-        return serial.from_json(text)
+        return from_json(text)
 
 
 def _describe_unknown(keyword: str) -> str:
