@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
-ALLOWED = {frozenset({"plaudit.reward.reward", "plaudit.reward.serial"})}
+ALLOWED = {frozenset({"plaudit.reward.reward", "plaudit.reward.spec_reader"})}
 """A reward writes itself, and what was written becomes a reward."""
 
 

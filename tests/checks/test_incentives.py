@@ -9,7 +9,8 @@ from plaudit import DefinitionError, Field, Reward, check, fact, incentives, ter
 from plaudit.checks.check import TIME_IS_UP
 from plaudit.checks.formats.json import format_json
 from plaudit.checks.report import LocatedReport
-from plaudit.checks.rules import loops, places
+from plaudit.checks.rules import places
+from plaudit.checks.rules.state_graph import StateGraph
 from support.asking import really
 
 CELLS = Field("cells_left", low=0, high=35, step=1, role="state")
@@ -98,7 +99,7 @@ def test_the_rules_read_what_was_worked_out_for_it(monkeypatch):
         return counted
 
     monkeypatch.setattr(places, "_find_stays", count("stays", places._find_stays))
-    monkeypatch.setattr(loops.StateGraph, "laps", count("laps", loops.StateGraph.laps))
+    monkeypatch.setattr(StateGraph, "laps", count("laps", StateGraph.laps))
     assert {"loop-that-pays"} <= {finding.code for finding in check(maze(goal=None))}
     assert counts == {"stays": 1, "laps": 1}
 

@@ -8,9 +8,9 @@ import pytest
 from plaudit import Field, Reward, check, fact, term
 from plaudit.checks.check import TIME_IS_UP
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules import loops
-from plaudit.checks.rules.loops import StateGraph
+from plaudit.checks.rules import loops, state_graph
 from plaudit.checks.rules.registry import CheckContext
+from plaudit.checks.rules.state_graph import MOST_CHOICES, StateGraph
 from plaudit.checks.solver import boxes, solver
 from plaudit.checks.solver.z3 import Z3Question, is_available
 
@@ -123,7 +123,7 @@ def test_the_choices_of_a_step_are_not_all_made():
     assert graph.laps()
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(graph.options) <= loops.MOST_CHOICES
+    assert len(graph.options) <= MOST_CHOICES
     assert used < 50e6
 
 
@@ -150,7 +150,7 @@ class Clock:
 
 def test_no_question_is_asked_once_the_time_is_up(monkeypatch):
     clock, late = Clock(), []
-    for module in (solver, boxes, loops):
+    for module in (solver, boxes, state_graph):
         monkeypatch.setattr(module, "monotonic", clock)
     monkeypatch.setattr("plaudit.checks.check.time.monotonic", lambda: 0)
     search = boxes._Search.run

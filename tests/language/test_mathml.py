@@ -11,7 +11,7 @@ from hypothesis import given
 from plaudit import Field
 from plaudit.language import nodes as n
 from plaudit.language.mathml import MATHML, render_mathml, render_mathml_expression
-from plaudit.language.render import LATEX
+from plaudit.language.styles import LATEX
 from support.examples import examples
 from support.samples import SAMPLES
 from support.written import readable, reward_from

@@ -8,7 +8,7 @@ import pytest
 from plaudit import Field, Ledger, Reward, check, prefer, term
 from plaudit.errors import DefinitionError, InputError, MissingField, ShapeMismatch, SpecError
 from plaudit.reward.rows import RowLayout, flatten_row, nest_row
-from plaudit.reward.serial import field_to_dict
+from plaudit.reward.spec_writer import field_to_dict
 
 
 @term

@@ -15,7 +15,7 @@ from plaudit.ledger.storage.specs import collect_numbers, find_place
 from plaudit.reward.composition import OVERRIDE
 from plaudit.reward.lower import Function
 from plaudit.reward.reward import Reward
-from plaudit.reward.serial import field_to_dict, preference_to_dict
+from plaudit.reward.spec_writer import field_to_dict, preference_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.terminal import escape_controls, format_value

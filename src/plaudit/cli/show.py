@@ -15,7 +15,7 @@ from plaudit.language.schedule import Schedule
 from plaudit.reward.composition import TotalFunction
 from plaudit.reward.describe import format_allowed, format_parameter, format_range, format_wanted
 from plaudit.reward.reward import Reward
-from plaudit.reward.serial import field_to_dict, preference_to_dict, row_to_dict
+from plaudit.reward.spec_writer import field_to_dict, preference_to_dict, row_to_dict
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 from plaudit.systems.arguments import find_reward

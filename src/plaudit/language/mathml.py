@@ -6,23 +6,8 @@ from collections.abc import Mapping
 from plaudit.html import Markup, build_element, escape, join
 from plaudit.language import nodes as n
 from plaudit.language.program import Program, find_reachable
-from plaudit.language.render import (
-    AND,
-    ATOM,
-    COMPARE,
-    NOT,
-    OR,
-    PRODUCT,
-    SIGN,
-    SUM,
-    TERNARY,
-    Names,
-    Square,
-    Style,
-    list_equations,
-    render_expression,
-    render_formula,
-)
+from plaudit.language.render import Names, list_equations, render_expression, render_formula
+from plaudit.language.styles import AND, ATOM, COMPARE, NOT, OR, PRODUCT, SIGN, SUM, TERNARY, Square, Style
 
 LONGEST_TABLE = 12
 """How many entries of a table are written."""

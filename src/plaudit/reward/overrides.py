@@ -3,36 +3,17 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from plaudit.errors import DefinitionError, FileError, UnknownParameter, did_you_mean
 from plaudit.language.parameters import Parameter, collect_parameters, expand_parameters, fit_parameter
 from plaudit.language.schedule import Schedule, change_number
+from plaudit.reward.definition import Definition
 from plaudit.reward.state import State
 from plaudit.reward.term import Term
 
 
-class Parametrised(Protocol):
-    """What a reward shows of its parameters."""
-
-    @property
-    def name(self) -> str:
-        """What the reward is called."""
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Its terms."""
-
-    @property
-    def params(self) -> Mapping[str, float | bool]:
-        """Every parameter by its dotted name."""
-
-    @property
-    def schedules(self) -> Mapping[str, Schedule]:
-        """Those that follow a counter, whole."""
-
-
-def validate_overrides(reward: Parametrised, values: Mapping[str, Any]) -> dict[str, Parameter]:
+def validate_overrides(reward: Definition, values: Mapping[str, Any]) -> dict[str, Parameter]:
     """Return overrides by dotted name, vectors whole; a name the reward does not have is an error that suggests one."""
     flat: dict[str, Any] = {}
     known: dict[str, Parameter] = {**collect_parameters(reward.params), **reward.schedules}
@@ -62,7 +43,7 @@ def validate_overrides(reward: Parametrised, values: Mapping[str, Any]) -> dict[
     return found
 
 
-def _suggest(reward: Parametrised, name: str) -> str:
+def _suggest(reward: Definition, name: str) -> str:
     owner, _, part = name.partition(".")
     term = next((term for term in reward.terms if term.name == owner), None)
     if term is not None and part in term.constants:

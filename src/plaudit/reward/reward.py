@@ -8,74 +8,37 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from plaudit.errors import DefinitionError, DuplicateName, UnknownField, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.language.field import Field
 from plaudit.language.functions import Reading
 from plaudit.language.mathml import FormulaText, build_formula_text
-from plaudit.language.parameters import (
-    Number,
-    Parameter,
-    expand_parameters,
-    validate_schedulable,
-    validate_vector_parameter,
-)
+from plaudit.language.parameters import Number, Parameter, validate_schedulable, validate_vector_parameter
 from plaudit.language.program import Builder, Program
 from plaudit.language.render import render_python
 from plaudit.language.schedule import Schedule
-from plaudit.reward.composition import (
-    Composition,
-    Override,
-    TotalFunction,
-    read_composition,
-    validate_composition,
-)
-from plaudit.reward.declared import (
-    Fact,
-    add_fact_guards,
-    read_facts,
-    select_facts,
-    validate_allow,
-    validate_facts,
-)
+from plaudit.reward import variants
+from plaudit.reward.composition import read_composition
+from plaudit.reward.declared import Fact, add_fact_guards, read_facts, validate_allow
+from plaudit.reward.definition import PARTS, Definition
 from plaudit.reward.describe import build_reward_html, format_range
 from plaudit.reward.episodes import EpisodeScores, score_episodes
 from plaudit.reward.intent import (
     Preference,
-    Row,
-    find_wanted_fields,
     fit_idle,
     fit_preference,
-    list_known_inputs,
     make_goal,
     read_goal,
     validate_discount,
     validate_goal_ends,
     validate_horizon,
-    validate_preferences,
-    validate_rates,
 )
-from plaudit.reward.lower import (
-    Formula,
-    Function,
-    assemble,
-    build_formula,
-    clip_field,
-    clip_inputs,
-    find_gradients,
-    find_transitions,
-    read_term_into,
-)
-from plaudit.reward.overrides import apply_overrides, load_overrides, validate_overrides
-from plaudit.reward.schedules import (
-    NumberInForce,
-    find_counters,
-    find_schedules,
-    multiply_numbers,
-    validate_counters,
-)
+from plaudit.reward.lower import Function, build_formula, find_gradients, find_transitions, read_term_into
+from plaudit.reward.overrides import load_overrides
+from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
-from plaudit.reward.state import State, read_states, validate_states
-from plaudit.reward.term import Term, share, validate_limits
+from plaudit.reward.state import State, read_states
+from plaudit.reward.term import Term, share
+from plaudit.reward.validation import index_fields, validate_definition, validate_title
 from plaudit.targets import OnBad, compile_program
 from plaudit.targets.compiled import About
 from plaudit.targets.dtypes import Dtypes
@@ -95,13 +58,8 @@ if TYPE_CHECKING:
 
 Guarding = bool | Literal["facts"]
 
-_DECLARED = ("name", "version", "doc", "terms", "fields", "action", "shared", "low", "high")
-_INTENT = ("prefer", "goal", "goal_ends", "goal_program", "idle", "discount", "horizon")
-_PARTS = (*_DECLARED, *_INTENT, "states", "facts", "allow", "composition", "facts_program", "_formula")
-"""What a reward is made of; everything else is worked out from these."""
 
-
-class Reward:
+class Reward(Definition):
     """Named terms that add up to one number.
 
     `score` gives one step's `Signal`; `compile` gives a function for batches and training code. A reward never
@@ -117,38 +75,6 @@ class Reward:
     >>> reward.with_params(near={"reach": 1.0}).score(distance=1.5).total
     0.0
     """
-
-    name: str
-    version: str
-    doc: str
-    terms: tuple[Term, ...]
-    fields: Mapping[str, Field]
-    """What terms read, by name; a state is there as the field that it is."""
-    states: Mapping[str, State]
-    """What is carried from step to step."""
-    action: str | None
-    shared: Mapping[str, Parameter]
-    low: Number | None
-    high: Number | None
-    composition: Composition
-    """How the values of the terms become the total, where they do not only add up."""
-    facts: tuple[Fact, ...]
-    discount: float | None
-    horizon: int | None
-    """How many steps an episode has."""
-    prefer: tuple[Preference, ...]
-    goal: Fact | None
-    """What is true of a step in which the task is done."""
-    goal_ends: bool
-    """Whether nothing follows that step."""
-    idle: Row | None
-    """A step of doing nothing; what it leaves out is at rest."""
-    allow: Mapping[str, str]
-    facts_program: Program
-    """The facts as one flat value: a flag each, under its name."""
-    goal_program: Program
-    """The goal as one flat value: a flag under its name, or nothing."""
-    _formula: Formula
 
     def __init__(
         self,
@@ -216,7 +142,7 @@ class Reward:
         if not isinstance(doc, str):
             raise DefinitionError(f"reward {name!r}: doc={doc!r:.60} must be a string")
         numbers = {key: validate_vector_parameter(key, value) for key, value in (shared or {}).items()}
-        declared, states = _index_fields(name, fields)
+        declared, states = index_fields(name, fields)
         given = [key for key in numbers if key not in declared]
         vars(self).update(
             name=validate_title("name", name),
@@ -238,7 +164,7 @@ class Reward:
             goal_ends=validate_goal_ends(name, goal_ends),
             allow=validate_allow(f"reward {name!r}", {} if allow is None else allow),
         )
-        self._validate(numbers)
+        validate_definition(self)
         spared = self._find_unread()
         vars(self)["_formula"] = build_formula(name, self.functions, self.fields, numbers, states, spared)
         vars(self)["facts_program"] = read_facts(name, self.facts, *self._scope)
@@ -250,146 +176,30 @@ class Reward:
     def _build(cls, like: "Reward | None" = None, **parts: Any) -> "Reward":
         """Return a reward from parts that are already validated, those of `like` unless given."""
         built = cls.__new__(cls)
-        vars(built).update({part: parts[part] if part in parts else getattr(like, part) for part in _PARTS})
-        built._validate(built.shared)
+        vars(built).update({part: parts[part] if part in parts else getattr(like, part) for part in PARTS})
+        validate_definition(built)
         return built
-
-    def _validate(self, shared: Mapping[str, Parameter]) -> None:
-        for term in self.terms:
-            if not isinstance(term, Term):
-                raise DefinitionError(f"reward {self.name!r}: {term!r} is not a term; decorate the function with @term")
-        if not self.terms:
-            raise DefinitionError(f"reward {self.name!r} has no terms")
-        names = [term.name for term in self.terms]
-        for name in names:
-            if names.count(name) > 1:
-                raise DuplicateName(
-                    f"reward {self.name!r} has two terms called {name!r}; give one another name with @term(name=...)"
-                )
-        validate_limits(f"reward {self.name!r}", self.low, self.high)
-        if self.composed:
-            validate_composition(self.name, self.composition, names, shared)
-        validate_counters(self.name, self.schedules, self.fields)
-        if self.action is not None and self.action not in self.fields:
-            near = did_you_mean(self.action, self.fields)
-            raise UnknownField(f"reward {self.name!r}: action={self.action!r} is not a declared field.{near}")
-        needed = self._list_shared(self.functions, self.states.values())
-        for name in needed - shared.keys():
-            raise UnknownParameter(
-                f"reward {self.name!r}: a term needs {name!r}; give it with shared={{{name!r}: ...}}"
-            )
-        for name in shared.keys() - needed:
-            near = did_you_mean(name, needed)
-            raise UnknownParameter(
-                f"reward {self.name!r}: no term has a keyword-only parameter {name!r} without a default, "
-                f"nor reads it from a record.{near}"
-            )
-        validate_states(self.name, self.states, self.terms, needed)
-        self._validate_facts(self.facts)
-        validate_preferences(self.name, self.prefer)
-        validate_rates(self.name, self.fields)
-        for name in needed & set(names):
-            raise DuplicateName(f"reward {self.name!r}: {name!r} is both a term and a shared parameter")
-
-    def _list_shared(self, functions: Iterable[Function], states: Iterable[State]) -> set[str]:
-        """Return the parameters that functions and the updates of states share; the scale may be one of them."""
-        names = {name for function in (*functions, *states) for name in function.shared}
-        return names | {self.scale} if isinstance(self.scale, str) else names
-
-    @cached_property
-    def params(self) -> Mapping[str, float | bool]:
-        """Every parameter by its dotted name: `comfort.harsh`, `far`, `pose.default[2]`, `total.low`."""
-        return MappingProxyType(expand_parameters(self._numbers))
-
-    @cached_property
-    def _numbers(self) -> dict[str, Parameter]:
-        """Every parameter by its dotted name, vectors and schedules whole."""
-        owners: tuple[Term | State, ...] = (*self.terms, *self.states.values())
-        own = {name: value for owner in owners for name, value in owner.numbers.items()}
-        ends = {"total.low": self.low, "total.high": self.high}
-        clamps = {name: value for name, value in ends.items() if value is not None}
-        return {**own, **self.shared, **clamps, **self.composition.numbers}
-
-    @cached_property
-    def schedules(self) -> Mapping[str, Schedule]:
-        """The numbers that follow a counter of steps, by dotted name: `safety.weight`."""
-        return MappingProxyType(find_schedules(self._numbers))
-
-    @property
-    def scale(self) -> Number | str | None:
-        """The factor of every value, or the shared parameter that it is."""
-        return self.composition.scale
-
-    @property
-    def gate(self) -> TotalFunction | None:
-        """The function whose result is a factor of the sum of the gated terms."""
-        return self.composition.gate
-
-    @property
-    def override(self) -> tuple[Override, ...]:
-        """The conditions under which the total is another number, the first that holds first."""
-        return self.composition.override
-
-    @property
-    def composed(self) -> bool:
-        """Whether the total is more than the sum of the terms within fixed limits, so that it has adjustments."""
-        return self.composition.changes_total(self.terms, self.low, self.high)
-
-    @property
-    def functions(self) -> tuple[Function, ...]:
-        """Whatever was read from a plain function: the terms, the gate, the conditions of overrides."""
-        return (*self.terms, *self.composition.functions)
-
-    @cached_property
-    def program(self) -> Program:
-        """The whole reward as one flat value, which every target compiles and every check walks."""
-        return assemble(
-            self.name,
-            self._formula,
-            self.terms,
-            self.params,
-            self.states,
-            composition=self.composition if self.composed else None,
-            schedules=self.schedules,
-            fields=self.fields,
-        )
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """What a row holds: `distance`, `prev.tokens_used`, `torque[0]`, `terminal`, the `step` of a schedule."""
-        return tuple(self.program.inputs)
-
-    @cached_property
-    def known_inputs(self) -> Mapping[str, Field]:
-        """Every input that a preference or an idle row may name: `inputs`, and what only checks know of."""
-        programs = (self.program.inputs, self.facts_program.inputs, self.goal_program.inputs)
-        return MappingProxyType(list_known_inputs(self.fields, *programs))
-
-    def _find_unread(self) -> set[str]:
-        """Return the fields that no term has to read: schedules count them, or checks use them."""
-        counted = {schedule.counter for schedule in self.schedules.values()}
-        return counted | find_wanted_fields(self.fields, self.facts, self.goal, self.prefer)
 
     @cached_property
     def fingerprint(self) -> str:
         """The identity of the formula: any number changes it; comments, local names and ranges do not."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_fingerprint
 
-        return serial.compute_fingerprint(self)
+        return compute_fingerprint(self)
 
     @cached_property
     def domain_fingerprint(self) -> str:
         """The identity of what is declared about steps: ranges, units, roles, facts, and what is wanted of them."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_domain_fingerprint
 
-        return serial.compute_domain_fingerprint(self)
+        return compute_domain_fingerprint(self)
 
     @cached_property
     def states_fingerprint(self) -> str:
         """The identity of what is carried and how; rewards that share it can use each other's recorded states."""
-        from plaudit.reward import serial
+        from plaudit.reward.fingerprints import compute_states_fingerprint
 
-        return serial.compute_states_fingerprint(self)
+        return compute_states_fingerprint(self)
 
     def gradients(self) -> dict[str, bool]:
         """Return for each parameter whether a gradient reaches the total; thresholds have none."""
@@ -472,24 +282,13 @@ class Reward:
             UnknownParameter: The reward has no such parameter; the message suggests one.
             DefinitionError: A value is not a number or bool that the parameter can have.
         """
-        changed = validate_overrides(self, {**(values or {}), **by_term})
-        shared = MappingProxyType({name: changed.get(name, value) for name, value in self.shared.items()})
-        low, high = changed.get("total.low", self.low), changed.get("total.high", self.high)
-        states = MappingProxyType({state.name: state for state in apply_overrides(self.states.values(), changed)})
-        terms, composition = apply_overrides(self.terms, changed), self.composition.with_values(changed)
-        made = Reward._build(
-            self, terms=terms, states=states, shared=shared, low=low, high=high, composition=composition
-        )
+        made = Reward._build(self, **variants.change_params(self, {**(values or {}), **by_term}))
         return made._drop_unread() if self.schedules else made
 
     def _drop_unread(self) -> "Reward":
         """Return this reward without fields that it declares and no longer has a use for, such as counters."""
-        read = {field.name for field in self.program.inputs.values()} | self._find_unread()
-        fields = {name: field for name, field in self.fields.items() if name in read}
-        if len(fields) == len(self.fields):
-            return self
-        idle = self._select_idle({name: each for name, each in self.known_inputs.items() if each.name in fields})
-        return Reward._build(self, fields=MappingProxyType(fields), idle=idle)
+        parts = variants.drop_unread_fields(self)
+        return Reward._build(self, **parts) if parts else self
 
     def with_weights(self, **weights: Number) -> "Reward":
         """Return this reward with other weights: `with_weights(comfort=2.0)`, or `linear(0, 2, over=100_000)`."""
@@ -515,12 +314,7 @@ class Reward:
         Raises:
             DefinitionError: Anything else than what `@fact` makes; DuplicateName where it has a fact of that name.
         """
-        self._validate_facts((*self.facts, *facts))
-        program = read_facts(self.name, facts, *self._scope, given=self.facts_program)
-        return Reward._build(self, facts=(*self.facts, *facts), facts_program=program)
-
-    def _validate_facts(self, facts: Iterable[Fact]) -> None:
-        validate_facts(self.name, facts, [*(function.name for function in self.functions), *self.states])
+        return Reward._build(self, **variants.add_facts(self, facts))
 
     def with_preferences(self, *preferences: Preference) -> "Reward":
         """Return this reward with more preferences: `with_preferences(prefer({"x": 1}, over={"x": 2}))`.
@@ -528,9 +322,7 @@ class Reward:
         Raises:
             DefinitionError: Anything else than what `prefer` makes, or one that does not fit the reward.
         """
-        validate_preferences(self.name, preferences)
-        fitted = tuple(fit_preference(each, self.name, self.known_inputs) for each in preferences)
-        return Reward._build(self, prefer=(*self.prefer, *fitted))
+        return Reward._build(self, **variants.add_preferences(self, preferences))
 
     def with_goal(self, goal: Callable[..., Any] | None, *, goal_ends: bool = True) -> "Reward":
         """Return this reward with another goal, or with none.
@@ -542,15 +334,7 @@ class Reward:
         Raises:
             DefinitionError: The goal is not such a function, or can never be true.
         """
-        made = make_goal(self.name, goal)
-        ends = validate_goal_ends(self.name, goal_ends)
-        program = read_goal(self.name, made, *self._scope)
-        return Reward._build(self, goal=made, goal_ends=ends, goal_program=program)._drop_unread()
-
-    @property
-    def _scope(self) -> tuple[Mapping[str, Field], frozenset[str], Iterable[str]]:
-        """What facts and goals may read, and under which names: fields, those with two ends, and states."""
-        return self.fields, find_transitions(self.functions, self.states), self.states
+        return Reward._build(self, **variants.change_goal(self, goal, goal_ends))._drop_unread()
 
     def with_clipped_inputs(self) -> "Reward":
         """Return this reward with numbers held within their declared ranges where it refused them.
@@ -558,9 +342,7 @@ class Reward:
         It is as if those fields had been declared with `outside="clip"`: another formula. A field in whose range there
         is a gap below infinity stays as it is, and so does a state: what its update computes is held there or nowhere.
         """
-        clipped = {name: clip_field(field) for name, field in self.fields.items() if name not in self.states}
-        fields = MappingProxyType({**self.fields, **clipped})
-        return Reward._build(self, fields=fields, _formula=clip_inputs(self._formula))
+        return Reward._build(self, **variants.clip_ranges(self))
 
     def only(self, *terms: str) -> "Reward":
         """Return the reward of these terms alone, in their declared order, with only the fields they read.
@@ -571,52 +353,7 @@ class Reward:
         Raises:
             UnknownParameter: The reward has no such term.
         """
-        known = [term.name for term in self.terms]
-        for name in terms:
-            if name not in known:
-                raise UnknownParameter(f"reward {self.name!r} has no term {name!r}.{did_you_mean(name, known)}")
-        kept = tuple(term for term in self.terms if term.name in terms)
-        functions: tuple[Function, ...] = (*kept, *self.composition.functions)
-        body = self._formula.only([function.name for function in functions])
-        used = {field.name for field in body.inputs.values()} | self._find_counters(kept)
-        facts_program = select_facts(self.facts_program, used)
-        kept_fields = self._find_lasting(used)
-        fields = MappingProxyType({name: field for name, field in self.fields.items() if name in kept_fields})
-        states = MappingProxyType({name: state for name, state in self.states.items() if name in body.states})
-        needed = self._list_shared(functions, states.values())
-        shared = MappingProxyType({name: value for name, value in self.shared.items() if name in needed})
-        action = self.action if self.action in used else None
-        return Reward._build(
-            self,
-            terms=kept,
-            fields=fields,
-            states=states,
-            shared=shared,
-            action=action,
-            _formula=body,
-            facts_program=facts_program,
-            facts=tuple(fact for fact in self.facts if fact.name in facts_program.outputs),
-            prefer=tuple(each for each in self.prefer if each.reads <= body.inputs.keys()),
-            idle=self._select_idle(list_known_inputs(fields, body.inputs, facts_program.inputs)),
-        )
-
-    def _find_lasting(self, used: set[str]) -> set[str]:
-        """Return fields with those that checks need beside them: what the goal reads, and what is another's rate."""
-        lasting = used | {field.name for field in self.goal_program.inputs.values()}
-        lasting |= {name for name, field in self.fields.items() if field.rate in lasting}
-        return lasting | {field.rate for name, field in self.fields.items() if name in lasting and field.rate}
-
-    def _select_idle(self, inputs: Mapping[str, Field]) -> Row | None:
-        """Return the idle row as far as it is about some inputs, or what the goal reads."""
-        if self.idle is None:
-            return None
-        known = inputs.keys() | self.goal_program.inputs.keys()
-        return MappingProxyType({name: value for name, value in self.idle.items() if name in known})
-
-    def _find_counters(self, terms: Sequence[Term]) -> set[str]:
-        """Return the counters that some terms and the total follow."""
-        others = {name for term in self.terms if term not in terms for name in term.numbers}
-        return {schedule.counter for name, schedule in self.schedules.items() if name not in others}
+        return Reward._build(self, **variants.select_terms(self, terms))
 
     @cached_property
     def score(self) -> Callable[..., Signal]:
@@ -879,9 +616,9 @@ class Reward:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reward as plain data: enough to rebuild and run it without its Python source."""
-        from plaudit.reward import serial
+        from plaudit.reward.spec_writer import to_dict
 
-        return serial.to_dict(self)
+        return to_dict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Reward":
@@ -890,15 +627,15 @@ class Reward:
         Raises:
             SpecError: The data is not a reward; the message says what is wrong.
         """
-        from plaudit.reward import serial
+        from plaudit.reward.spec_reader import from_dict
 
-        return serial.from_dict(data)
+        return from_dict(data)
 
     def to_json(self) -> str:
         """Return the reward as canonical JSON."""
-        from plaudit.reward import serial
+        from plaudit.reward.spec_writer import to_json
 
-        return serial.to_json(self)
+        return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Reward":
@@ -907,9 +644,9 @@ class Reward:
         Raises:
             SpecError: The text is not a reward; the message says what is wrong.
         """
-        from plaudit.reward import serial
+        from plaudit.reward.spec_reader import from_json
 
-        return serial.from_json(text)
+        return from_json(text)
 
 
 def _describe_unknown(keyword: str) -> str:
@@ -918,29 +655,3 @@ def _describe_unknown(keyword: str) -> str:
         return "Reward() takes the parameters that terms share as shared=, not as params="
     known = inspect.signature(Reward).parameters
     return f"Reward() got an unexpected keyword argument {keyword!r}.{did_you_mean(keyword, known)}"
-
-
-def validate_title(what: str, value: object) -> str:
-    """Return a name or version if it is a printable string; DefinitionError if not."""
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise DefinitionError(f"a reward's {what} must be a printable string, not {value!r}")
-    return value
-
-
-def _index_fields(reward: str, fields: Iterable[Field | State]) -> tuple[dict[str, Field], dict[str, State]]:
-    """Return the fields by name, those that states are among them, and the states."""
-    found: dict[str, Field] = {}
-    states: dict[str, State] = {}
-    for field in fields:
-        if isinstance(field, State):
-            states.setdefault(field.name, field)
-            field = field.field
-        if not isinstance(field, Field):
-            raise DefinitionError(f"reward {reward!r}: {field!r} is not a Field")
-        if field.name == "terminal":
-            raise DefinitionError(f"reward {reward!r}: 'terminal' needs no declaration: any term may read it")
-        if field.name in found:
-            also = ": a state is a field too" if field.name in states else ""
-            raise DuplicateName(f"reward {reward!r} declares the field {field.name!r} twice{also}")
-        found[field.name] = field
-    return found, states

@@ -6,7 +6,7 @@ from plaudit import Field, Reward, fact, term
 from plaudit.checks.check import check
 from plaudit.checks.formats.plain import format_number
 from plaudit.checks.model import RewardModel
-from plaudit.checks.rules.loops import MOST_CHOICES, StateGraph
+from plaudit.checks.rules.state_graph import MOST_CHOICES, StateGraph
 from plaudit.checks.solver.z3 import is_available
 from support.asking import really, told, undecided
 

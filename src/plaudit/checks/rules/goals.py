@@ -10,9 +10,9 @@ from plaudit.checks.finding import Finding, Step
 from plaudit.checks.formats.plain import format_number, format_value
 from plaudit.checks.model import RewardModel, find_tied_inputs, locate_source, name_step_inputs
 from plaudit.checks.rules.horizon import TOLERANCE, count_steps, describe_horizon
-from plaudit.checks.rules.loops import StateGraph, build_row
 from plaudit.checks.rules.potential import classify_shaping_terms
 from plaudit.checks.rules.registry import CheckContext, Found, rule
+from plaudit.checks.rules.state_graph import StateGraph, build_row
 from plaudit.checks.rules.staying import add_standing_step, maximise_pay, read_standing_row
 from plaudit.checks.solver.boxes import Maximum, evaluate
 from plaudit.checks.solver.question import Impossible, Question, Unknown, Witness

@@ -1,0 +1,165 @@
+"""A reward as plain data: enough to rebuild and run it with none of its Python source."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields as dataclass_fields
+from typing import Any
+
+from plaudit.language.codec import encode_nodes, encode_number, format_canonical
+from plaudit.language.field import Field
+from plaudit.language.parameters import Parameter
+from plaudit.language.program import Guard, Program
+from plaudit.language.schedule import Schedule
+from plaudit.reward.composition import TotalFunction
+from plaudit.reward.declared import Fact
+from plaudit.reward.definition import Definition
+from plaudit.reward.intent import Preference, Row
+from plaudit.reward.lower import Formula
+from plaudit.reward.state import State
+from plaudit.reward.term import Term
+
+FORMAT = 1
+TERM_PARTS = ("name", "weight", "low", "high", "terminal", "kind", "doc", "knobs", "shared", "reads", "allow")
+COMPOSED_PARTS = {"gated": True, "after_clamp": False}
+"""Parts of a term that are written only where they are not this."""
+
+
+def to_dict(reward: Definition) -> dict[str, Any]:
+    """Return the reward as plain data."""
+    body = reward._formula
+    states = {"states": [_write_state(state, body) for state in reward.states.values()]} if reward.states else {}
+    return {
+        "plaudit": FORMAT,
+        "name": reward.name,
+        "version": reward.version,
+        "doc": reward.doc,
+        "action": reward.action,
+        "fields": [field_to_dict(field) for name, field in reward.fields.items() if name not in reward.states],
+        **states,
+        "terms": [_write_term(term) for term in reward.terms],
+        "params": _write_values(reward.shared),
+        "low": _write_value(reward.low),
+        "high": _write_value(reward.high),
+        "nodes": encode_nodes(body.nodes),
+        "scores": {term.name: body.scores[term.name] for term in reward.terms},
+        "guards": _write_guards(body.guards),
+        "facts": _write_facts(reward.facts, reward.facts_program),
+        "discount": reward.discount,
+        "prefer": [preference_to_dict(preference) for preference in reward.prefer],
+        "allow": dict(reward.allow),
+        **_write_composition(reward),
+        **write_intent(reward),
+    }
+
+
+def to_json(reward: Definition) -> str:
+    """Return the reward as canonical JSON."""
+    return format_canonical(to_dict(reward))
+
+
+def field_to_dict(field: Field) -> dict[str, Any]:
+    """Return what a field declares, defaults left out."""
+    data: dict[str, Any] = {}
+    for part in dataclass_fields(field):
+        value = getattr(field, part.name)
+        if part.name == "shape" and field.length is not None:
+            continue  # `length` says the same
+        if part.name == "name" or value != part.default:
+            data[part.name] = list(value) if isinstance(value, tuple) else encode_number(value)
+    return data
+
+
+def preference_to_dict(preference: Preference) -> dict[str, Any]:
+    """Return a preference for JSON."""
+    sides = {"better": preference.better, "over": preference.over}
+    rows = {side: [row_to_dict(row) for row in steps] for side, steps in sides.items()}
+    return {**rows, "because": preference.because}
+
+
+def row_to_dict(row: Row) -> dict[str, Any]:
+    """Return a row for JSON."""
+    return {name: encode_number(value) for name, value in row.items()}
+
+
+def _write_term(term: Term) -> dict[str, Any]:
+    data = {part: _write_value(getattr(term, part)) for part in TERM_PARTS}
+    data |= {part: getattr(term, part) for part, usual in COMPOSED_PARTS.items() if getattr(term, part) != usual}
+    maps = {"knobs": _write_values(term.knobs), "allow": dict(term.allow)}
+    return {**data, **maps, "shared": list(term.shared), "reads": list(term.reads)}
+
+
+def _write_state(state: State, body: Formula) -> dict[str, Any]:
+    return {
+        "field": field_to_dict(state.field),
+        "reset": list(state.reset),
+        "knobs": _write_values(state.knobs),
+        "shared": list(state.shared),
+        "reads": list(state.reads),
+        "entries": list(body.states[state.name]),
+    }
+
+
+def _write_values(values: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return parameters for JSON, vectors as lists and schedules as objects."""
+
+    def write(value: Any) -> Any:
+        return [write(entry) for entry in value] if isinstance(value, tuple) else _write_value(value)
+
+    return {name: write(value) for name, value in values.items()}
+
+
+def _write_value(value: Any) -> Any:
+    """Return a number for JSON; a schedule as an object."""
+    return value.to_dict() if isinstance(value, Schedule) else value
+
+
+def _write_composition(reward: Definition) -> dict[str, Any]:
+    """Return what stands above the terms, as far as the reward uses it."""
+    scores, data = reward._formula.scores, dict[str, Any]()
+    if reward.scale is not None:
+        data["scale"] = _write_value(reward.scale)
+    if reward.gate is not None:
+        data["gate"] = _write_function(reward.gate, scores)
+    if reward.override:
+        data["override"] = [
+            {**_write_function(each.condition, scores), "value": _write_value(each.value)} for each in reward.override
+        ]
+    return data
+
+
+def _write_function(function: TotalFunction, scores: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "name": function.name,
+        "doc": function.doc,
+        "knobs": _write_values(function.knobs),
+        "shared": list(function.shared),
+        "reads": list(function.reads),
+        "result": scores[function.name],
+    }
+
+
+def write_intent(reward: Definition) -> dict[str, Any]:
+    """Return the goal, the idle row and the horizon, as far as the reward has them."""
+    data: dict[str, Any] = {}
+    if reward.goal is not None:
+        data["goal"] = _write_facts((reward.goal,), reward.goal_program)
+        data |= {} if reward.goal_ends else {"goal_ends": False}
+    if reward.idle is not None:
+        data["idle"] = row_to_dict(reward.idle)
+    if reward.horizon is not None:
+        data["horizon"] = reward.horizon
+    return data
+
+
+def _write_facts(facts: Iterable[Fact], program: Program) -> dict[str, Any]:
+    return {
+        "named": [
+            {"name": fact.name, "doc": fact.doc, "reads": list(fact.reads), "flag": program.outputs[fact.name]}
+            for fact in facts
+        ],
+        "nodes": encode_nodes(program.nodes),
+        "guards": _write_guards(program.value_guards),
+    }
+
+
+def _write_guards(guards: Iterable[Guard]) -> list[list[Any]]:
+    return [[guard.node, guard.where, guard.why, guard.line] for guard in guards]

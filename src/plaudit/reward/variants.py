@@ -1,0 +1,127 @@
+"""Variants of a reward: which of its parts become others, for the methods of `Reward` that return another reward."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from plaudit.errors import UnknownParameter, did_you_mean
+from plaudit.language.field import Field
+from plaudit.reward.declared import Fact, read_facts, select_facts
+from plaudit.reward.definition import Definition
+from plaudit.reward.intent import (
+    Preference,
+    Row,
+    fit_preference,
+    list_known_inputs,
+    make_goal,
+    read_goal,
+    validate_goal_ends,
+    validate_preferences,
+)
+from plaudit.reward.lower import Function, clip_field, clip_inputs
+from plaudit.reward.overrides import apply_overrides, validate_overrides
+from plaudit.reward.term import Term
+from plaudit.reward.validation import validate_fact_names
+
+Parts = dict[str, Any]
+"""The parts of a reward that change, by name."""
+
+
+def change_params(reward: Definition, values: Mapping[str, Any]) -> Parts:
+    """Return the parts of a reward with other numbers, given by dotted name or as a mapping for each term."""
+    changed = validate_overrides(reward, values)
+    return {
+        "shared": MappingProxyType({name: changed.get(name, value) for name, value in reward.shared.items()}),
+        "low": changed.get("total.low", reward.low),
+        "high": changed.get("total.high", reward.high),
+        "states": MappingProxyType({each.name: each for each in apply_overrides(reward.states.values(), changed)}),
+        "terms": apply_overrides(reward.terms, changed),
+        "composition": reward.composition.with_values(changed),
+    }
+
+
+def drop_unread_fields(reward: Definition) -> Parts:
+    """Return the parts without fields that are declared and no longer of use, such as counters; none if all are."""
+    read = {field.name for field in reward.program.inputs.values()} | reward._find_unread()
+    fields = {name: field for name, field in reward.fields.items() if name in read}
+    if len(fields) == len(reward.fields):
+        return {}
+    known = {name: each for name, each in reward.known_inputs.items() if each.name in fields}
+    return {"fields": MappingProxyType(fields), "idle": _select_idle(reward, known)}
+
+
+def add_facts(reward: Definition, facts: tuple[Fact, ...]) -> Parts:
+    """Return the parts of a reward with more facts."""
+    validate_fact_names(reward, (*reward.facts, *facts))
+    program = read_facts(reward.name, facts, *reward._scope, given=reward.facts_program)
+    return {"facts": (*reward.facts, *facts), "facts_program": program}
+
+
+def add_preferences(reward: Definition, preferences: tuple[Preference, ...]) -> Parts:
+    """Return the parts of a reward with more preferences."""
+    validate_preferences(reward.name, preferences)
+    fitted = tuple(fit_preference(each, reward.name, reward.known_inputs) for each in preferences)
+    return {"prefer": (*reward.prefer, *fitted)}
+
+
+def change_goal(reward: Definition, goal: Callable[..., Any] | None, goal_ends: bool) -> Parts:
+    """Return the parts of a reward with another goal, or with none."""
+    made = make_goal(reward.name, goal)
+    ends = validate_goal_ends(reward.name, goal_ends)
+    return {"goal": made, "goal_ends": ends, "goal_program": read_goal(reward.name, made, *reward._scope)}
+
+
+def clip_ranges(reward: Definition) -> Parts:
+    """Return the parts of a reward whose inputs are held within their ranges; states are not."""
+    clipped = {name: clip_field(field) for name, field in reward.fields.items() if name not in reward.states}
+    return {"fields": MappingProxyType({**reward.fields, **clipped}), "_formula": clip_inputs(reward._formula)}
+
+
+def select_terms(reward: Definition, terms: Sequence[str]) -> Parts:
+    """Return the parts of the reward of some of its terms, with only what they and the goal need."""
+    known = [term.name for term in reward.terms]
+    for name in terms:
+        if name not in known:
+            raise UnknownParameter(f"reward {reward.name!r} has no term {name!r}.{did_you_mean(name, known)}")
+    kept = tuple(term for term in reward.terms if term.name in terms)
+    functions: tuple[Function, ...] = (*kept, *reward.composition.functions)
+    body = reward._formula.only([function.name for function in functions])
+    used = {field.name for field in body.inputs.values()} | _find_counters(reward, kept)
+    facts_program = select_facts(reward.facts_program, used)
+    lasting = _find_lasting(reward, used)
+    fields = {name: field for name, field in reward.fields.items() if name in lasting}
+    states = {name: state for name, state in reward.states.items() if name in body.states}
+    needed = reward._list_shared(functions, states.values())
+    return {
+        "terms": kept,
+        "fields": MappingProxyType(fields),
+        "states": MappingProxyType(states),
+        "shared": MappingProxyType({name: value for name, value in reward.shared.items() if name in needed}),
+        "action": reward.action if reward.action in used else None,
+        "_formula": body,
+        "facts_program": facts_program,
+        "facts": tuple(fact for fact in reward.facts if fact.name in facts_program.outputs),
+        "prefer": tuple(each for each in reward.prefer if each.reads <= body.inputs.keys()),
+        "idle": _select_idle(reward, list_known_inputs(fields, body.inputs, facts_program.inputs)),
+    }
+
+
+def _find_lasting(reward: Definition, used: set[str]) -> set[str]:
+    """Return fields with those that checks need beside them: what the goal reads, and what is another's rate."""
+    lasting = used | {field.name for field in reward.goal_program.inputs.values()}
+    lasting |= {name for name, field in reward.fields.items() if field.rate in lasting}
+    return lasting | {field.rate for name, field in reward.fields.items() if name in lasting and field.rate}
+
+
+def _select_idle(reward: Definition, inputs: Mapping[str, Field]) -> Row | None:
+    """Return the idle row as far as it is about some inputs, or what the goal reads."""
+    if reward.idle is None:
+        return None
+    known = inputs.keys() | reward.goal_program.inputs.keys()
+    return MappingProxyType({name: value for name, value in reward.idle.items() if name in known})
+
+
+def _find_counters(reward: Definition, terms: Sequence[Term]) -> set[str]:
+    """Return the counters that some terms and the total follow."""
+    others = {name for term in reward.terms if term not in terms for name in term.numbers}
+    return {schedule.counter for name, schedule in reward.schedules.items() if name not in others}
