@@ -58,7 +58,8 @@ def _free_port() -> int:
 class Server:
     """One PostgreSQL server with a data folder of its own; `port` stays the same over restarts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, fsync: bool = True) -> None:
+        self._fsync = "on" if fsync else "off"
         self._binaries = binaries()
         self._account = _account()
         self._names = itertools.count(1)
@@ -85,7 +86,7 @@ class Server:
             self.port = _free_port()  # free a moment ago: another process may be faster
             options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self.folder}"
             try:
-                self._run("pg_ctl", "start", "--wait", f"--log={self.folder}/log", f"--options={options} -c fsync=on")
+                self._run("pg_ctl", "start", "--wait", f"--log={self.folder}/log", f"--options={options} -c fsync={self._fsync}")
             except RuntimeError:
                 if attempt == 4:
                     self.stop()
@@ -172,10 +173,10 @@ class Server:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
-    """A running PostgreSQL server, one for each test process."""
+    """A running PostgreSQL server, one for each test process. Nobody crashes it: it need not wait for the disk."""
     pytest.importorskip("psycopg", reason="psycopg is not installed (pip install 'plaudit[pg]')")
     try:
-        server = Server()
+        server = Server(fsync=False)
     except NoServer as missing:
         pytest.skip(str(missing))
     server.start()
