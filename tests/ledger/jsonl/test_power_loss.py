@@ -45,7 +45,7 @@ def power_lost(image, tmp_path, fsync):
         writer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert writer.stdout.readline() == "open\n"
-            time.sleep(0.2)
+            time.sleep(0.1)
             writer.send_signal(signal.SIGSTOP)
             os.waitpid(writer.pid, os.WUNTRACED)
             shutil.copyfile(image, copy)
@@ -63,7 +63,7 @@ def power_lost(image, tmp_path, fsync):
 
 
 def test_what_was_acknowledged_survives_a_loss_of_power(disk, tmp_path, counted):
-    total, losses = 0, 6
+    total, losses = 0, 3
     for _ in range(losses):
         acknowledged, found = power_lost(disk, tmp_path, "always")
         assert found[: len(acknowledged)] == acknowledged == list(range(len(acknowledged)))

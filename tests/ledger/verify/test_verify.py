@@ -1,16 +1,13 @@
 """What was edited, removed or added behind a ledger's back: verification finds it, and never fails itself."""
 
-import functools
 import itertools
 import shutil
 import sqlite3
-from types import SimpleNamespace
 
 import pytest
 
 from plaudit import Ledger
 from plaudit.ledger.quarantine import Refused, add_quarantined
-from plaudit.ledger.verify import verify
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
@@ -54,15 +51,6 @@ def original(tmp_path_factory):
 def path(original, tmp_path):
     shutil.copy(original, tmp_path / "ledger.db")
     return tmp_path / "ledger.db"
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Load a reward and compile it once, however often it is verified: thousands of times here."""
-    load = verify.load_spec
-    loaded = functools.cache(lambda place, row: load(place, SimpleNamespace(**dict(row))))
-    monkeypatch.setattr(verify, "load_spec", lambda place, row: loaded(place, tuple(row._mapping.items())))
-    monkeypatch.setattr(verify, "Recomputer", functools.cache(verify.Recomputer))
 
 
 @pytest.fixture
