@@ -9,6 +9,7 @@ import pytest
 
 from plaudit import FileError, Ledger, LedgerError
 from plaudit.errors import LedgerBroken, WrongType
+from support.forking import run_python
 from support.ledgers import REWARD, signal
 
 MANY = """
@@ -44,7 +45,7 @@ def test_reading_a_ledger_loads_neither_migrations_nor_another_database(tmp_path
 
 @pytest.mark.skipif(os.name == "nt", reason="limits need POSIX")
 def test_a_ledger_that_nobody_closed_keeps_no_file_open(tmp_path):
-    subprocess.run([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
+    run_python([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.history().count() == 70
 

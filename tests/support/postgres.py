@@ -19,7 +19,7 @@ from typing import Literal
 import pytest
 
 DEBIAN = Path("/usr/lib/postgresql")
-MEMORY = Path("/dev/shm")  # noqa: S108  # where there is one with room, a server starts and stops without a disk
+MEMORY = Path("/dev/shm")  # where there is one with room, a server starts and stops without a disk
 ROOM = 2 << 30
 # Waits until this process closes the pipe, by stopping or by dying, and then clears everything away.
 GUARDIAN = 'read -r _; "$1" stop --silent --wait --mode=immediate --pgdata="$2/data"; rm -rf "$2"'
@@ -89,7 +89,13 @@ class Server:
             self.port = _free_port()  # free a moment ago: another process may be faster
             options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self.folder}"
             try:
-                self._run("pg_ctl", "start", "--wait", f"--log={self.folder}/log", f"--options={options} -c fsync={self._fsync}")
+                self._run(
+                    "pg_ctl",
+                    "start",
+                    "--wait",
+                    f"--log={self.folder}/log",
+                    f"--options={options} -c fsync={self._fsync} -c jit=off",
+                )
             except RuntimeError:
                 if attempt == 4:
                     self.stop()
