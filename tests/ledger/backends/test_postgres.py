@@ -70,10 +70,9 @@ def test_writers_go_on_by_themselves_after_a_crash_of_the_server(own_server, mod
     assert found >= sum(acknowledged.values())
 
 
-def test_a_server_that_stays_away_is_said_so_and_recording_goes_on_later(own_server, monkeypatch):
-    monkeypatch.setattr(postgres_wait, "LEAST_WAIT", 0.3)
+def test_a_server_that_stays_away_is_said_so_and_recording_goes_on_later(own_server):
     where = own_server.new_database()
-    with Ledger(where, timeout=0.3) as ledger:
+    with Ledger(where, timeout=1) as ledger:
         ledger.record(signal(0), run="run", step=0)
         own_server._run("pg_ctl", "stop", "--wait", "--mode=immediate")
         with pytest.raises(LedgerBusy):
@@ -81,7 +80,7 @@ def test_a_server_that_stays_away_is_said_so_and_recording_goes_on_later(own_ser
         with pytest.raises(LedgerBusy):
             list(ledger.history())
         with pytest.raises(LedgerBusy):
-            Ledger(where, timeout=0.3)
+            Ledger(where, timeout=1)
         options = (
             f"-c listen_addresses=127.0.0.1 -c port={own_server.port} -c unix_socket_directories={own_server.folder}"
         )
