@@ -20,16 +20,22 @@ def test_the_last_records_are_found_from_the_end(tmp_path, many):
             assert (found is everything) == (count > many)
 
 
-@pytest.mark.parametrize("choice", [{"episode": 3}, {"phase": "b"}, {"after": 40}, {"after": 40, "episode": 3}, {}])
-@pytest.mark.parametrize("together", [1, 7, 400])
-def test_they_are_the_last_of_those_that_were_chosen(tmp_path, together, choice):
+@pytest.fixture(scope="module", params=[1, 7, 400])
+def recorded(request, tmp_path_factory):
+    """A ledger of 400 records, of which so many were recorded together."""
+    together = request.param
     entries = [Entry(signal=SIGNAL, episode=at % 5, phase="ab"[at % 20 // 10], step=at) for at in range(400)]
-    with Ledger(tmp_path / "rewards.db") as ledger:
+    with Ledger(tmp_path_factory.mktemp("recorded") / "rewards.db") as ledger:
         for start in range(0, len(entries), together):
             ledger.record_many(entries[start : start + together])
-        numbers = [record.id for record in ledger.history(**choice)]
-        for count in (1, 5, 100, 1000):
-            assert [record.id for record in ledger.history(**choice).last(count)] == numbers[-count:]
+        yield ledger
+
+
+@pytest.mark.parametrize("choice", [{"episode": 3}, {"phase": "b"}, {"after": 40}, {"after": 40, "episode": 3}, {}])
+def test_they_are_the_last_of_those_that_were_chosen(recorded, choice):
+    numbers = [record.id for record in recorded.history(**choice)]
+    for count in (1, 5, 100, 1000):
+        assert [record.id for record in recorded.history(**choice).last(count)] == numbers[-count:]
 
 
 def test_large_contexts_are_read_a_few_at_a_time(tmp_path):

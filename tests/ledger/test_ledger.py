@@ -9,6 +9,7 @@ import pytest
 
 from plaudit import FileError, Ledger, LedgerError
 from plaudit.errors import LedgerBroken, WrongType
+from support.forking import run_python
 from support.ledgers import REWARD, signal
 
 MANY = """
@@ -16,9 +17,9 @@ import gc, os, resource, sys
 from plaudit import Ledger, Reward
 
 gc.disable()
-resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))
+resource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))
 signal = Reward.from_json(sys.argv[2]).score(distance=30.0, deceleration=0.0, action=0)
-for _ in range(200):
+for _ in range(70):
     Ledger(sys.argv[1]).record(signal)
 """
 
@@ -44,9 +45,9 @@ def test_reading_a_ledger_loads_neither_migrations_nor_another_database(tmp_path
 
 @pytest.mark.skipif(os.name == "nt", reason="limits need POSIX")
 def test_a_ledger_that_nobody_closed_keeps_no_file_open(tmp_path):
-    subprocess.run([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
+    run_python([sys.executable, "-c", MANY, tmp_path / "rewards.db", REWARD.to_json()], check=True)
     with Ledger(tmp_path / "rewards.db") as ledger:
-        assert ledger.history().count() == 200
+        assert ledger.history().count() == 70
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be moved there")

@@ -10,13 +10,14 @@ import pytest
 from plaudit import Entry, Ledger
 from plaudit.errors import LedgerBusy, LedgerError
 from plaudit.ledger import imports
+from plaudit.ledger.backends import postgres_wait
 from support.ledgers import REWARD, Writing, check_kept, columns, signal, steps_by_run, verified
 from support.postgres import Server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server(postgres):
-    """A server of one's own, to be crashed; `postgres` says whether there can be one."""
+    """A server of this module's own, to be crashed; `postgres` says whether there can be one."""
     server = Server()
     server.start()
     yield server
@@ -51,7 +52,7 @@ def test_writers_go_on_by_themselves_after_a_crash_of_the_server(own_server, mod
         for each in writing:
             each.wait_for(lambda w: w.acknowledged > 0)
         for _ in range(crashes):
-            time.sleep(0.3)
+            time.sleep(0.1)
             own_server.restart(mode)
             before = [each.acknowledged for each in writing]
             for each, count in zip(writing, before, strict=True):
@@ -190,9 +191,9 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     def work(me):
         try:
             with Ledger(postgres_url) as ledger:
-                for start in range(0, 9000, 3000):
+                for start in range(0, 3000, 1000):
                     numbers = ledger.record_batch(
-                        REWARD, columns(start, start + 3000), run=f"w{me}", step=range(start, start + 3000)
+                        REWARD, columns(start, start + 1000), run=f"w{me}", step=range(start, start + 1000)
                     )
                     assert numbers == sorted(set(numbers))
         except BaseException as error:
@@ -204,7 +205,7 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     for thread in threads:
         thread.join()
     assert not failed, failed
-    check_kept(postgres_url, {f"w{me}": 9000 for me in range(3)}, most=0)
+    check_kept(postgres_url, {f"w{me}": 3000 for me in range(3)}, most=0)
     check_numbers(postgres_url)
 
 
@@ -231,10 +232,10 @@ def test_a_backup_of_a_server_is_a_ledger_in_a_file(postgres_url, tmp_path):
 @pytest.mark.parametrize(
     "address", ["postgresql://", "postgresql://nobody@127.0.0.1:1/none", "mysql://x/y", "postgresql://[bad"]
 )
-def test_an_address_that_leads_nowhere_is_said_so(address):
-    pytest.importorskip("psycopg")
+def test_an_address_that_leads_nowhere_is_said_so(address, monkeypatch):
+    monkeypatch.setattr(postgres_wait, "LEAST_WAIT", 0.1)
     with pytest.raises(LedgerError):
-        Ledger(address, timeout=1)
+        Ledger(address, timeout=0.1)
 
 
 def test_a_server_refuses_writes_of_a_ledger_that_was_opened_to_be_read(postgres_url):

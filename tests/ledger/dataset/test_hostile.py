@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plaudit import FileError
-from plaudit.ledger.dataset import rescore_file
+from plaudit.ledger.dataset import csv_files, jsonl_files, rescore_file
 from support.forking import PythonProcess
 from support.mounts import need_root, small
 from support.samples import following
@@ -126,7 +127,7 @@ def small_disk(tmp_path):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_disk_that_is_full_is_told_and_leaves_nothing(tmp_path, small_disk, kind):
-    source = saved(tmp_path, kind, 100_000)
+    source = saved(tmp_path, kind, 30_000)
     with pytest.raises(FileError, match=r"out\.\w+ cannot be written: .*[Nn]o space left"):
         rescore_file(following, source, small_disk / f"out.{kind}")
     assert names(small_disk) == []
@@ -145,7 +146,7 @@ rescore_file(Reward.from_json(sys.argv[3]), sys.argv[1], sys.argv[2], batch_rows
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_process_that_is_stopped_leaves_no_file_under_the_name(tmp_path, kind, number):
-    source = saved(tmp_path, kind, 300_000 if kind == "parquet" else 100_000)
+    source = saved(tmp_path, kind, 300_000 if kind == "parquet" else 60_000)
     target = tmp_path / f"out.{kind}"
     running = PythonProcess([sys.executable, "-c", SCRIPT, source, target, following.to_json()], stderr=subprocess.PIPE)
     written = 0
@@ -176,41 +177,71 @@ print(done.rows, *(line.split()[1] for line in open("/proc/self/status") if line
 """
 
 
+def repeat(first, source, times):
+    """Write the rows of a file so many times into another."""
+    if first.suffix == ".parquet":
+        with pq.ParquetWriter(source, plain(1).schema) as writer:
+            for _ in range(times):
+                writer.write_table(read(first))
+        return
+    head, body = b"", first.read_bytes()
+    if first.suffix == ".csv":
+        head, _, body = body.partition(b"\n")
+        head += b"\n"
+    with source.open("wb") as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(body)
+
+
+def measure_peak(work):
+    """Return the most bytes that Python, NumPy and Arrow held while `work` ran."""
+    pool, before = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] + pool.max_memory()
+    finally:
+        tracemalloc.stop()
+        pa.set_memory_pool(before)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_memory_does_not_grow_with_the_rows(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(csv_files, "_BLOCK", 1 << 12)  # Arrow reads dozens of them ahead
+    monkeypatch.setattr(jsonl_files, "_BLOCK", 1 << 15)
+    peaks = {}
+    for times in (1, 2, 20):  # the first compiles what the others use
+        source, target = tmp_path / f"{times}.{kind}", tmp_path / f"out.{times}.{kind}"
+        repeat(saved(tmp_path, kind, 1_000), source, times)
+        peaks[times] = measure_peak(lambda s=source, t=target: rescore_file(following, s, t, batch_rows=500))
+    assert peaks[20] < 2 * peaks[2], peaks
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc")
 @pytest.mark.parametrize(("kind", "rows"), [("parquet", 500_000), ("csv", 100_000), ("jsonl", 30_000)])
 def test_memory_does_not_grow_with_the_data_set(tmp_path, kind, rows):
     peaks = []
     for times in (1, 8):
         source = tmp_path / f"{times}.{kind}"
-        first = saved(tmp_path, kind, rows)
-        if kind == "parquet":
-            with pq.ParquetWriter(source, plain(1).schema) as writer:
-                for _ in range(times):
-                    writer.write_table(read(first))
-        else:
-            head, body = b"", first.read_bytes()
-            if kind == "csv":
-                head, _, body = body.partition(b"\n")
-                head += b"\n"
-            with source.open("wb") as file:
-                file.write(head)
-                for _ in range(times):
-                    file.write(body)
+        repeat(saved(tmp_path, kind, rows), source, times)
         target = tmp_path / f"out.{times}.{kind}"
         told = subprocess.check_output([sys.executable, "-c", MEMORY, source, target, following.to_json()])
         found, peak = map(int, told.split())
         assert found == times * rows
         peaks.append(peak / 1024)
-        Path(tmp_path / f"out.{times}.{kind}").unlink()
+        target.unlink()
     print(f"{kind}: {peaks[0]:.0f} MiB for {rows:,} rows, {peaks[1]:.0f} MiB for {8 * rows:,}")
     assert peaks[1] < 1_024
     assert peaks[1] < 2.5 * peaks[0]  # of eight times the rows; a small one does not fill every buffer
 
 
 def test_one_row_group_of_any_size_is_read_in_pieces(tmp_path):
-    pq.write_table(plain(300_000), tmp_path / "rows.parquet", row_group_size=300_000)
-    done = rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=10_000)
-    assert done.rows == 300_000
+    pq.write_table(plain(30_000), tmp_path / "rows.parquet", row_group_size=30_000)
+    done = rescore_file(following, tmp_path / "rows.parquet", tmp_path / "out.parquet", batch_rows=1_000)
+    assert done.rows == 30_000
     assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_row_groups == 30
 
 

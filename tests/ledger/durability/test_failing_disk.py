@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from plaudit import Ledger
+from support.forking import PythonProcess
 from support.ledgers import check_kept, command, signal
 from support.mounts import need_strace
 
@@ -14,20 +15,15 @@ RECORDS = 12
 def said_with(fault, path, mode="single"):
     """Return what a writer says whose system calls fail as `fault` says."""
     need_strace()
-    before = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-o",
-        "/dev/null",
-        "-e",
-        f"trace={fault.split(':')[0]}",
-        "-e",
-        f"inject={fault}",
-    ]
-    writer = command("write", path, "run", mode, f"limit={RECORDS}")
-    done = subprocess.run([*before, *writer], capture_output=True, text=True, timeout=120)
-    return done.stdout.splitlines(), done.stderr
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with PythonProcess(command("write", path, "run", mode, f"limit={RECORDS}", "wait"), **pipes) as writer:
+        assert writer.stdout.readline() == "waiting\n"  # everything is imported, and nothing opened
+        tracing = ["-f", "-o", "/dev/null", "-e", f"trace={fault.split(':')[0]}", "-e", f"inject={fault}"]
+        with subprocess.Popen(["strace", *tracing, "-p", str(writer.pid)], stderr=subprocess.PIPE, text=True) as strace:
+            attached = strace.stderr.readline()
+            said, told = writer.communicate("go\n", timeout=120)
+        assert "attached" in attached, attached
+    return said.splitlines(), told
 
 
 def check(said, path, counted, before=0):

@@ -9,8 +9,8 @@ from support.ledgers import run
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 
 # mode of recording, kills in `make test`, kills in `make soak`
-MODES = [("single", 24, 400), ("keyed", 10, 150), ("many", 10, 100), ("batch", 10, 100), ("buffered", 14, 150),
-         ("checkpoints", 10, 100)]  # fmt: skip
+MODES = [("single", 10, 400), ("keyed", 6, 150), ("many", 6, 100), ("batch", 6, 100), ("buffered", 8, 150),
+         ("checkpoints", 6, 100)]  # fmt: skip
 
 
 def kill(path, mode, kills, counted):
@@ -31,21 +31,21 @@ def test_nothing_acknowledged_is_lost_in_1000_kills(tmp_path, mode, kills, count
     kill(tmp_path / "ledger.db", mode, kills, counted)
 
 
-def kill_jobs(folder, rounds, job, counted):
-    found = run("kill_jobs", folder, rounds, 11, job)
+def kill_jobs(folder, rounds, records, job, counted):
+    found = run("kill_jobs", folder, rounds, records, 11, job)
     counted(f"{job} killed and begun again until done", rounds=rounds, kills=found["kills"], wrong=0)
     assert found["kills"] > 0
 
 
 def test_a_rescoring_that_is_killed_and_resumed_scores_each_record_once(tmp_path, counted):
-    kill_jobs(tmp_path, 1, "rescore", counted)
+    kill_jobs(tmp_path, 1, 500, "rescore", counted)
 
 
 def test_an_import_that_is_killed_is_all_there_or_not_at_all(tmp_path, counted):
-    kill_jobs(tmp_path, 1, "import", counted)
+    kill_jobs(tmp_path, 1, 500, "import", counted)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["rescore", "import"])
 def test_jobs_killed_100_times(tmp_path, job, counted):
-    kill_jobs(tmp_path, 60, job, counted)
+    kill_jobs(tmp_path, 60, 1500, job, counted)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from plaudit.errors import InputError, LedgerError
 from plaudit.ledger.jsonl import JsonLines, encoding, read_lines
+from support.forking import run_python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 BEFORE = [{"n": n} for n in range(3)]
@@ -159,7 +159,7 @@ print(json.dumps({"kills": kills, "acknowledged": acknowledged, "mended": mended
 
 def kill(path, kills, rows, width, counted):
     command = [sys.executable, "-c", KILL, path, str(kills), str(rows), str(width)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = run_python(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     counted("writers of batches of JSON lines killed (kill -9)", **result, torn=0)

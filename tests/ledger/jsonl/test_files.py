@@ -306,7 +306,7 @@ def test_what_another_process_tore_is_cut_before_the_next_row(path):
 def test_a_flipped_bit_is_found_or_read_as_it_stands(path, counted):
     whole = write(path).read_bytes()
     found = 0
-    for at in range(len(whole)):
+    for at in range(0, len(whole), 3):  # each bit of a byte in turn
         flipped = bytearray(whole)
         flipped[at] ^= 1 << at % 8
         path.write_bytes(flipped)
@@ -318,8 +318,8 @@ def test_a_flipped_bit_is_found_or_read_as_it_stands(path, counted):
         lines = bytes(flipped).split(b"\n")
         assert rows == [json.loads(line) for line in lines[: len(rows)]]
         assert len(rows) == len(ROWS) or reader.dropped or reader.number == len(rows) + 1
-    counted("bits flipped in JSON lines", flips=len(whole), told=found, misread=0)
-    assert found > len(whole) / 4
+    counted("bits flipped in JSON lines", flips=len(whole) // 3, told=found, misread=0)
+    assert found > len(whole) / 12
 
 
 @pytest.mark.parametrize("size", [1, 40, 512])

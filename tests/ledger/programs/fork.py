@@ -108,7 +108,7 @@ def a_fork_while_threads_write(where):
 
     thread = threading.Thread(target=busy)
     thread.start()
-    for number in range(12):
+    for number in range(5):
 
         def work(turn, number=number):
             record(ledger, f"i{number}", 3)

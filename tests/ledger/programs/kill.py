@@ -126,13 +126,13 @@ def one_life(path, run, work, draw):
         live(path, run, work, mouth)
     os.close(mouth)
     with os.fdopen(ears) as said:
-        if draw.random() < 0.8:
-            first = said.readline()  # it has opened the ledger
-            assert first == "0\n", first
+        # Before it has opened the ledger, or from then on, or when it has acknowledged something: slow machines do too.
+        told = [said.readline() for _ in range(draw.choice((0, 1, 1, 2, 2)))]
+        assert told[:1] in ([], ["0\n"]), told
         time.sleep(draw.random() * 0.04)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        told = [line for line in said if line.endswith("\n")]
+        told += [line for line in said if line.endswith("\n")]
     assert not told or told[-1].strip().isdigit(), told[-1]
     return int(told[-1]) if told else 0
 

@@ -1,6 +1,6 @@
 """Kills re-scorings and imports at a random moment and starts them again until they are done.
 
-kill_jobs.py FOLDER ROUNDS SEED (rescore | import)
+kill_jobs.py FOLDER ROUNDS RECORDS SEED (rescore | import)
 """
 
 import json
@@ -18,14 +18,14 @@ from plaudit import Ledger
 from plaudit.ledger import imports, rescore
 from support.ledgers import REWARD, columns, verified
 
-RECORDS, BLOCK = 1500, 5
+BLOCK = 5
 OTHER = REWARD.with_params(comfort={"harsh": 5.0}).with_version("killed")
 
 
-def source(path):
+def source(path, records):
     """Write the ledger that is re-scored or exported: many small blocks, in two runs."""
     with Ledger(path) as ledger:
-        for start in range(0, RECORDS, BLOCK):
+        for start in range(0, records, BLOCK):
             steps = range(start, start + BLOCK)
             ledger.record_batch(
                 REWARD, columns(start, start + BLOCK), run=f"run {start % 2}", step=steps, episode=start
@@ -59,10 +59,10 @@ def content(ledger, job):
     return [(r.origin, r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history(job=job)]
 
 
-def kill_rescore(folder, rounds, draw):
+def kill_rescore(folder, rounds, records, draw):
     """Re-score copies of a ledger, killed and picked up until done, and compare each with one left in peace."""
     rescore._BATCH = 40
-    source(folder / "source.db")
+    source(folder / "source.db", records)
     shutil.copy(folder / "source.db", folder / "peace.db")
     with Ledger(folder / "peace.db") as ledger:
         begun = time.monotonic()
@@ -79,7 +79,7 @@ def kill_rescore(folder, rounds, draw):
                 ledger.rescore(OTHER, run="run 1")
 
         tries = 0
-        while not until_killed(work, draw.random() * took * (0.5 + tries / 10)):  # a busy machine takes longer
+        while not until_killed(work, draw.random() * took * (0.5 + tries / 4)):  # a busy machine takes longer
             tries += 1
         kills += tries
         with Ledger(path) as ledger:
@@ -90,16 +90,16 @@ def kill_rescore(folder, rounds, draw):
             found = content(ledger, again.job)
             assert [row[0] for row in found] == sorted({row[0] for row in found}), "scored twice, or out of order"
             assert found == wanted, "not what a re-scoring in peace writes"
-            assert ledger.history().count() == RECORDS, "the old records changed"
+            assert ledger.history().count() == records, "the old records changed"
             verified(ledger)
         path.unlink()
     return {"kills": kills, "records": len(wanted) * rounds}
 
 
-def kill_import(folder, rounds, draw):
+def kill_import(folder, rounds, records, draw):
     """Import a file, killed and begun again until done: all of it is there, or nothing."""
     imports._BATCH = 100
-    source(folder / "source.db")
+    source(folder / "source.db", records)
     with Ledger(folder / "source.db") as ledger:
         ledger.export(folder / "records.jsonl")
         wanted = [(r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history()]
@@ -117,21 +117,22 @@ def kill_import(folder, rounds, draw):
 
         done, tries = False, 0
         while not done:
-            done = until_killed(work, draw.random() * took * (0.5 + tries / 10))
+            done = until_killed(work, draw.random() * took * (0.5 + tries / 4))
             tries += 1
             kills += not done
             with Ledger(path) as ledger:
                 count = ledger.history().count()
-                assert count in (0, RECORDS), f"{count} of {RECORDS} records are there"
-                assert not done or count == RECORDS
+                assert count in (0, records), f"{count} of {records} records are there"
+                assert not done or count == records
         with Ledger(path) as ledger:
             assert ledger.import_file(folder / "records.jsonl") == 0
             assert [(r.run, r.episode, r.step, r.at, r.signal.to_dict()) for r in ledger.history()] == wanted
             verified(ledger)
         path.unlink()
-    return {"kills": kills, "records": RECORDS * rounds}
+    return {"kills": kills, "records": records * rounds}
 
 
 if __name__ == "__main__":
-    jobs = {"rescore": kill_rescore, "import": kill_import}
-    print(json.dumps(jobs[sys.argv[4]](Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3])))))
+    folder, rounds, records, seed, job = sys.argv[1:]
+    kill = {"rescore": kill_rescore, "import": kill_import}[job]
+    print(json.dumps(kill(Path(folder), int(rounds), int(records), random.Random(int(seed)))))

@@ -1,10 +1,11 @@
 """Records until it is ended, saying on standard output how many steps are durable.
 
-    write.py LEDGER RUN (single | batch | buffered | keyed) [careless] [limit=N] [timeout=S] [pause=S]
+    write.py LEDGER RUN (single | batch | buffered | keyed) [careless] [wait] [limit=N] [timeout=S] [pause=S]
 
-`careless` leaves out fsync. After an error it says so, tries once more, says how that ended, and stops.
+`careless` leaves out fsync; `wait` lets strace attach first, and goes on when a line is read. After an error it says so, tries once more, says how that ended, and stops.
 """
 
+import ctypes
 import sys
 import time
 from pathlib import Path
@@ -52,9 +53,18 @@ def groups(ledger, run, mode):
             step += 10
 
 
+def wait_for_strace():
+    """Wait for a line on standard input; meanwhile anybody may trace this process, not only who started it."""
+    ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)  # PR_SET_PTRACER, PR_SET_PTRACER_ANY
+    say("waiting")
+    sys.stdin.readline()
+
+
 def main(path, run, mode, *options):
     """Record, and say so."""
     given = dict(option.split("=") for option in options if "=" in option)
+    if "wait" in options:
+        wait_for_strace()
     ledger = Ledger(path, timeout=float(given.get("timeout", 30)))
     if "careless" in options:
         ledger._store.backend.writer.execute("PRAGMA synchronous = OFF")

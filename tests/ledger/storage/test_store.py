@@ -170,6 +170,41 @@ def test_a_new_ledger_has_what_the_migrations_make(tmp_path):
     assert read_all(tmp_path / "new.db") == read_all(tmp_path / "migrated.db")
 
 
+SERVER_OBJECTS = {
+    "columns": "SELECT table_name, column_name, data_type, is_nullable, column_default"
+    " FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
+    "constraints": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+    "indexes": "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
+    "views": "SELECT viewname, definition FROM pg_views WHERE schemaname = 'public' ORDER BY 1",
+    "functions": "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1",
+    "triggers": "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1",
+    "sequences": "SELECT sequencename, data_type::text, start_value, last_value FROM pg_sequences ORDER BY 1",
+    "powers": "SELECT exponent, value FROM powers ORDER BY 1",
+    "heads": "SELECT * FROM table_heads ORDER BY name",
+    "revision": "SELECT version_num FROM alembic_version",
+}
+
+
+def test_a_new_ledger_on_a_server_has_what_the_migrations_make(postgres):
+    import psycopg
+
+    from plaudit.ledger.backends.postgres import PostgresBackend
+
+    found = []
+    for revisions in ((REVISION,), ("0001", REVISION)):  # made at once, and migrated
+        url = postgres.new_database()
+        backend = PostgresBackend(url, read_only=False, timeout=5)
+        for newest in revisions:
+            upgrade_tables(backend, newest=newest)
+        backend.close()
+        with psycopg.connect(url) as connection:
+            found.append({name: connection.execute(query).fetchall() for name, query in SERVER_OBJECTS.items()})
+        postgres.give_back(url)
+    assert found[0] == found[1]
+    assert all(found[0].values())
+
+
 def test_no_migration_is_loaded_for_a_new_ledger(tmp_path):
     program = "import sys; from plaudit import Ledger; Ledger(sys.argv[1]).close(); print(*sys.modules)"
     told = run_python([sys.executable, "-c", program, tmp_path / "new.db"], capture_output=True, text=True, check=True)

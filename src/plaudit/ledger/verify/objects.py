@@ -1,11 +1,11 @@
 """Whether tables, indexes, views and triggers are those that the migrations make."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Inspector, Table, UniqueConstraint, inspect, text
-from sqlalchemy.exc import DBAPIError, NoSuchTableError
+from sqlalchemy.exc import DBAPIError
 
 from plaudit.ledger.storage.schema import metadata
 
@@ -71,32 +71,37 @@ def _check_sqlite(found: tuple[Any, ...], once: _Once) -> tuple[str, ...]:
 
 
 def _check_tables(found: Inspector) -> Iterator[str]:
+    columns, indexes = _read_columns(found), _read_indexes(found)
     for table in metadata.sorted_tables:
-        if not found.has_table(table.name):
+        if table.name not in columns:
             yield f"the table {table.name!r} was removed"
-            continue
-        try:
-            columns, indexes = _read_columns(found, table.name), _read_indexes(found, table.name)
-        except NoSuchTableError:  # it can be read, and nothing says how it was made
-            yield f"the definition of {table.name!r} is damaged"
-            continue
-        if _describe_columns(table) != columns:
+        elif _describe_columns(table) != columns[table.name]:
             yield f"the columns of {table.name!r} are not what they were"
-            continue
-        for wanted in sorted(_describe_indexes(table) - indexes):
-            yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
+        else:
+            for wanted in sorted(_describe_indexes(table) - indexes.get(table.name, set())):
+                yield f"the index of {table.name!r} on {', '.join(wanted[0])} was removed or is another"
 
 
 def _describe_columns(table: Table) -> list[tuple[Any, ...]]:
     return [(c.name, c.type._type_affinity, bool(c.nullable), c.primary_key) for c in table.columns]
 
 
-def _read_columns(found: Inspector, name: str) -> list[tuple[Any, ...]]:
-    primary = found.get_pk_constraint(name)["constrained_columns"]
-    return [
-        (c["name"], c["type"]._type_affinity, c["nullable"] and c["name"] not in primary, c["name"] in primary)
-        for c in found.get_columns(name)
-    ]
+def _read_columns(found: Inspector) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the columns of every table that is there; a server is asked about all of them at once."""
+    primary = {table: key["constrained_columns"] for table, key in _ask(found.get_multi_pk_constraint).items()}
+    return {
+        table: [
+            (c["name"], c["type"]._type_affinity, c["nullable"] and c["name"] not in keys, c["name"] in keys)
+            for c in columns
+        ]
+        for table, columns in _ask(found.get_multi_columns).items()
+        if (keys := primary.get(table)) is not None  # of a table whose definition is damaged there is none
+    }
+
+
+def _ask(reflect: Callable[..., Any]) -> dict[str, Any]:
+    """Return what the database says about each of our tables that is there."""
+    return {name: said for (_, name), said in reflect(filter_names=list(metadata.tables)).items()}
 
 
 def _describe_indexes(table: Table) -> set[tuple[tuple[str, ...], bool]]:
@@ -105,9 +110,13 @@ def _describe_indexes(table: Table) -> set[tuple[tuple[str, ...], bool]]:
     return indexes | {(tuple(column.name for column in each.columns), True) for each in uniques}
 
 
-def _read_indexes(found: Inspector, name: str) -> set[tuple[tuple[str, ...], bool]]:
-    indexes = {(tuple(map(str, index["column_names"])), bool(index["unique"])) for index in found.get_indexes(name)}
-    return indexes | {(tuple(each["column_names"]), True) for each in found.get_unique_constraints(name)}
+def _read_indexes(found: Inspector) -> dict[str, set[tuple[tuple[str, ...], bool]]]:
+    uniques = _ask(found.get_multi_unique_constraints)
+    return {
+        table: {(tuple(map(str, index["column_names"])), bool(index["unique"])) for index in indexes}
+        | {(tuple(each["column_names"]), True) for each in uniques.get(table, ())}
+        for table, indexes in _ask(found.get_multi_indexes).items()
+    }
 
 
 def _check_postgresql(connection: Connection) -> Iterator[str]:
