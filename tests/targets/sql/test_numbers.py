@@ -103,9 +103,7 @@ def test_rounding_is_python_s(engine, function):
 @pytest.mark.parametrize("function", [kind.function for kind in n.FUNCTIONS if issubclass(kind, n.Unary)])
 def test_functions_are_within_four_ulp_of_python_s(engine, function):
     rng = np.random.default_rng(3)
-    size = np.concatenate(
-        [10.0 ** rng.uniform(-320, 3, 60), rng.uniform(0, 2, 60), [709.7, 709.79, 745.2, 746.0, 0.5]]
-    )
+    size = np.concatenate([10.0 ** rng.uniform(-320, 3, 60), rng.uniform(0, 2, 60), [709.7, 709.79, 745.2, 746.0, 0.5]])
     rows = [{"a": float(a)} for x in size for a in (x, -x)]
     assert_equal_to_python(engine, one_term(f"{function}(a)", Field("a")), rows, rel=4 * 2.0**-52)
 
