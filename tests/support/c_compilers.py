@@ -141,7 +141,7 @@ def _version(compiler):
 
 @cache
 def _folder():
-    """Return where programs are kept: beside what Numba and JAX compiled, as `make test` says, or until the run ends."""
+    """Return where programs are kept: beside what Numba and JAX compiled, as `make test` says, or in a temporary folder."""
     if "PLAUDIT_CACHE_DIR" not in os.environ:
         return mkdtemp(prefix="plaudit-c-")
     kept = Path(os.environ["PLAUDIT_CACHE_DIR"], "c-tests")
