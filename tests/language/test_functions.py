@@ -9,6 +9,7 @@ import pytest
 
 from plaudit import DefinitionError, Field, ReadError, Reward, term
 from plaudit.errors import UnknownField, UnusedField
+from plaudit.language import helpers
 from plaudit.language import nodes as n
 from support.strategies import load
 
@@ -714,9 +715,11 @@ def test_a_branch_that_is_never_taken_is_not_read():
 # -- size ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_helper_called_ten_thousand_times_is_too_much():
+def test_too_many_calls_of_helpers_are_refused(monkeypatch):
+    assert helpers.MOST_CALLS == 10_000
+    monkeypatch.setattr(helpers, "MOST_CALLS", 1_000)
     doubling = ["def d0(a):\n    return a + 1\n"]
-    doubling += [f"def d{i}(a):\n    return d{i - 1}(a) + d{i - 1}(a * 2)\n" for i in range(1, 15)]
-    space = load("\n\n".join([*doubling, "def f(x):\n    return d14(x)\n"]))
-    with pytest.raises(ReadError, match="more than 10,000 calls of helpers"):
+    doubling += [f"def d{i}(a):\n    return d{i - 1}(a) + d{i - 1}(a * 2)\n" for i in range(1, 11)]
+    space = load("\n\n".join([*doubling, "def f(x):\n    return d10(x)\n"]))
+    with pytest.raises(ReadError, match="more than 1,000 calls of helpers"):
         term(space["f"])

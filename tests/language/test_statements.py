@@ -217,7 +217,7 @@ def written_at_random(rng):
     return "\n".join(["def f(x, y):", *indent(["t = x - y", "u = x + y", *body, "return t - u + 0.125 * x - y"])])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(15), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15, 60))])
 def test_loops_written_at_random_mean_what_python_means(seed):
     text = written_at_random(random.Random(seed))
     numbers = (-2.5, -0.5, 0.0, 0.75, 2.0, 3.5)

@@ -187,7 +187,7 @@ POISON += [[None], ["Const", 1], {"name": "x"}, [[]], "\u0000", "a" * 1000, [0]]
 
 def mutated(data, chance):
     """Return data with one thing in it replaced, removed, doubled or swapped with another."""
-    data = copy.deepcopy(data)
+    data = json.loads(json.dumps(data))  # a copy, and several times as fast as copy.deepcopy
     ways = [path for path in paths(data) if path]
     path = chance.choice(ways)
     parent = data
@@ -214,7 +214,7 @@ def mutated(data, chance):
     return data
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 def test_no_mutation_of_a_reward_raises_anything_but_spec_error(seed):
     chance = random.Random(seed)
     good = REWARD.to_dict()

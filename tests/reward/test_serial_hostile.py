@@ -414,6 +414,9 @@ def test_a_field_twice_is_refused():
         loaded(fields=[*SPEC["fields"], {"name": "x", "low": 5}])
 
 
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
+
+
 def spots(data, path=()):
     """Yield the path to every part of `data`."""
     yield path
@@ -424,7 +427,7 @@ def spots(data, path=()):
 
 def mutated(spec, chance):
     """Return a specification with something in it replaced, dropped, doubled or moved."""
-    spec = copy.deepcopy(spec)
+    spec = json.loads(json.dumps(spec))  # a copy, and several times as fast as copy.deepcopy
     *path, last = chance.choice([path for path in spots(spec) if path])
     parent = spec
     for key in path:
@@ -444,7 +447,7 @@ def mutated(spec, chance):
     return spec
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_mutated_specification_loads_or_is_refused(seed):
     chance = random.Random(seed)
     for _ in range(100):
@@ -456,7 +459,7 @@ def test_a_mutated_specification_loads_or_is_refused(seed):
         assert made.to_dict()["plaudit"] == 1
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_what_loads_can_be_used_or_refuses_rows_by_name(seed):
     chance = random.Random(seed)
     for _ in range(60):

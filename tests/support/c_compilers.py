@@ -1,12 +1,13 @@
 """Rewards as C, compiled and run: which compilers there are, the flags that must give no warning, and rows in batches."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 import pytest
@@ -27,14 +28,24 @@ def need_compiler(name):
     return found
 
 
-def compile_text(text, folder, *, language="gcc", flags=("-O1",), name="made"):
-    """Return the program made of a text, compiled without a warning."""
+def compile_text(text, *, header="", language="gcc", flags=("-O1",)):
+    """Return the program made of a text, compiled without a warning; one that was compiled before is kept.
+
+    `header` is what the text includes as reward.h.
+    """
     compiler, strict = LANGUAGES[language]
-    source, made = Path(folder, f"{name}.c"), Path(folder, name)
-    source.write_text(text)
-    command = [need_compiler(compiler), *strict, *flags, str(source), "-o", str(made), "-lm"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, f"{result.stderr}\n{text[:5000]}"
+    command = [need_compiler(compiler), *strict, *flags]
+    key = sha256("\0".join([_version(command[0]), *command, header, text]).encode()).hexdigest()[:24]
+    made = Path(_folder(), key)
+    if not made.exists():
+        with TemporaryDirectory(dir=made.parent) as folder:
+            source, draft = Path(folder, "made.c"), Path(folder, "made")
+            source.write_text(text)
+            Path(folder, "reward.h").write_text(header)
+            command += [str(source), "-o", str(draft), "-lm"]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, f"{result.stderr}\n{text[:5000]}"
+            draft.replace(made)
     return made
 
 
@@ -49,10 +60,7 @@ class CFunction:
         self.names = list(made.bound.inputs)
         self.outputs = ["status", "check", "field", "entry", "term", *made.structs.list_numbers()]
         text = made.header + _format_loop(made, self.outputs, knobs or {})
-        key = sha256(f"{text}{language}{flags}".encode()).hexdigest()[:16]
-        library = Path(_folder(), f"r{key}")
-        if not library.exists():
-            compile_text(text, _folder(), language=language, flags=("-shared", "-fPIC", *flags), name=library.name)
+        library = compile_text(text, language=language, flags=("-shared", "-fPIC", *flags))
         self._run = ctypes.CDLL(str(library)).run
         self._run.restype = None
 
@@ -126,5 +134,16 @@ def _format_loop(made, outputs, knobs):
 
 
 @cache
+def _version(compiler):
+    """Return which compiler it is: one of another version may warn of more, and compiles anew."""
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+@cache
 def _folder():
-    return mkdtemp(prefix="plaudit-c-")
+    """Return where programs are kept: beside what Numba and JAX compiled, as `make test` says, or in a temporary folder."""
+    if "PLAUDIT_CACHE_DIR" not in os.environ:
+        return mkdtemp(prefix="plaudit-c-")
+    kept = Path(os.environ["PLAUDIT_CACHE_DIR"], "c-tests")
+    kept.mkdir(parents=True, exist_ok=True)
+    return kept

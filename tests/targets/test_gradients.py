@@ -12,7 +12,7 @@ from plaudit.language import nodes as n
 from plaudit.testing.rows import as_arguments, as_columns
 from plaudit.testing.tolerance import trace
 from support.examples import examples
-from support.running import GRADIENTS, need, scored, wide
+from support.running import GRADIENTS, need, wide
 from support.strategies import cases, load, rows
 
 ROWS = 48
@@ -70,7 +70,7 @@ def sane_rows(case, seed):
     return {name: array[picked] for name, array in columns.items()}
 
 
-@pytest.mark.parametrize(("target", "share"), [("jax", 0.17), ("torch", 0.4)], ids=str)
+@pytest.mark.parametrize(("target", "share"), [("jax", 0.17), ("torch", 0.27)], ids=str)
 def test_gradients_are_finite_and_what_finite_differences_say_on_smooth_spots(target, share):
     need(target)
     count = Counter()
@@ -84,9 +84,10 @@ def test_gradients_are_finite_and_what_finite_differences_say_on_smooth_spots(ta
         for name, slope in {**to_columns, **to_params}.items():
             assert np.isfinite(slope).all(), f"the gradient by {name} is {slope}"
         count["knobs"] += sum(slope != 0 for slope in to_params.values())
+        compiled = case.reward.compile("numpy", on_bad="mask")
         for name, slope in to_columns.items():
             if columns[name].ndim == 1:
-                measured, smooth = difference(case.reward, columns, name)
+                measured, smooth = difference(compiled, columns, name)
                 close = np.isclose(slope, measured, rtol=1e-3, atol=1e-3)
                 assert close[smooth].all(), f"by {name}: {slope[smooth & ~close]} is not {measured[smooth & ~close]}"
                 count["moved"] += int((smooth & (measured != 0)).sum())
@@ -96,12 +97,12 @@ def test_gradients_are_finite_and_what_finite_differences_say_on_smooth_spots(ta
     assert count["knobs"] > 5, count
 
 
-def difference(reward, columns, name):
+def difference(compiled, columns, name):
     """Return central differences by one column, and where they can be trusted."""
 
     def at(step):
         moved = {**columns, name: columns[name] + step}
-        return scored(reward, "numpy", moved), _shape(reward.program, moved)
+        return compiled(moved), _shape(compiled.program, moved)
 
     here, shape = at(0.0)
     found = []

@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
@@ -173,9 +174,13 @@ def is_installed(function: types.FunctionType) -> bool:
 
 def is_standard(function: types.FunctionType) -> bool:
     """Return whether a function stands in Python's standard library."""
-    path = PurePath(function.__code__.co_filename)
-    frozen = function.__code__.co_filename.startswith("<frozen")
-    return frozen or (path.is_relative_to(_STANDARD) and _INSTALLED.isdisjoint(path.parts))
+    return _is_standard_file(function.__code__.co_filename)
+
+
+@lru_cache(maxsize=256)
+def _is_standard_file(name: str) -> bool:
+    path = PurePath(name)
+    return name.startswith("<frozen") or (path.is_relative_to(_STANDARD) and _INSTALLED.isdisjoint(path.parts))
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -183,6 +188,7 @@ _STANDARD = PurePath(inspect.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 
 
+@lru_cache(maxsize=256)  # a helper is read anew wherever it is called
 def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
     """Return the names that a function assigns itself: not what functions and generators inside it assign."""
     names: set[str] = set()

@@ -15,19 +15,24 @@ from support.c_compilers import LANGUAGES, compile_text
 from support.strategies import load
 
 
-def run(folder, compiled, rows, *, language="gcc", header=None):
+def run(compiled, rows, *, language="gcc", header=None):
     """Return how the test program of a header ended, and the program."""
-    (folder / "reward.h").write_text(header or compiled.header)
-    program = compile_text(write_harness(compiled, "reward.h", rows), folder, language=language, name="tests")
+    tests = write_harness(compiled, "reward.h", rows)
+    program = compile_text(tests, header=header or compiled.header, language=language)
     return subprocess.run([program], capture_output=True, text=True, check=False), program
+
+
+@pytest.fixture(scope="module")
+def golden(reward):
+    return {real: list_golden_rows(reward, float32=real == "float") for real in ("double", "float")}
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_golden_rows_agree_on_every_compiler(reward, tmp_path, language, real):
-    rows = list_golden_rows(reward, float32=real == "float")
+def test_golden_rows_agree_on_every_compiler(reward, golden, language, real):
+    rows = golden[real]
     assert {row.refused.__name__ for row in rows if row.refused} == {"NotFinite", "OutOfRange", "UnknownCategory"}
-    done, _ = run(tmp_path, reward.compile("c", real=real, knobs="struct"), rows, language=language)
+    done, _ = run(reward.compile("c", real=real, knobs="struct"), rows, language=language)
     assert (done.returncode, done.stdout) == (0, f"all@1: {len(rows)} rows, 0 differ\n")
 
 
@@ -61,11 +66,11 @@ def braking():
 
 
 @pytest.fixture(scope="module")
-def braking_program(braking, tmp_path_factory):
-    return run(tmp_path_factory.mktemp("braking"), braking.compile("c"), list_golden_rows(braking))[1]
+def braking_program(braking):
+    return run(braking.compile("c"), list_golden_rows(braking))[1]
 
 
-def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking, tmp_path):
+def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking):
     compiled, rows = braking.compile("c"), list_golden_rows(braking)
     start = compiled.header.index("braking_score(const")
     end = compiled.header.index("What is wrong where")
@@ -77,27 +82,26 @@ def test_a_comparison_that_is_off_by_its_end_is_found_by_golden_rows(braking, tm
         changed = f"{compiled.header[:first]} {other} {compiled.header[last:]}"
         if "HUGE_VAL" in compiled.header[compiled.header.rindex("\n", 0, first) : compiled.header.index("\n", last)]:
             continue  # the guard of a total that is finite whatever happens
-        done, _ = run(tmp_path, compiled, rows, header=changed)
+        done, _ = run(compiled, rows, header=changed)
         assert done.returncode == 1, f"nobody noticed: {changed[first - 30 : last + 30]}"
         found += 1
     assert found >= 10
 
 
-def test_a_constant_that_is_off_is_found_by_golden_rows(braking, tmp_path):
+def test_a_constant_that_is_off_is_found_by_golden_rows(braking):
     compiled, rows = braking.compile("c"), list_golden_rows(braking)
     for constant, other in (("15.0", "15.000000000000002"), ("40.0", "39.99999999999999"), ("4.5", "4.6")):
         head, mark, body = compiled.header.partition("braking_score(const")
         assert constant in body
-        done, _ = run(tmp_path, compiled, rows, header=head + mark + body.replace(constant, other))
+        done, _ = run(compiled, rows, header=head + mark + body.replace(constant, other))
         assert done.returncode == 1
         assert "not" in done.stdout
 
 
 @pytest.mark.parametrize("real", ["double", "float"])
-def test_plaudit_parity_can_be_pointed_at_the_program(reward, tmp_path, real):
-    float32 = real == "float"
-    _, program = run(tmp_path, reward.compile("c", real=real), list_golden_rows(reward, float32=float32))
-    report = parity(reward, Command(f"{program} --parity"), examples=100, float32=float32)
+def test_plaudit_parity_can_be_pointed_at_the_program(reward, golden, real):
+    _, program = run(reward.compile("c", real=real), golden[real])
+    report = parity(reward, Command(f"{program} --parity"), examples=100, float32=real == "float")
     assert report.ok, report.mismatch
 
 
@@ -107,12 +111,12 @@ def test_plaudit_parity_finds_the_very_bits_where_every_operation_is_exact(braki
     assert report.complete
 
 
-def test_categories_of_any_text_are_understood(tmp_path):
+def test_categories_of_any_text_are_understood():
     space = load("def rank(mood):\n    return ('a\"b', 'größe', '\\U0001f600', '', '??/\\\\').index(mood)\n")
     labels = ('a"b', "größe", "\U0001f600", "", "??/\\")
     name = 'moods */ "%s" {0} ??/ \\'
     reward = Reward(name, version="1", terms=[term(space["rank"])], fields=[Field("mood", values=labels)])
-    done, program = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    done, program = run(reward.compile("c"), list_golden_rows(reward))
     assert done.stdout == f"{name}@1: 7 rows, 0 differ\n"
     lines = "".join(json.dumps({"mood": label}) + "\n" for label in labels)
     done = subprocess.run([program, "--parity"], input=lines, capture_output=True, text=True, check=False)
@@ -128,7 +132,7 @@ def test_a_line_that_is_no_row_is_refused(braking_program, line):
     assert "not a row of this reward" in done.stderr
 
 
-def test_states_vectors_and_matrices_go_through(tmp_path):
+def test_states_vectors_and_matrices_go_through():
     space = load(
         "def rise(prev, push):\n    return [prev.height[0] + push[0][1], prev.height[1] + push[1][2]]\n\n\n"
         "def high(curr, lit):\n    return curr.height[0] * 2 + curr.height[1] if lit else 0.0\n"
@@ -138,13 +142,13 @@ def test_states_vectors_and_matrices_go_through(tmp_path):
     reward = Reward("climb", version="1", terms=[term(space["high"])], fields=fields)
     rows = list_golden_rows(reward)
     assert any(row.states != row.inputs[:2] for row in rows if row.refused is None)
-    done, program = run(tmp_path, reward.compile("c"), rows)
+    done, program = run(reward.compile("c"), rows)
     assert done.returncode == 0, done.stdout
     report = parity(reward, Command(f"{program} --parity"), examples=50, tolerance=0.0)
     assert report.ok, report.mismatch
 
 
-def test_entries_that_nobody_reads_are_no_difference(tmp_path):
+def test_entries_that_nobody_reads_are_no_difference():
     space = load(
         "def move(prev, push):\n    return [prev.place[0] + push, push, prev.place[0]]\n\n\n"
         "def far(curr, prev, wind):\n    return curr.place[0] + prev.place[2] + wind[1]\n"
@@ -153,14 +157,14 @@ def test_entries_that_nobody_reads_are_no_difference(tmp_path):
     fields = [Field("push", low=-9, high=9), Field("wind", length=2, low=0, high=1), place]
     reward = Reward("drift", version="1", terms=[term(space["far"])], fields=fields)
     assert reward.inputs == ("prev.place[0]", "push", "prev.place[2]", "wind[1]")
-    done, _ = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    done, _ = run(reward.compile("c"), list_golden_rows(reward))
     assert done.returncode == 0, done.stdout
 
 
-def test_a_reward_that_reads_nothing_has_tests_too(tmp_path):
+def test_a_reward_that_reads_nothing_has_tests_too():
     space = load("def always():\n    return 1.5\n")
     reward = Reward("flat", version="1", terms=[term(space["always"])], fields=[])
-    done, _ = run(tmp_path, reward.compile("c"), list_golden_rows(reward))
+    done, _ = run(reward.compile("c"), list_golden_rows(reward))
     assert done.returncode == 0, done.stdout
 
 
@@ -170,7 +174,7 @@ def test_a_header_that_c_cannot_include_is_refused(braking, name):
         write_harness(braking.compile("c"), name, [])
 
 
-def test_vectors_of_categories_flags_and_knobs_go_through(tmp_path):
+def test_vectors_of_categories_flags_and_knobs_go_through():
     space = load(
         "import numpy as np\n\n\ndef calm(mood, lit):\n    return (1 if mood[0] == 'calm' else 0) + (2 if mood[1] == 'wild' else 0) + (4 if lit[1] else 0)\n\n\n"
         "REST = np.array([[0.5, 2.0], [0.25, 1.0]])\n\n\ndef pose(joint, *, rest=REST):\n"
@@ -182,7 +186,7 @@ def test_vectors_of_categories_flags_and_knobs_go_through(tmp_path):
     reward = Reward("pose", version="1", terms=terms, fields=fields)
     compiled = reward.compile("c", knobs="struct")
     assert "double rest[2][2];" in compiled.header
-    done, program = run(tmp_path, compiled, list_golden_rows(reward))
+    done, program = run(compiled, list_golden_rows(reward))
     assert done.returncode == 0, done.stdout
     report = parity(reward, Command(f"{program} --parity"), examples=50, tolerance=0.0)
     assert report.ok, report.mismatch

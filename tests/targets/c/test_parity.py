@@ -17,7 +17,7 @@ def run_c(compiled, batch):
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize(("knobs", "without"), [("constant", CONSTANT), ("struct", WRITTEN)])
 def test_c_keeps_every_law(knobs, without, times):
-    report = check_target("c", run=run_c, options={"knobs": knobs}, without=without, **draw(5, times))
+    report = check_target("c", run=run_c, options={"knobs": knobs}, without=without, **draw(3, times))
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(without)
     assert report.counts["refused"] == 0
     assert 0.3 < report.counts["good"] / report.counts["rows"] < 0.95
@@ -26,6 +26,6 @@ def test_c_keeps_every_law(knobs, without, times):
 @pytest.mark.parametrize("times", TIMES)
 def test_c_keeps_every_law_in_floats(times):
     report = check_target(
-        "c", run=run_c, options={"real": "float"}, without=CONSTANT, **draw(5, times), dtype="float32"
+        "c", run=run_c, options={"real": "float"}, without=CONSTANT, **draw(3, times), dtype="float32"
     )
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(CONSTANT)

@@ -3,6 +3,7 @@
 import keyword
 import math
 import pickle
+import re
 import shutil
 import subprocess
 
@@ -336,9 +337,16 @@ def test_every_keyword_can_be_a_field_a_term_and_a_knob(language):
     assert "field register -> register_" in compiled.header
 
 
-def test_two_versions_of_a_reward_stand_in_one_program(reward, tmp_path):
+def test_two_versions_of_a_reward_stand_in_one_program(reward):
     parts = [reward.compile("c", prefix=prefix).header for prefix in ("old", "new")]
-    compile_text("".join(parts) + "int main(void) { return 0; }\n", tmp_path)
+    compile_text("".join(parts) + "int main(void) { return 0; }\n")
+
+
+def test_inputs_and_knobs_are_read_in_one_order_so_that_the_text_is_always_the_same(reward):
+    header = reward.compile("c", knobs="struct").header
+    read = [(found[0], int(found[1:])) for found in re.findall(r"const double ([px]\d+) = ", header)]
+    assert {kind for kind, _ in read} == {"p", "x"}
+    assert read == sorted(read)
 
 
 def test_the_text_says_which_reward_it_is(reward):
@@ -351,13 +359,13 @@ def test_the_text_says_which_reward_it_is(reward):
 # -- the program around it ---------------------------------------------------------------------------------------------
 
 
-def test_there_is_no_heap_no_global_and_no_double_in_floats(reward, tmp_path):
+def test_there_is_no_heap_no_global_and_no_double_in_floats(reward):
     if shutil.which("nm") is None:
         pytest.skip("needs binutils")
     text = reward.compile("c", real="float").header
     text += "all_status f(const all_inputs *in, all_outputs *out);\n"
     text += "all_status f(const all_inputs *in, all_outputs *out) { return all_score(in, out); }\n"
-    made = compile_text(text, tmp_path, flags=("-Os", "-c"))
+    made = compile_text(text, flags=("-Os", "-c"))
     symbols = subprocess.run(["nm", str(made)], capture_output=True, text=True, check=True).stdout.splitlines()
     found = [tuple(line.split()[-2:]) for line in symbols]
     assert {kind for kind, _ in found} <= {"T", "t", "U", "r"}
@@ -365,9 +373,9 @@ def test_there_is_no_heap_no_global_and_no_double_in_floats(reward, tmp_path):
 
 
 @pytest.mark.parametrize("flag", ["-ffast-math", "-ffinite-math-only"])
-def test_fast_math_is_refused_for_nan_would_pass(reward, tmp_path, flag):
+def test_fast_math_is_refused_for_nan_would_pass(reward, flag):
     with pytest.raises(AssertionError, match="compile without -ffast-math"):
-        compile_text(reward.compile("c").header, tmp_path, flags=("-c", flag))
+        compile_text(reward.compile("c").header, flags=("-c", flag))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,10 +28,11 @@ def bits(value):
     return struct.pack("<d", value)
 
 
-def one_term(expression, *fields, header="import math\nimport plaudit"):
+@cache  # read once for all databases
+def one_term(expression, *fields):
     """Return the reward of one expression over unbounded numbers."""
     names = [field.name for field in fields]
-    space = load(f"{header}\n\n\ndef only({', '.join(names)}):\n    return {expression}\n")
+    space = load(f"import math\nimport plaudit\n\n\ndef only({', '.join(names)}):\n    return {expression}\n")
     return Reward("one", version="1", terms=[as_term(space["only"])], fields=fields)
 
 
@@ -101,9 +103,7 @@ def test_rounding_is_python_s(engine, function):
 @pytest.mark.parametrize("function", [kind.function for kind in n.FUNCTIONS if issubclass(kind, n.Unary)])
 def test_functions_are_within_four_ulp_of_python_s(engine, function):
     rng = np.random.default_rng(3)
-    size = np.concatenate(
-        [10.0 ** rng.uniform(-320, 3, 300), rng.uniform(0, 2, 300), [709.7, 709.79, 745.2, 746.0, 0.5]]
-    )
+    size = np.concatenate([10.0 ** rng.uniform(-320, 3, 60), rng.uniform(0, 2, 60), [709.7, 709.79, 745.2, 746.0, 0.5]])
     rows = [{"a": float(a)} for x in size for a in (x, -x)]
     assert_equal_to_python(engine, one_term(f"{function}(a)", Field("a")), rows, rel=4 * 2.0**-52)
 

@@ -79,7 +79,7 @@ def write_body(program: Program, *, prefix: str, dtype: str, guard: bool) -> Bod
     types = _find_types(program, dtype)
     return Body(
         [_format_table(name, table, dtype) for name, table in code.tables.items() if name in used],
-        sorted(used - code.tables.keys(), key=lambda name: int(name[1:])),
+        sorted(used - code.tables.keys(), key=lambda name: (name[0], int(name[1:]))),
         _declare(first, types),
         checks,
         _declare(code.lines, types),
