@@ -30,17 +30,11 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
-from support.hackmatrix_model.steps import BATCH, hasty_compiler  # noqa: E402
+from support.hackmatrix_model.steps import BATCH  # noqa: E402
 
 GAMES = BATCH
 """How many games are played at once; as many as anywhere, so that a step is traced once."""
 UP, DOWN, LEFT, RIGHT = range(4)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _hasty_compiler():
-    with hasty_compiler():
-        yield
 
 
 def played(env, *, seed, steps, policy=None):

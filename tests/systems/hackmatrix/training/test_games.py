@@ -32,7 +32,7 @@ from plaudit.systems.hackmatrix.training.games import (
 )
 from plaudit.systems.hackmatrix.training.ppo import init_network
 from plaudit.systems.hackmatrix.training.report import record_episodes
-from support.hackmatrix_model.steps import BATCH, hasty_compiler
+from support.hackmatrix_model.steps import BATCH
 from support.hackmatrix_model.toy import jax, jnp
 
 
@@ -44,8 +44,7 @@ def evaluated():
         build_games(hackmatrix.reward), episodes=BATCH, policies=policies, max_steps=200, keep=BATCH
     )
     params = init_network(jax.random.key(0), 2568, 28, (4,))
-    with hasty_compiler():
-        return {name: evaluate(name, params, jax.random.key(5)) for name in policies}
+    return {name: evaluate(name, params, jax.random.key(5)) for name in policies}
 
 
 def test_the_script_gets_further_than_a_random_walk_and_that_further_than_dice(evaluated):
