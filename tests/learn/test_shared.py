@@ -14,6 +14,8 @@ from plaudit.errors import InputError, KeyConflict, NotFinite, ShapeMismatch, Sp
 from plaudit.learn import Decision, SharedLearner
 from support.bandits import ACTIONS, ARMS, BANDIT, REWARD, X, credit_often, same, shared
 
+PROCESSES = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")  # a fork need not import anything
+
 
 @pytest.fixture
 def place(tmp_path):
@@ -234,8 +236,7 @@ def test_records_of_other_things_are_passed_over(place):
 def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
     place = tmp_path / "rewards.db" if kept == "in a file" else request.getfixturevalue("postgres_url")
     Ledger(place).close()
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=credit_often, args=(place, seed, 20)) for seed in range(2)]
+    workers = [PROCESSES.Process(target=credit_often, args=(place, seed, 20)) for seed in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -248,7 +249,7 @@ def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
 
 def test_a_process_that_is_killed_leaves_all_that_it_recorded(place):
     Ledger(place).close()
-    worker = multiprocessing.get_context("spawn").Process(target=credit_often, args=(place, 1, 10_000))
+    worker = PROCESSES.Process(target=credit_often, args=(place, 1, 10_000))
     worker.start()
     with Ledger(place) as ledger:
         end = time.monotonic() + 60
