@@ -11,13 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src import compiler  # JAX has no public way to choose the options of everything that is compiled
 
-from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.env import action_mask, reset, step
 from plaudit.systems.hackmatrix.observation import observe
 from plaudit.systems.hackmatrix.rules import Rules
 from plaudit.systems.hackmatrix.state import EnvState
-from plaudit.systems.hackmatrix.training.evaluation import PlayedGames, build_evaluator
-from plaudit.systems.hackmatrix.training.games import BASELINES, build_games
 from support.hackmatrix_model.game import ACTIONS, COMPONENTS, Game
 from support.hackmatrix_model.states import games_of, states_of
 
@@ -129,19 +126,6 @@ mask_all = jax.jit(jax.vmap(action_mask))
 """Which actions each game allows."""
 begin_all = jax.jit(jax.vmap(lambda key: reset(key)[1]))
 """A new game for each key."""
-
-
-@cache
-def play_episodes(policy: str, seed: int) -> PlayedGames:
-    """Return a batch of episodes that a policy played that needs no training."""
-    played: PlayedGames = _evaluator()(policy, {}, jax.random.key(seed))
-    return played
-
-
-@cache
-def _evaluator() -> Any:
-    games = build_games(hackmatrix.reward)
-    return build_evaluator(games, episodes=BATCH, policies=BASELINES, max_steps=400, keep=BATCH)
 
 
 @jax.jit

@@ -10,11 +10,12 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from plaudit.systems.hackmatrix.training.games import choose_scripted_action
+from support.hackmatrix_model.episodes import play_episodes
 from support.hackmatrix_model.game import ACTIONS, steps_to_exit
 from support.hackmatrix_model.play import legal_actions, scripted, target_along
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import states_of
-from support.hackmatrix_model.steps import BATCH, play_episodes
+from support.hackmatrix_model.steps import BATCH
 
 BATCHES = [1, pytest.param(32, marks=pytest.mark.slow)]
 """How many batches of episodes are played, one after the other."""

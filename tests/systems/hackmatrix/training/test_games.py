@@ -29,7 +29,7 @@ from plaudit.systems.hackmatrix.training.games import (
     choose_scripted_action,
 )
 from plaudit.systems.hackmatrix.training.report import record_episodes
-from support.hackmatrix_model.steps import play_episodes
+from support.hackmatrix_model.episodes import play_episodes
 from support.hackmatrix_model.toy import jax, jnp
 
 
