@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
+from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.training.games import choose_scripted_action
 from support.hackmatrix_model.episodes import play_episodes
 from support.hackmatrix_model.game import ACTIONS, steps_to_exit
@@ -103,10 +104,9 @@ class Episodes(NamedTuple):
 @cache
 def played(name: str, batches: int) -> Episodes:
     """Return so many batches of episodes of a policy."""
-    found = [play_episodes(BASELINES[name].policy, seed) for seed in range(batches)]
-    assert all(each.over.all() for each in found)
-    sums = jax.tree.map(lambda *parts: np.concatenate(parts), *(each.sums for each in found))
-    components = {term: sums.terms[:, at] for at, term in enumerate(found[0].terms)}
+    each = [play_episodes(BASELINES[name].policy, seed).sums for seed in range(batches)]
+    sums = jax.tree.map(lambda *parts: np.concatenate(parts), *each)
+    components = {term.name: sums.terms[:, at] for at, term in enumerate(hackmatrix.reward.terms)}
     return Episodes(sums.returns, sums.length, sums.stage, components)
 
 
