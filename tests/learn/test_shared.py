@@ -1,18 +1,29 @@
 """A learner that processes share through a ledger."""
 
 import dataclasses
-import multiprocessing
-import os
-import signal
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from plaudit import Ledger, learn
 from plaudit.errors import InputError, KeyConflict, NotFinite, ShapeMismatch, SpecError, UnknownCategory, WrongType
 from plaudit.learn import Decision, SharedLearner
-from support.bandits import ACTIONS, ARMS, BANDIT, REWARD, X, credit_often, same, shared
+from support.bandits import ACTIONS, ARMS, BANDIT, REWARD, X, same, shared
+from support.forking import PythonProcess
+
+
+def start_crediting(place, *, seed, count):
+    """Start a process that shares the learner, and chooses and credits so many times."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from support.bandits import credit_often
+credit_often({str(place)!r}, {seed}, {count})
+"""
+    return PythonProcess([sys.executable, "-c", script])
 
 
 @pytest.fixture
@@ -234,13 +245,8 @@ def test_records_of_other_things_are_passed_over(place):
 def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
     place = tmp_path / "rewards.db" if kept == "in a file" else request.getfixturevalue("postgres_url")
     Ledger(place).close()
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=credit_often, args=(place, seed, 20)) for seed in range(2)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
+    workers = [start_crediting(place, seed=seed, count=20) for seed in range(2)]
+    assert [worker.wait() for worker in workers] == [0, 0]
     with Ledger(place) as ledger:
         state = shared(ledger, ARMS["ucb1"]).state
         assert (state.decisions, sum(state.pulls)) == (40, 40)
@@ -248,14 +254,13 @@ def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
 
 def test_a_process_that_is_killed_leaves_all_that_it_recorded(place):
     Ledger(place).close()
-    worker = multiprocessing.get_context("spawn").Process(target=credit_often, args=(place, 1, 10_000))
-    worker.start()
+    worker = start_crediting(place, seed=1, count=10_000)
     with Ledger(place) as ledger:
         end = time.monotonic() + 60
         while ledger.history().count() < 5 and time.monotonic() < end:
             time.sleep(0.02)
-        os.kill(worker.pid, signal.SIGKILL)
-        worker.join()
+        worker.kill()
+        worker.wait()
         recorded = ledger.history().count()
         assert recorded >= 5
         assert shared(ledger, ARMS["ucb1"]).state.decisions == recorded

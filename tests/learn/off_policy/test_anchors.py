@@ -101,16 +101,19 @@ def test_intervals_are_as_wide_as_the_anchors(found, count, ips, dr):
         assert np.mean([each[name].high - each[name].low for each in found[count]]) == pytest.approx(width, rel=0.15)
 
 
-@pytest.mark.parametrize(("count", "anchor"), [(1000, 0.482), (10_000, 0.226)])
+@pytest.mark.parametrize(
+    ("count", "runs", "anchor"),
+    [(1000, 30, 0.482), (10_000, 10, 0.226), pytest.param(10_000, 30, 0.226, marks=pytest.mark.slow)],
+)
 def test_anytime_intervals_cover_and_are_no_wider_than_a_bound_that_knows_the_largest_weight(
-    world, truth, count, anchor
+    world, truth, count, runs, anchor
 ):
-    policy, seeds = from_function(world.policy, world.actions), range(30)
+    policy = from_function(world.policy, world.actions)
     found = [
         evaluate_decisions(
             world.log(count, seed), policy, estimators=("ips",), interval="anytime", reward_range=(0, 1)
         )["ips"]
-        for seed in seeds
+        for seed in range(runs)
     ]
-    assert sum(each.low <= truth <= each.high for each in found) >= 28
+    assert sum(each.low <= truth <= each.high for each in found) >= runs - runs // 15
     assert np.mean([each.high - each.low for each in found]) < anchor

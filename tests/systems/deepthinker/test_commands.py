@@ -13,11 +13,21 @@ from click.testing import CliRunner
 from plaudit import errors
 from plaudit.cli import main
 from plaudit.learn import load
-from plaudit.systems.deepthinker import RewardStore
+from plaudit.systems.deepthinker import RewardStore, commands
+from plaudit.systems.deepthinker.simulated import report
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 from plaudit.systems.folder_lock import lock_folder
 
 SMALL = ("run", "deepthinker", "--missions", 3, "--seed", 3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_fresh_missions():
+    """Put what was learnt to the test in six missions, not in sixty; each command would take three times as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (report, commands):
+            patch.setattr(module, "FRESH", 6)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from plaudit import errors
 from plaudit.systems import deepthinker
 from plaudit.systems.deepthinker import RewardConfig, RewardSignal, RewardStore, RewardWeights
 from support.examples import examples
+from support.forking import PythonProcess
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 SIGNAL = RewardSignal.from_phase_outcome(
@@ -267,7 +268,7 @@ with RewardStore(path) as store:
 @pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_several_processes_add_at_once(tmp_path, processes):
     command = [sys.executable, "-c", ADD, str(tmp_path)]
-    writers = [subprocess.Popen([*command, f"m{n}"], stdout=subprocess.DEVNULL) for n in range(processes)]
+    writers = [PythonProcess([*command, f"m{n}"], stdout=subprocess.DEVNULL) for n in range(processes)]
     assert [writer.wait(timeout=120) for writer in writers] == [0] * processes
     with RewardStore(tmp_path) as store:
         for n in range(processes):
@@ -280,9 +281,7 @@ def test_several_processes_add_at_once(tmp_path, processes):
 def test_what_add_returned_survives_a_kill(tmp_path, record_property, rounds):
     acknowledged = 0
     for n in range(rounds):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", ADD, str(tmp_path), f"m{n}"], stdout=subprocess.PIPE, text=True
-        )
+        writer = PythonProcess([sys.executable, "-c", ADD, str(tmp_path), f"m{n}"], stdout=subprocess.PIPE, text=True)
         for _ in range(3 + n):
             writer.stdout.readline()
         writer.kill()

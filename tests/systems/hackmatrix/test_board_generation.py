@@ -12,8 +12,8 @@ from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Player, T
 from support.hackmatrix_model.boards import entry
 from support.hackmatrix_model.layouts import CORNERS, PLACES, as_drawn, connected, in_line_of_fire, siphonable
 
-BATCH = 5000
-SOME = 500
+BATCH = 2000
+SOME = 250
 """As many are looked at cell by cell."""
 
 KEYS = jax.random.split(jax.random.key(0), BATCH)

@@ -28,10 +28,13 @@ SMALL = (
     "4",
     "--epochs",
     1,
+    "--lr",
+    0.003,
     "--episodes",
     16,
     "--no-tensorboard",
 )
+"""The settings of test_run.py, so that both train with the same program."""
 
 
 @pytest.fixture
@@ -179,11 +182,13 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
 TOY = """
 import sys
 sys.path.insert(0, {tests!r})
+from support.hackmatrix_model.steps import hasty_compiler
 from support.hackmatrix_model.toy import toy
 from plaudit.cli import main
 from plaudit.systems.hackmatrix.commands import training_run
 training_run.build_games = lambda reward, **options: toy()
-main()
+with hasty_compiler():
+    main()
 """
 
 

@@ -3,7 +3,6 @@
 import itertools
 import random
 from collections import Counter
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -21,7 +20,7 @@ from support.hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Bl
 from support.hackmatrix_model.play import act, eligible_places
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import games_of, states_of
-from support.hackmatrix_model.steps import BATCH, HASTY, REFERENCE, masked, stepper
+from support.hackmatrix_model.steps import BATCH, REFERENCE, masked, stepper
 
 STEPS = 200
 MAX_STEPS = 90
@@ -68,7 +67,7 @@ def play(request) -> Play:
     def step(states: EnvState, key: Any) -> Any:
         return jax.vmap(one)(lanes, jax.random.split(key, count), states)
 
-    @partial(jax.jit, compiler_options=HASTY)
+    @jax.jit
     def run(key: Any) -> Any:
         begin, go = jax.random.split(key)
         states = jax.vmap(lambda each: reset(each)[1])(jax.random.split(begin, count))

@@ -30,17 +30,13 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
-from support.hackmatrix_model.steps import BATCH, hasty_compiler  # noqa: E402
+from support.hackmatrix_model.steps import BATCH  # noqa: E402
 
 GAMES = BATCH
 """How many games are played at once; as many as anywhere, so that a step is traced once."""
+LENGTH = 6
+"""After so many steps each of them ends."""
 UP, DOWN, LEFT, RIGHT = range(4)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _hasty_compiler():
-    with hasty_compiler():
-        yield
 
 
 def played(env, *, seed, steps, policy=None):
@@ -85,7 +81,7 @@ def test_stable_baselines_finds_nothing_wrong_and_learns_from_it():
 
 def test_observations_lie_within_their_space():
     env = HackMatrixEnv(max_steps=100)
-    for _, (observation, *_) in played(env, seed=1, steps=300):
+    for _, (observation, *_) in played(env, seed=1, steps=120):
         assert observation in env.observation_space
 
 
@@ -120,7 +116,7 @@ def test_a_seed_makes_the_same_game_and_the_next_reset_another_one():
 
 
 def test_an_action_earns_the_sum_of_its_components_in_the_order_of_the_rules():
-    for _, (_, earned, _, _, info) in played(HackMatrixEnv(), seed=2, steps=150):
+    for _, (_, earned, _, _, info) in played(HackMatrixEnv(), seed=2, steps=60):
         assert isinstance(earned, float)
         assert list(info["reward_components"]) == [term.name for term in reward.terms]
         assert sum(info["reward_components"].values()) == pytest.approx(earned, abs=1e-5)
@@ -187,7 +183,7 @@ def test_a_game_begins_as_its_seed_says():
 
 @pytest.fixture
 def many():
-    return HackMatrixVectorEnv(GAMES, reward="potential", max_steps=20)
+    return HackMatrixVectorEnv(GAMES, reward="potential", max_steps=LENGTH)
 
 
 def test_many_games_are_made_by_gymnasium_and_say_how_they_begin_anew():
@@ -203,7 +199,7 @@ def test_many_games_are_made_by_gymnasium_and_say_how_they_begin_anew():
 def test_many_games_give_arrays_for_all_of_them(many):
     generator = np.random.default_rng(0)
     _, info = many.reset(seed=4)
-    for _ in range(30):
+    for _ in range(8):
         observation, rewards, terminated, truncated, info = many.step(chosen(generator, info["action_mask"]))
         assert observation in many.observation_space
         assert (rewards.shape, rewards.dtype) == ((GAMES,), np.float32)
@@ -220,7 +216,7 @@ def test_a_game_that_ends_begins_anew_in_the_same_step_and_its_last_observation_
     generator = np.random.default_rng(0)
     _, info = many.reset(seed=4)
     ends = 0
-    for _ in range(45):
+    for _ in range(2 * LENGTH + 1):
         observation, _, terminated, truncated, info = many.step(chosen(generator, info["action_mask"]))
         ended = terminated | truncated
         assert ("final_obs" in info) == ended.any()
@@ -295,12 +291,12 @@ def test_a_seed_makes_the_same_games(many):
         generator = np.random.default_rng(9)
         _, info = envs.reset(seed=6)
         earned = []
-        for _ in range(25):
+        for _ in range(LENGTH + 2):
             _, rewards, _, _, info = envs.step(chosen(generator, info["action_mask"]))
             earned.append(rewards.tolist())
         return earned
 
-    assert course(many) == course(HackMatrixVectorEnv(GAMES, reward="potential", max_steps=20))
+    assert course(many) == course(HackMatrixVectorEnv(GAMES, reward="potential", max_steps=LENGTH))
 
 
 def test_the_games_of_a_batch_differ(many):
@@ -313,12 +309,12 @@ def test_gymnasiums_statistics_count_whole_games(many):
     generator = np.random.default_rng(1)
     _, info = envs.reset(seed=2)
     lengths = []
-    for _ in range(40):
+    for _ in range(2 * LENGTH + 1):
         *_, info = envs.step(chosen(generator, info["action_mask"]))
         if "episode" in info:
             lengths += info["episode"]["l"][info["_episode"]].tolist()
     assert lengths
-    assert max(lengths) <= 20
+    assert max(lengths) == LENGTH
 
 
 def test_what_is_handed_out_can_be_changed_without_changing_the_games(many):

@@ -21,31 +21,22 @@ from plaudit.systems.hackmatrix.state import (
     program_block,
 )
 from plaudit.systems.hackmatrix.step_picture import parse_board
-from plaudit.systems.hackmatrix.training.evaluation import build_evaluator
 from plaudit.systems.hackmatrix.training.games import (
     BASELINES,
-    build_games,
     center_on_player,
     choose_random_action,
     choose_random_direction,
     choose_scripted_action,
 )
-from plaudit.systems.hackmatrix.training.ppo import init_network
 from plaudit.systems.hackmatrix.training.report import record_episodes
-from support.hackmatrix_model.steps import BATCH, hasty_compiler
+from support.hackmatrix_model.episodes import play_episodes
 from support.hackmatrix_model.toy import jax, jnp
 
 
 @pytest.fixture(scope="module")
 def evaluated():
-    """Return evaluations of all policies, and what the reward read in some episodes."""
-    policies = dict(BASELINES)
-    evaluate = build_evaluator(
-        build_games(hackmatrix.reward), episodes=BATCH, policies=policies, max_steps=200, keep=BATCH
-    )
-    params = init_network(jax.random.key(0), 2568, 28, (4,))
-    with hasty_compiler():
-        return {name: evaluate(name, params, jax.random.key(5)) for name in policies}
+    """Return evaluations of all policies, and what the reward read in their episodes."""
+    return {name: play_episodes(name, 0) for name in BASELINES}
 
 
 def test_the_script_gets_further_than_a_random_walk_and_that_further_than_dice(evaluated):
