@@ -126,11 +126,11 @@ def test_a_seed_gives_the_same_drive_to_the_bit():
 
 LOADED = """(
     __import__("plaudit.systems.roadsense.experiment.driving", fromlist=["_"])._drive_all([CASE]),
-    sorted({"pyarrow", "pandas", "torch", "jax"} & set(__import__("sys").modules)),
+    sorted({"pyarrow", "pandas", "torch", "jax", "sqlalchemy"} & set(__import__("sys").modules)),
 )[1]"""
 
 
-def test_a_worker_drives_without_pyarrow():
+def test_a_worker_drives_without_pyarrow_and_without_a_ledger():
     case = (
         '__import__("plaudit.systems.roadsense.experiment.study", fromlist=["_"]).Case("continuous", "full", False, 0)'
     )
