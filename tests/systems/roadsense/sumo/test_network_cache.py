@@ -35,7 +35,7 @@ def test_a_network_is_built_once_and_kept(cache: Path) -> None:
     assert Path(find_road("straight").path).stat().st_mtime_ns == built
 
 
-@pytest.mark.parametrize("left", [0, 200, 1000])
+@pytest.mark.parametrize("left", [0, pytest.param(200, marks=pytest.mark.slow), 1000])
 def test_a_kept_file_that_was_cut_short_is_built_again(cache: Path, left: int) -> None:
     """As after a full disk or a crash of the machine."""
     once = find_road("curved")

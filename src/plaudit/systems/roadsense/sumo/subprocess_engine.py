@@ -1,7 +1,7 @@
 """SUMO in a Python of its own: libsumo's speed less a round trip a step, and as many as a process asks for.
 
-The child runs `main` of this very module: it holds libsumo, answers over its standard streams, and ends with the process
-that started it. A message is its length and then the value as marshal writes it, floats to the bit.
+The child runs `main` of this very module: it holds libsumo, answers over its standard streams, and ends with the
+process that started it. A message is its length and then the value as marshal writes it, floats to the bit.
 """
 
 import marshal
