@@ -75,7 +75,7 @@ def test_a_reward_agrees_with_itself(name, examples):
     assert report.fingerprint == reward.fingerprint
 
 
-@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [32, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_changed_number_of_a_built_in_reward_is_found(name, every):
     reward = load(name)
