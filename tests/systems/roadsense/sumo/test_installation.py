@@ -82,7 +82,7 @@ def test_a_child_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_child_reads_no_reward() -> None:
-    """Reading all of it takes longer than starting SUMO."""
+    """Reading all of them took a third of the time in which it starts."""
     _, _, program = subprocess_engine.CHILD_ARGUMENTS
     loaded = program.replace("\nmain()", "\nprint(*(name for name in sys.modules if name.startswith('plaudit')))")
     done = subprocess.run([sys.executable, "-P", "-c", loaded], capture_output=True, text=True, check=True)

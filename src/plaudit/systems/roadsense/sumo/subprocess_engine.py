@@ -30,8 +30,8 @@ from plaudit.systems.roadsense.sumo.subprocess_engine import main
 
 main()
 """
-"""What the child runs. The packages around `main` are found and not run: they would read every reward and load NumPy,
-which took the child longer than SUMO does."""
+"""What the child runs. The packages around `main` are found and not run: they would read every reward, which took a
+third of the time in which a child starts."""
 # -P: what lies in the folder of the moment must not be imported in the name of a library.
 CHILD_ARGUMENTS = ("-P", "-c", CHILD_PROGRAM)
 """How Python is started for the child; it imports nothing of the program that runs here."""
