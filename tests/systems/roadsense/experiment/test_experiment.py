@@ -112,7 +112,7 @@ def test_more_seeds_drive_only_what_lacks(place, found, tmp_path):
     with Ledger(place) as ledger:
         ledger.backup(tmp_path / "more.db")
     with Ledger(tmp_path / "more.db") as ledger:
-        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=1)
+        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=2)
     assert more.simulated == 3 * 2  # the one seed that is new, of the policy asked for and of the two it is measured by
     assert more.studies["discrete"].policies == ("sensible", "warned", "late")
 
