@@ -73,15 +73,16 @@ def engine(request):
 
 
 @EACH_VERSION
-def test_databases_score_as_python_does(engine, name, label):
+@pytest.mark.parametrize("drawn", [50, pytest.param(200, marks=pytest.mark.slow)])
+def test_databases_score_as_python_does(engine, name, label, drawn):
     reward = system(name).version(label)
     played = []
     for row in system(name).episode():
         with contextlib.suppress(MissingField, UnknownInput):  # of a version that reads other inputs
             played.append(collect_columns(reward.program, row))
     assert played or label != system(name).VERSIONS[0]
-    drawn = rows(SimpleNamespace(reward=reward, fields=tuple(reward.fields.values())), 4, 200)
-    known = [*played, *map(stored_in(engine), drawn)]
+    more = rows(SimpleNamespace(reward=reward, fields=tuple(reward.fields.values())), 4, drawn)
+    known = [*played, *map(stored_in(engine), more)]
     assert_as_python(reward, known, scored(engine, reward, known))
 
 

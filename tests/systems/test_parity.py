@@ -65,7 +65,7 @@ def test_the_program_in_c_refuses_what_is_no_row(compiled):
         assert done.stderr.startswith("roadsense: ")
 
 
-@pytest.mark.parametrize("examples", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [40, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_reward_agrees_with_itself(name, examples):
     reward = load(name)
@@ -75,7 +75,7 @@ def test_a_reward_agrees_with_itself(name, examples):
     assert report.fingerprint == reward.fingerprint
 
 
-@pytest.mark.parametrize("every", [16, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [32, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_changed_number_of_a_built_in_reward_is_found(name, every):
     reward = load(name)

@@ -12,11 +12,12 @@ from plaudit.systems.apex.coding.agents import Agents, Conversation
 from plaudit.systems.folder_lock import lock_folder
 from support.apex_runtime import Clock
 
+pytestmark = pytest.mark.usefixtures("remembered_runs")
 FILES = ("rewards.jsonl", "controller_decisions.jsonl", "controller_latency.jsonl")
 
 
 @pytest.fixture(scope="module")
-def twice(tmp_path_factory):
+def twice(tmp_path_factory, remembered_runs):
     """Return the same episode two times, each with its logs."""
     found = []
     for _ in range(2):

@@ -12,6 +12,8 @@ from plaudit.systems.apex import DecisionRow, Switch
 from plaudit.systems.apex.commands import _describe_switch
 from plaudit.terminal import FAILED, INTERRUPTED, TERMINATED
 
+pytestmark = pytest.mark.usefixtures("remembered_runs")
+
 
 def test_an_episode_is_shown_step_by_step_and_the_same_seed_shows_the_same(plaudit):
     done = plaudit("run", "apex")

@@ -78,7 +78,7 @@ def test_what_passes_fails_and_is_skipped_is_counted(project):
 
 def test_a_project_goes_from_red_to_green_however_quickly_it_is_edited(project):
     tests = "from thing import thing\ndef test_thing(): assert thing() == 1\n"
-    for text, passed in (("0", 0), ("1", 1), ("2", 0)):  # files of one size, within one second
+    for text, passed in (("0", 0), ("1", 1)):  # files of one size, within one second
         run = project({"thing.py": f"def thing(): return {text}\n", "test_thing.py": tests}).run()
         assert (run.passed, run.total, run.success) == (passed, 1, passed == 1)
 
@@ -160,8 +160,8 @@ needs_processes = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reas
 
 @needs_processes
 def test_tests_that_do_not_end_are_stopped_with_all_they_started(project):
-    probe = project({"test_hangs.py": HANGING}, timeout=4.0)
-    with pytest.raises(apex.ProbeTimeout, match="did not end within 4 seconds and were stopped") as raised:
+    probe = project({"test_hangs.py": HANGING}, timeout=2.0)
+    with pytest.raises(apex.ProbeTimeout, match="did not end within 2 seconds and were stopped") as raised:
         probe.run()
     assert isinstance(raised.value, TimeoutError)
     assert isinstance(raised.value, errors.InputError)
@@ -270,7 +270,7 @@ STOPPED = "def test_a(): pass\ndef test_b():\n    {}\ndef test_c(): pass\n"
     "stop",
     [
         "raise KeyboardInterrupt",
-        "import pytest; pytest.exit('enough')",
+        pytest.param("import pytest; pytest.exit('enough')", marks=pytest.mark.slow),
         "import pytest; pytest.exit('enough', returncode=0)",
     ],
 )
@@ -296,24 +296,24 @@ def test_tests_that_other_processes_run_are_watched_too(project):
     assert probe.run() == apex.PytestRun(3, 3)
 
 
-@pytest.mark.parametrize(
-    ("leave", "message"),
-    [
-        ("import sys; sys.exit(3)", "SystemExit: 3"),
-        ("import pytest; pytest.exit('enough', 0)", "_pytest.outcomes.Exit: enough"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt:"),
-    ],
-)
-def test_a_file_that_ends_the_process_when_it_is_imported_is_broken(project, leave, message):
-    run = project({"test_good.py": "def test_it(): pass\n", "test_bad.py": leave}).run()
-    assert (run.passed, run.total, run.broken) == (1, 2, (Failure("test_bad", message),))
+def test_a_file_that_ends_the_process_when_it_is_imported_is_broken(project):
+    leaving = {
+        "test_a.py": "import sys; sys.exit(3)",
+        "test_b.py": "import pytest; pytest.exit('enough', 0)",
+        "test_c.py": "raise KeyboardInterrupt",
+    }
+    run = project({"test_good.py": "def test_it(): pass\n", **leaving}).run()
+    assert (run.passed, run.total) == (1, 4)
+    assert run.broken == (
+        Failure("test_a", "SystemExit: 3"),
+        Failure("test_b", "_pytest.outcomes.Exit: enough"),
+        Failure("test_c", "KeyboardInterrupt:"),
+    )
 
 
-@pytest.mark.parametrize(
-    "settings", ["addopts = --lf", "addopts = --ff", "addopts = --strict-config\ncache_dir = here"]
-)
-def test_a_project_may_count_on_the_cache_and_none_is_left(project, settings):
-    probe = project({"test_one.py": "def test_it(): pass\n", "pytest.ini": f"[pytest]\n{settings}\n"})
+def test_a_project_may_count_on_the_cache_and_none_is_left(project):
+    settings = "[pytest]\naddopts = --lf --ff --strict-config\ncache_dir = here\n"
+    probe = project({"test_one.py": "def test_it(): pass\n", "pytest.ini": settings})
     assert probe.run().success
     assert sorted(os.listdir(probe.folder)) == ["pytest.ini", "test_one.py"]
 
@@ -403,10 +403,9 @@ def test_results_that_contradict_how_the_process_ends_are_refused(project, conft
         project({"conftest.py": conftest, "test_it.py": tests}).run()
 
 
-@pytest.mark.parametrize("name", ["pytest.py", "json.py", "hmac.py", "sitecustomize.py"])
-def test_a_file_of_the_project_does_not_stand_in_for_what_runs_it(project, name):
-    forged = "import os\nos._exit(0)\n"
-    assert project({name: forged, "test_it.py": FAILING}).run()[:2] == (0, 2)
+def test_a_file_of_the_project_does_not_stand_in_for_what_runs_it(project):
+    forged = dict.fromkeys(("pytest.py", "json.py", "hmac.py", "sitecustomize.py"), "import os\nos._exit(0)\n")
+    assert project({**forged, "test_it.py": FAILING}).run()[:2] == (0, 2)
 
 
 def test_a_project_cannot_switch_the_recording_off(project):
@@ -430,9 +429,10 @@ def test_a_test_that_forks_and_goes_on_is_counted_once(project):
 def test_no_setting_or_secret_of_ours_reaches_the_tests(project, monkeypatch):
     for name in ("OPENAI_API_KEY", "PYTEST_ADDOPTS", "PYTHONPATH", "PYTHONWARNINGS"):
         monkeypatch.setenv(name, "default")
-    sees = "import os\ndef test_it():\n    assert sorted(set(os.environ) - {names}) == ['PYTEST_CURRENT_TEST']\n"
+    sees = (
+        "import os\ndef test_it():\n    assert sorted(set(os.environ) - {names}) == ['PYTEST_CURRENT_TEST', 'SHOP']\n"
+        "    assert os.environ['SHOP'] == 'open'\n"
+    )
     kept = {*KEPT_VARIABLES, "PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_VERSION"}
-    run = project({"test_it.py": sees.replace("{names}", repr(kept))}).run()
+    run = project({"test_it.py": sees.replace("{names}", repr(kept))}, environment={"SHOP": "open"}).run()
     assert run.success, run.failures
-    given = {"test_it.py": "import os\ndef test_it(): assert os.environ['SHOP'] == 'open'\n"}
-    assert project(given, environment={"SHOP": "open"}).run().success

@@ -35,8 +35,8 @@ reward = Reward("gap", version="2", terms=[near], fields=[Field("distance", low=
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    """Cut evaluated episodes off after 20 steps."""
-    monkeypatch.setattr(training_run, "evaluate_run", partial(training_run.evaluate_run, limit=20))
+    """Cut evaluated episodes off after 5 steps."""
+    monkeypatch.setattr(training_run, "evaluate_run", partial(training_run.evaluate_run, limit=5))
 
 
 def train(plaudit, *arguments):
@@ -66,7 +66,7 @@ def test_a_run_prints_a_report_and_keeps_everything_in_its_folder(plaudit, tmp_p
 
     with Ledger("rewards.db", read_only=True) as ledger:
         assert ledger.verify().ok
-        assert ledger.history(run="runs/roadsense-R8-3", actor="trained").count() == 15 * 20
+        assert ledger.history(run="runs/roadsense-R8-3", actor="trained").count() == 15 * 5
 
     again = train(plaudit, "--output", folder, "--resume", "--json", "--quiet")
     assert again.exit_code == 0, again.stderr

@@ -5,7 +5,6 @@ import math
 import os
 import pickle
 import signal
-import subprocess
 import sys
 from contextlib import nullcontext
 
@@ -22,6 +21,7 @@ from plaudit.systems.roadsense.env import ID
 from plaudit.systems.roadsense.errors import SimulatorError
 from plaudit.systems.roadsense.measurement import build_input_reader
 from plaudit.systems.roadsense.world import EGO
+from support.forking import run_python
 
 AT_ONCE = Hazard(first=5, last=5, target="nearest")
 R0_KEYS = {
@@ -440,7 +440,7 @@ def test_options_that_are_none_are_refused(made):
 
 def alone(script):
     """Return what a process of its own prints, in which libsumo can be used and pyarrow is not loaded."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.strip()

@@ -112,7 +112,7 @@ def test_more_seeds_drive_only_what_lacks(place, found, tmp_path):
     with Ledger(place) as ledger:
         ledger.backup(tmp_path / "more.db")
     with Ledger(tmp_path / "more.db") as ledger:
-        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=1)
+        more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=2)
     assert more.simulated == 3 * 2  # the one seed that is new, of the policy asked for and of the two it is measured by
     assert more.studies["discrete"].policies == ("sensible", "warned", "late")
 
@@ -126,11 +126,11 @@ def test_a_seed_gives_the_same_drive_to_the_bit():
 
 LOADED = """(
     __import__("plaudit.systems.roadsense.experiment.driving", fromlist=["_"])._drive_all([CASE]),
-    sorted({"pyarrow", "pandas", "torch", "jax"} & set(__import__("sys").modules)),
+    sorted({"pyarrow", "pandas", "torch", "jax", "sqlalchemy"} & set(__import__("sys").modules)),
 )[1]"""
 
 
-def test_a_worker_drives_without_pyarrow():
+def test_a_worker_drives_without_pyarrow_and_without_a_ledger():
     case = (
         '__import__("plaudit.systems.roadsense.experiment.study", fromlist=["_"]).Case("continuous", "full", False, 0)'
     )

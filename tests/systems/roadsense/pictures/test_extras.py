@@ -1,15 +1,16 @@
 """What pictures need is imported when it is needed, and named when it is missing."""
 
-import subprocess
 import sys
 
 import pytest
+
+from support.forking import run_python
 
 HIDDEN = "import sys; sys.modules[{0!r}] = None\n"
 
 
 def run(script):
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 

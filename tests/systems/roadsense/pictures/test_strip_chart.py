@@ -5,6 +5,7 @@ from math import inf
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from plaudit.errors import DefinitionError, FileError
@@ -43,6 +44,14 @@ def test_drawing_leaves_the_settings_of_matplotlib_alone(charts):
     assert after == before
 
 
+def test_a_chart_is_drawn_once(drive, tmp_path, monkeypatch):
+    drawn, draw = [], Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *given: drawn.append(1) or draw(*given))
+    save_strip_chart(drive(1), tmp_path / "drive.png")
+    assert len(drawn) == 1
+    assert (tmp_path / "drive.png").stat().st_size > 5_000
+
+
 def test_episodes_stand_side_by_side(charts, drive, tmp_path):
     save_strip_chart({"early": drive(reaction=3), "late": drive(reaction=12)}, tmp_path / "two.png", title="Two drives")
     with Image.open(charts[0] / "one.png") as one, Image.open(tmp_path / "two.png") as two:
@@ -50,7 +59,8 @@ def test_episodes_stand_side_by_side(charts, drive, tmp_path):
         assert two.height == one.height
 
 
-@pytest.mark.parametrize("steps", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 2])
 def test_a_very_short_episode_can_be_drawn(drive, tmp_path, steps):
     save_strip_chart(drive(steps), tmp_path / "drive.png")
     assert (tmp_path / "drive.png").stat().st_size > 5_000

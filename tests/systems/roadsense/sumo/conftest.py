@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from plaudit.systems.roadsense.sumo import Simulation, build_simulation
+from support.forking import PythonProcess
 
 PREAMBLE = """
 from plaudit.errors import *
@@ -81,7 +82,7 @@ def launched() -> Iterator[Callable[[str], "subprocess.Popen[str]"]]:
     def launch(code: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-c", PREAMBLE + textwrap.dedent(code)]
         pipe = subprocess.PIPE
-        running.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True))
+        running.append(PythonProcess(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True))
         return running[-1]
 
     yield launch

@@ -3,7 +3,9 @@
 import math
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,12 +20,20 @@ EDGES = '<edges><edge id="in" from="a" to="b" numLanes="1" speed="10"/><edge id=
 
 def built(folder: Path, *, nodes: str = "", edges: str = "") -> Path:
     """Return a network of the user's: a road with a corner, and what else is asked for."""
-    (folder / "n.xml").write_text(NODES.format(nodes))
-    (folder / "e.xml").write_text(EDGES.format(edges))
     path = folder / "own.net.xml"
-    command = [find_program("netconvert"), "-n", "n.xml", "-e", "e.xml", "-o", path.name, "--no-turnarounds"]
-    subprocess.run(command, cwd=folder, env=build_environment(), check=True, capture_output=True)
+    path.write_text(convert(nodes, edges))
     return path
+
+
+@cache
+def convert(nodes: str, edges: str) -> str:
+    """Return a network as SUMO's program writes it."""
+    with TemporaryDirectory() as folder:
+        Path(folder, "n.xml").write_text(NODES.format(nodes))
+        Path(folder, "e.xml").write_text(EDGES.format(edges))
+        command = [find_program("netconvert"), "-n", "n.xml", "-e", "e.xml", "-o", "net.xml", "--no-turnarounds"]
+        subprocess.run(command, cwd=folder, env=build_environment(), check=True, capture_output=True)
+        return Path(folder, "net.xml").read_text()
 
 
 def test_the_straight_road_is_four_kilometres_without_a_bend() -> None:

@@ -11,6 +11,7 @@ import pytest
 from plaudit.errors import FileError
 from plaudit.systems.roadsense.sumo import find_road
 from plaudit.systems.roadsense.sumo.network import find_or_build
+from support.forking import PythonProcess
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def test_a_network_is_built_once_and_kept(cache: Path) -> None:
     assert Path(find_road("straight").path).stat().st_mtime_ns == built
 
 
-@pytest.mark.parametrize("left", [0, 200, 1000])
+@pytest.mark.parametrize("left", [0, pytest.param(200, marks=pytest.mark.slow), 1000])
 def test_a_kept_file_that_was_cut_short_is_built_again(cache: Path, left: int) -> None:
     """As after a full disk or a crash of the machine."""
     once = find_road("curved")
@@ -47,7 +48,7 @@ def test_a_kept_file_that_was_cut_short_is_built_again(cache: Path, left: int) -
 def test_many_processes_may_build_at_the_same_time(cache: Path) -> None:
     """All get the file, and no half of one."""
     code = "from plaudit.systems.roadsense.sumo import find_road; print(find_road('straight').length)"
-    running = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    running = [PythonProcess([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [popen.communicate()[0] for popen in running] == ["4000.0\n"] * 3
     assert len(files(cache)) == 1
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaudit import Ledger
+from plaudit import Ledger, Reward
 from plaudit.systems.roadsense import version
 from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.training.config import build_config
@@ -53,6 +53,16 @@ def test_a_reaction_is_the_first_braking_after_the_hazard_while_moving():
     assert measure_reaction(standing) is None
     assert evaluate_drives([standing]).standing_rate == 1.0
     assert evaluate_drives([late]).standing_rate == 0.0
+
+
+def test_a_version_is_compiled_once_for_all_policies(monkeypatch):
+    compiled, compile_reward = [], Reward.compile
+    monkeypatch.setattr(
+        Reward, "compile", lambda *given, **options: compiled.append(1) or compile_reward(*given, **options)
+    )
+    own = R8.with_params({"comfort.weight": 2.0})  # which no other test has scored
+    assert [rescore_drives([drive([30, distance])], own) for distance in (30, 20, 10)]
+    assert len(compiled) == 1
 
 
 def test_figures_are_those_of_the_drives():

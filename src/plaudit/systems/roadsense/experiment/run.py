@@ -3,10 +3,9 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.ledger.ledger import Ledger
 from plaudit.systems.roadsense.experiment.driving import Drive, drive_in_workers, run_in_workers
 from plaudit.systems.roadsense.experiment.results import (
     PROBABILITY,
@@ -18,6 +17,9 @@ from plaudit.systems.roadsense.experiment.results import (
 from plaudit.systems.roadsense.experiment.storage import drive_reward, load_drives, record_drive
 from plaudit.systems.roadsense.experiment.study import STUDIES, Case, Study
 from plaudit.systems.roadsense.versions import VERSIONS, version
+
+if TYPE_CHECKING:  # a worker needs no ledger, and importing it would take longer than all else
+    from plaudit.ledger.ledger import Ledger
 
 OnProgress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is to do."""
@@ -44,7 +46,7 @@ class Experiment:
 
 
 def run_experiment(
-    ledger: Ledger,
+    ledger: "Ledger",
     *,
     studies: Sequence[str] = (),
     versions: Sequence[str] = (),
@@ -94,7 +96,7 @@ def _list_cases(study: Study, policies: Sequence[str], seeds: int | None) -> lis
     return list(study.list_cases(study.seeds if seeds is None else seeds, named))
 
 
-def _load_wanted(ledger: Ledger, study: Study, wanted: Sequence[Case]) -> dict[Case, Drive]:
+def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict[Case, Drive]:
     """Return the episodes asked for that the ledger has."""
     cases = set(wanted)
     return {drive.case: drive for drive in load_drives(ledger, study) if drive.case in cases}

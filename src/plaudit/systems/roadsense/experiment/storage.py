@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from plaudit import Field, Reward, term
-from plaudit.ledger.ledger import Ledger
 from plaudit.systems.roadsense import fields
 from plaudit.systems.roadsense.experiment.driving import Drive, Rows
 from plaudit.systems.roadsense.experiment.study import STUDIES, Case, Study
 from plaudit.systems.roadsense.measurement import Measurement
 from plaudit.systems.roadsense.versions import WIDE, version
+
+if TYPE_CHECKING:  # a worker needs no ledger, and importing it would take longer than all else
+    from plaudit.ledger.ledger import Ledger
 
 NAME = "roadsense_drive"
 
@@ -62,7 +65,7 @@ def format_run_name(study: Study) -> str:
     return f"experiment roadsense {study.name} {study.digest}"
 
 
-def record_drive(ledger: Ledger, drive: Drive) -> None:
+def record_drive(ledger: "Ledger", drive: Drive) -> None:
     """Record a drive, all of it or nothing."""
     case = drive.case
     ledger.record_batch(
@@ -83,7 +86,7 @@ def split_columns(rows: Rows) -> dict[str, np.ndarray]:
     return found | {name: found[name] != 0 for name in ("peer_braking", "fresh_braking")}
 
 
-def load_drives(ledger: Ledger, study: Study) -> Iterable[Drive]:
+def load_drives(ledger: "Ledger", study: Study) -> Iterable[Drive]:
     """Yield the drives of a study that a ledger has; a block of records is read as the array it is."""
     order = [drive_reward.inputs.index(name) for name in Measurement._fields]
     for page in ledger.history(reward=drive_reward, run=format_run_name(study)).pages():

@@ -17,8 +17,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS = ("png", "svg")
-_SALT = {"svg.hashsalt": "plaudit", "svg.fonttype": "path"}
-"""matplotlib names the parts of an SVG at random but for this, which it reads from nowhere else than its settings."""
+_SETTINGS = {
+    "svg.hashsalt": "plaudit",  # or the parts of an SVG are named at random
+    "svg.fonttype": "path",
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,  # the panels are laid out once, by `_fix_layout`
+}
+"""What matplotlib reads from nowhere else than its settings, whatever they are."""
 _METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 _COMMON = 12.0
 """Values of terms beyond this, as of a collision, are drawn on a logarithmic scale."""
@@ -82,7 +87,7 @@ def save_strip_chart(
     def write(file: BinaryIO) -> None:
         figure.savefig(file, format=kind, dpi=100, metadata=_METADATA[kind])
 
-    with matplotlib.rc_context(_SALT):
+    with matplotlib.rc_context(_SETTINGS):
         drives = {name: build_track(episode) for name, episode in episodes.items()}
         figure = _build_figure(drives, Style(ego, zones, find_top(drives.values(), zones)), title)
         write_picture(path, write)
@@ -132,8 +137,10 @@ def _build_figure(drives: Mapping[str, Track], style: Style, title: str | None) 
 
 def _fix_layout(figure: "Figure") -> None:
     """Lay the panels out and round where they are: the last digits of matplotlib's solver differ from run to run."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    figure.set_layout_engine(None)  # with any, even "none", it would be drawn twice to be saved
     for axes in figure.axes:
         left, bottom, width, height = (round(float(edge), 6) for edge in axes.get_position().bounds)
         axes.set_position((left, bottom, width, height))

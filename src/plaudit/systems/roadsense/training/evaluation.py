@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from plaudit.systems.roadsense.training.envs import LIMIT, build_env
 from plaudit.systems.roadsense.training.run import Run
 from plaudit.systems.roadsense.versions import VERSIONS, version
 from plaudit.systems.roadsense.world import STEP
+from plaudit.targets.numpy import NumpyReward
 
 FAILED = -1000.0
 """An episode that returns this or less was no success, even without a collision."""
@@ -218,9 +220,14 @@ def measure_reaction(drive: Drive) -> float | None:
 
 def rescore_drives(drives: Sequence[Drive], reward: Reward) -> list[float]:
     """Return what each drive would have returned under another reward."""
-    totals = reward.compile("numpy")(select_columns(reward, stack_measures(drives))).total
+    totals = _compile_reward(reward)(select_columns(reward, stack_measures(drives))).total
     ends = np.cumsum([len(each.requested) for each in drives])[:-1]
     return [float(part.sum()) for part in np.split(totals, ends)]
+
+
+@lru_cache(maxsize=64)  # every policy of a report is scored by every version, which are fewer
+def _compile_reward(reward: Reward) -> NumpyReward:
+    return reward.compile("numpy")
 
 
 def _find_onset(drive: Drive) -> int:
