@@ -176,7 +176,7 @@ def test_a_bug_is_not_hidden(plaudit, monkeypatch):
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "utf-8"])
 @pytest.mark.parametrize("command", [["list"], ["show", "hackmatrix"], ["show", "nothing.json"]])
 def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
-    done = process(*command, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    done = process(*command, PYTHONIOENCODING=encoding)
     printed, told = done.communicate()
     assert done.returncode == (2 if "nothing.json" in command else 0)
     assert b"Traceback" not in told

@@ -19,7 +19,7 @@ from plaudit.checks.solver.ranges import decode_row
 from plaudit.checks.solver.solver import Solver
 from support.asking import samples
 from support.examples import examples
-from support.samples import SAMPLES
+from support.samples import SAMPLES, following
 from support.strategies import cases
 from support.written import module
 
@@ -192,7 +192,7 @@ def test_a_threshold_planted_in_a_branch_that_few_rows_reach_is_found(right):
     assert report.mismatch is not None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))])
 def test_it_is_found_whatever_the_seed(seed):
     report = parity(dock_reward(), dock_mutant("speed < 0.3", "speed < 0.5"), examples=80, seed=seed)
     assert report.mismatch is not None
@@ -239,11 +239,9 @@ from support.samples import following
 from plaudit.checks.parity import parity
 parity(following, lambda **row: print(row) or following.score(**row), examples=30)
 """
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", script], check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed}
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(printed) == 1
-    assert len(printed.pop().splitlines()) == 30
+    environment = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, env=environment)
+    asked = []
+    parity(following, lambda **row: asked.append(str(row)) or following.score(**row), examples=30)
+    assert done.stdout.splitlines() == asked
+    assert len(asked) == 30
