@@ -124,7 +124,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, suffix, rows):
         return int(done.stdout)
 
     small = most_memory(1_000, 1_000_000)
-    large = most_memory(rows, 60_000_000)
+    large = most_memory(rows, 30_000_000)
     assert large < 1.25 * small
 
 
