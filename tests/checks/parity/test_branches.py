@@ -231,17 +231,20 @@ def test_what_was_not_reached_is_told_and_what_cannot_be_is_apart(tmp_path):
     assert parity(reward, reward.score, examples=20).unreachable == report.unreachable
 
 
-def test_the_same_seed_aims_the_same_rows_in_every_process():
+def test_the_same_seed_gives_the_same_rows_whatever_else_a_process_holds(tmp_path):
+    (tmp_path / "mine.py").write_text(f"NUMBERS = {[at / 7 for at in range(1, 500)]}\n", encoding="utf-8")
     script = f"""
 import sys
+import mine
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from support.samples import following
 from plaudit.checks.parity import parity
-parity(following, lambda **row: print(row) or following.score(**row), examples=30)
+parity(following, lambda **row: print(row) or following.score(**row), examples=120)
 """
     environment = {**os.environ, "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, env=environment)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=tmp_path)
     asked = []
-    parity(following, lambda **row: asked.append(str(row)) or following.score(**row), examples=30)
+    parity(following, lambda **row: asked.append(str(row)) or following.score(**row), examples=120)
     assert done.stdout.splitlines() == asked
-    assert len(asked) == 30
+    assert len(asked) == 120
