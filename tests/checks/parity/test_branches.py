@@ -163,17 +163,14 @@ def f(mode, metres, speed, prev, curr):
     return 0.0
 """
 PLANTED = {
-    "speed < 0.3": "speed < 0.5",
     "speed < 0.3 ": "speed < 0.30001 ",
     "3 < metres": "3 <= metres",
-    "metres < 3.2": "metres < 3.19",
     "> 4": "> 4.05",
-    "else 1": "else 1.001",
     "0.1 * speed": "0.11 * speed",
     "speed >= 8.5": "speed >= 8.51",
-    "99.5": "99.6",
     "2.5": "2.6",
 }
+LIKE_THEM = {"metres < 3.2": "metres < 3.19", "else 1": "else 1.001", "99.5": "99.6"}
 
 
 def dock_reward():
@@ -186,9 +183,12 @@ def dock_mutant(right, wrong):
     return changed.score
 
 
-@pytest.mark.parametrize("right", PLANTED)
-def test_a_threshold_planted_in_a_branch_that_few_rows_reach_is_found(right):
-    report = parity(dock_reward(), dock_mutant(right, PLANTED[right]), examples=80)
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [*PLANTED.items(), *(pytest.param(*each, marks=pytest.mark.slow) for each in LIKE_THEM.items())],
+)
+def test_a_threshold_planted_in_a_branch_that_few_rows_reach_is_found(right, wrong):
+    report = parity(dock_reward(), dock_mutant(right, wrong), examples=80)
     assert report.mismatch is not None
 
 
