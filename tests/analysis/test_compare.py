@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit import Field, Ledger, Reward, fact, term
@@ -18,6 +18,7 @@ from plaudit.analysis.tabular import (
     measure_normalised,
 )
 from plaudit.errors import DefinitionError, InputError, MissingField, NotInLedger
+from support.examples import examples
 
 GAMMA = 0.99
 X, Y = (Field(name, values=(0, 1, 2), role="state") for name in "xy")
@@ -263,7 +264,7 @@ def moving_reward(a, b, c=0.0, d=0.0, scale=1.0):
 size = st.floats(0.1, 10)
 
 
-@settings(max_examples=12)
+@examples(0.1)
 @given(a=size, b=size, c=st.floats(-10, 10), d=st.floats(-10, 10), scale=size)
 def test_shaping_and_a_positive_factor_are_no_distance(a, b, c, d, scale):
     one, other = moving_reward(a, b), moving_reward(a, b, c, d, scale)
@@ -353,10 +354,11 @@ def test_correlations_are_those_of_numpy_and_of_ranks():
 
 
 def test_an_interval_holds_what_many_more_samples_tell():
-    truth = compare(moving_reward(1, 0.2), moving_reward(0.3, 1), samples=40_000, means=32)["epic"].value
+    one, other = moving_reward(1, 0.2), moving_reward(0.3, 1)
+    truth = compare(one, other, samples=20_000, means=32)["epic"].value
     held = 0
     for seed in range(10):
-        found = compare(moving_reward(1, 0.2), moving_reward(0.3, 1), samples=1000, means=32, seed=seed)["epic"]
+        found = compare(one, other, samples=1000, means=32, seed=seed)["epic"]
         held += found.low <= truth <= found.high
     assert held >= 7
 
@@ -468,10 +470,11 @@ def test_an_end_of_the_episode_is_no_part_of_epic():
 def test_memory_does_not_grow_with_the_samples(monkeypatch):
     monkeypatch.setattr(sys.modules["plaudit.analysis.draws"], "LARGEST_BLOCK", 1024)
     monkeypatch.setattr(sys.modules["plaudit.analysis.compare"], "MOST_RANKED", 1000)
+    one, other = moving_reward(1, 0), moving_reward(1, 1)
 
     def peak(samples):
         tracemalloc.start()
-        compare(moving_reward(1, 0), moving_reward(1, 1), samples=samples, means=2)
+        compare(one, other, samples=samples, means=2)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return found

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from plaudit.checks.rules import RULES
 from plaudit.checks.solver.z3 import is_available
 from support import reports
 from support.asking import really
+from support.forking import run_python
 from support.reports import CLEAN, FULL, REWARD, instead_of_check
 from support.samples import maze
 from support.strategies import load
@@ -362,7 +362,7 @@ def test_pytest_shows_the_report_and_the_line_of_the_test(tmp_path):
     )
     folders = [path for path in sys.path if path]
     script = f"import sys; sys.path[:0] = {folders!r}; import pytest; sys.exit(pytest.main(['-p', 'no:cacheprovider']))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
     assert ">       assert_reward_ok(reports.REWARD)\nE" in done.stdout
     assert "E       AssertionError: reaching@1" in done.stdout
@@ -394,7 +394,7 @@ print([[finding.code for finding in report] for report in reports[:3]] == [[f.co
 def test_checks_in_threads_give_the_same_reports_and_keep_stdout():
     tests = str(Path(__file__).parent.parent)
     script = f"import sys; sys.path.insert(0, {tests!r})\n{SCRIPT}"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
 
 

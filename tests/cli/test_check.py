@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from plaudit.checks.check import check
 from plaudit.checks.finding import Failed
 from plaudit.checks.report import Report
 from plaudit.checks.rules import RULES
@@ -16,6 +17,7 @@ from plaudit.errors import DefinitionError
 from plaudit.language.source import SourceLine
 from plaudit.terminal import FAILED, INTERNAL
 from support.command_line import BUILT_IN, built_in
+from support.forking import run_python
 from support.reports import FULL, finding
 
 
@@ -306,6 +308,25 @@ def test_listing_rules_needs_no_solver():
 # -- the real checker -------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def reports():
+    """The report on each reward that was checked, by its fingerprint."""
+    return {}
+
+
+@pytest.fixture
+def checked_once(monkeypatch, reports):
+    """Check each reward once for all tests of this file: its report is the same each time."""
+
+    def check_once(reward, **options):
+        if reward.fingerprint not in reports:
+            reports[reward.fingerprint] = check(reward, **options)
+        return reports[reward.fingerprint]
+
+    monkeypatch.setattr("plaudit.cli.check.check_reward", check_once)
+
+
+@pytest.mark.usefixtures("checked_once")
 def test_the_built_in_rewards_have_the_flaws_they_are_known_for(plaudit):
     result = plaudit("check", "--all", "--json")
     assert result.exit_code == FOUND
@@ -320,6 +341,7 @@ def test_the_built_in_rewards_have_the_flaws_they_are_known_for(plaudit):
     assert {"dominated-action", "unreachable-branch"} <= warnings["roadsense"]
 
 
+@pytest.mark.usefixtures("checked_once")
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_text_of_a_real_report_fits_eighty_columns(plaudit, name):
     shown = plaudit("check", name).stdout
@@ -327,6 +349,7 @@ def test_the_text_of_a_real_report_fits_eighty_columns(plaudit, name):
     assert "nothing to complain about" not in shown
 
 
+@pytest.mark.usefixtures("checked_once")
 def test_every_total_of_a_witness_is_what_the_reward_gives(plaudit):
     for one in json.loads(plaudit("check", "roadsense", "--json").stdout)["rewards"]:
         for step in [step for each in one["findings"] for step in each["witness"]]:
@@ -337,7 +360,7 @@ def test_every_total_of_a_witness_is_what_the_reward_gives(plaudit):
 
 def test_without_z3_the_command_works_and_says_what_stays_open():
     script = "import sys; sys.modules['z3'] = None; from plaudit.cli import main; main(['check', 'apex', 'hackmatrix@potential'])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8")
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (FOUND, "")
     assert "loop-that-pays" in done.stdout
     assert "z3 is not installed" in " ".join(done.stdout.split())

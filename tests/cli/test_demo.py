@@ -60,10 +60,19 @@ def test_the_tour_ends_with_a_report_and_says_where_it_lies(plaudit, tmp_path, m
     assert report.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_a_million_transitions_are_the_default(plaudit, monkeypatch):
+    asked = []
+    monkeypatch.setattr("plaudit.cli.demo.show_tour", lambda screen, rows: asked.append(rows))
+    assert plaudit("demo").exit_code == 0
+    assert asked == [1_000_000]
+
+
 @pytest.mark.usefixtures("checked")
-def test_a_million_transitions_are_the_default(plaudit):
-    shown = plaudit("demo").stdout
-    assert "1,000,000 made-up transitions each" in shown
+@pytest.mark.parametrize("rows", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_many_transitions_are_scored_in_parts(plaudit, monkeypatch, rows):
+    monkeypatch.setattr("plaudit.cli.demo.CHUNK", 40_000)
+    shown = plaudit("demo", "--rows", str(rows)).stdout
+    assert f"{rows:,} made-up transitions each" in shown
     assert "million" in shown
 
 
@@ -78,11 +87,15 @@ def test_any_width_will_do(plaudit, monkeypatch, width):
     "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "utf-8"))]
 )
 def test_any_encoding_will_do(process, encoding):
-    running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, PYTHONUTF8="0", NO_COLOR="1")
+    running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, NO_COLOR="1")
     printed, told = running.communicate()
     assert (running.returncode, told) == (0, b"")
     assert b"hackmatrix" in printed
     assert b"\x1b" not in printed
+
+
+FEW_RULES = "import plaudit.cli.demo as tour; tour.GRAVE = tour.GRAVE[:1]\nfrom plaudit.cli import main; main()"
+"""A tour that asks one rule of each reward: all of them take a second."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
@@ -95,9 +108,8 @@ def test_a_terminal_without_colours_gets_none(tmp_path, no_color):
     master, slave = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment |= {"TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})}
-    running = PythonProcess(
-        [sys.executable, "-m", "plaudit", "demo", "--rows", "200000"], cwd=tmp_path, env=environment, stdout=slave
-    )
+    command = [sys.executable, "-c", FEW_RULES, "demo", "--rows", "2000"]
+    running = PythonProcess(command, cwd=tmp_path, env=environment, stdout=slave)
     os.close(slave)
     printed = b""
     with suppress(OSError):

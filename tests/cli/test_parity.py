@@ -193,14 +193,14 @@ def test_a_fact_that_the_row_breaks_is_told(plaudit, tmp_path):
 
 def test_other_numbers_in_the_reward_are_compared(plaudit, parking):
     command = parking("other.py", "1.0 if row['metres'] < 0.75 else 0.0")
-    arguments = ["parity", "parking.py:reward", "--against", command, "--examples", "200"]
+    arguments = ["parity", "parking.py:reward", "--against", command, "--examples", "60"]
     assert plaudit(*arguments).exit_code == 1
     assert plaudit(*arguments, "--set", "gap.near=0.75").exit_code == 0
 
 
 def test_a_tolerance_and_a_seed_can_be_given(plaudit, parking):
     command = parking("other.py", RIGHT, answered="{'total': gap - 0.1 * row['speed'] + 0.01}")
-    arguments = ["parity", "parking.py:reward", "--against", command, "--examples", "200"]
+    arguments = ["parity", "parking.py:reward", "--against", command, "--examples", "60"]
     assert plaudit(*arguments).exit_code == 1
     assert plaudit(*arguments, "--tolerance", "0.02", "--seed", "7").exit_code == 0
 
@@ -269,7 +269,7 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
     source = Path(__file__).parents[2] / "docs" / "parity" / "roadsense.c"
     for name, *bug in (("right",), ("wrong", "-DBUG_BOUNDARY")):
         subprocess.run([compiler, "-std=c99", *bug, "-o", tmp_path / name, source], check=True)
-    assert plaudit("parity", "roadsense", "--against", "./right").exit_code == 0
+    assert plaudit("parity", "roadsense", "--against", "./right", "--examples", "200").exit_code == 0
     result = plaudit("parity", "roadsense", "--against", "./wrong")
     assert result.exit_code == 1
     assert "differ in safety." in result.stdout
@@ -303,7 +303,7 @@ def test_a_stopped_command_leaves_no_program_behind(process, parking, tmp_path, 
     until = time.monotonic() + 30
     while not (pid.exists() and pid.read_text(encoding="utf-8")) and time.monotonic() < until:
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.05)
     running.send_signal(number)
     printed, told = running.communicate(timeout=30)
     assert running.returncode == code

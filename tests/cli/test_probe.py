@@ -107,7 +107,7 @@ def test_ctrl_c_prints_what_was_found_so_far(plaudit, calm):
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    signal.setitimer(signal.ITIMER_REAL, 0.4)
     try:
         done = plaudit("probe", ENV, calm, "--budget", "1h", "--seeds", 3)
     finally:

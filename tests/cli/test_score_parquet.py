@@ -1,13 +1,13 @@
 """`plaudit score` on Parquet: the numbers of every other format, in memory that does not grow, and nothing half-done."""
 
 import json
-import subprocess
 import sys
 from decimal import Decimal
 
 import pytest
 
 from plaudit import Field, Reward, term
+from support.forking import run_python
 from support.samples import EPISODES, SAMPLES
 
 pa = pytest.importorskip("pyarrow", reason="needs plaudit[data]")
@@ -74,11 +74,8 @@ def test_parquet_goes_to_standard_output_and_does_not_come_from_standard_input(p
     assert (running.returncode, printed) == (2, b"")
     assert b"standard input cannot be read as Parquet" in told
     with open(tmp_path / "rows.parquet", "rb") as file:
-        redirected = subprocess.run(
-            [sys.executable, "-m", "plaudit", "score", "roadsense", "--format", "parquet"],
-            stdin=file,
-            capture_output=True,
-        )
+        command = [sys.executable, "-m", "plaudit", "score", "roadsense", "--format", "parquet"]
+        redirected = run_python(command, stdin=file, capture_output=True)
     assert (redirected.returncode, redirected.stdout) == (2, b"")
     assert b"standard input cannot be read as Parquet" in redirected.stderr
 

@@ -1,8 +1,9 @@
 """Python processes that need not import everything once more.
 
 A process that has imported plaudit waits for orders and forks one process for each: what a program does to its modules,
-its streams and its folder is gone with it, and it begins in a tenth of the time. Where there is no fork, or the
-environment holds something that Python reads as it starts, the program is started as ever.
+its streams and its folder is gone with it, and it begins in a tenth of the time. Its output is
+buffered whatever PYTHONUNBUFFERED says. Where there is no fork, or the environment holds something else that Python
+reads as it starts, the program is started as ever.
 """
 
 import array
@@ -47,9 +48,10 @@ def run(order, files):
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
-    sys.stdin = open(0, encoding="utf-8")
-    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, "utf-8")
-    sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace")
+    encoding = os.environ.get("PYTHONIOENCODING") or "utf-8"
+    sys.stdin = open(0, encoding=encoding)
+    sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding)
+    sys.stderr = open(2, "w", 1, encoding, "backslashreplace")
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     kind, *arguments = order["arguments"]
     if kind == "-c":
@@ -174,10 +176,11 @@ def run_python(
 
 
 def _python_variables(environment: Any) -> dict[str, str]:
-    """Return what Python, or a library that is imported already, reads as it starts."""
+    """Return what Python, or a library that is imported already, reads as it starts, and no fork could heed."""
     prefixes = ("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_", "COVERAGE")
     found = {name: text for name, text in environment.items() if name.startswith(prefixes) and text}
-    return {name: text for name, text in found.items() if (name, text) != ("PYTHONUTF8", "1")}  # as the server has it
+    heeded = {("PYTHONUTF8", "1"), *((name, found.get(name)) for name in ("PYTHONIOENCODING", "PYTHONUNBUFFERED"))}
+    return dict(found.items() - heeded)
 
 
 @cache

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from textwrap import dedent
 
 import pytest
@@ -14,6 +15,7 @@ from plaudit import DefinitionError, Field, FileError, Reward, term
 from plaudit.checks.parity import Command, parity
 
 posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @term
@@ -54,6 +56,12 @@ def program(tmp_path):
     return write
 
 
+@pytest.fixture
+def short_grace(monkeypatch):
+    """Wait less for a program that will not end by itself."""
+    monkeypatch.setattr("plaudit.checks.parity.conversation.GRACE", 0.1)
+
+
 @pytest.fixture(autouse=True)
 def _nothing_stays():
     before = threading.active_count()
@@ -85,9 +93,9 @@ def is_gone(pid):
 
 
 def test_a_right_program_agrees(program):
-    report = parity(REWARD, program("answer(right(row))"), examples=200)
+    report = parity(REWARD, program("answer(right(row))"), examples=100)
     assert report.ok
-    assert report.tested == 200
+    assert report.tested == 100
 
 
 def test_values_are_optional(program):
@@ -107,27 +115,27 @@ def test_standard_error_is_no_answer(program):
     ("body", "kind", "told"),
     [
         ("sys.exit(3)", "ended", "ended with exit code 3 instead of answering."),
-        ("sys.exit(0)", "ended", "ended with exit code 0 instead of answering."),
+        slow("sys.exit(0)", "ended", "ended with exit code 0 instead of answering."),
         ("print('too far', file=sys.stderr)\nsys.exit(3)", "ended", "The end of its standard error:\n    too far"),
         ("1 / 0", "ended", "ZeroDivisionError: division by zero"),
         ("os.abort()", "ended", "was killed by signal 6 (SIGABRT)"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "ended", "was killed by signal 11 (SIGSEGV)"),
+        slow("os.kill(os.getpid(), signal.SIGSEGV)", "ended", "was killed by signal 11 (SIGSEGV)"),
         ("say('{\"total\": 1', end='')\nsys.exit(0)", "partial line", """in the middle of a line, '{"total": 1'"""),
         ("say('hello')", "garbage", "answered with something that is not JSON: 'hello'"),
-        ("say('')", "garbage", "not JSON: ''"),
+        slow("say('')", "garbage", "not JSON: ''"),
         ("say('\\x1b[31mred')", "garbage", r"'\x1b[31mred'"),
         ("sys.stdout.buffer.write(bytes([255, 10]))\nsys.stdout.flush()", "garbage", "not UTF-8"),
         ("say('[' * 100_000)", "garbage", "not JSON"),
-        ("say('1' * 5_000)", "garbage", "not JSON"),
+        slow("say('1' * 5_000)", "garbage", "not JSON"),
         ("say('x' * (1 << 21))", "too long", "a line of more than 1,048,576 bytes: 'xxx"),
         ("say('x' * (1 << 21), end='')", "too long", "a line of more than 1,048,576 bytes: 'xxx"),
         ("say('[1]')", "wrong keys", "[1] instead of an object with a 'total'"),
         ("say('{}')", "wrong keys", "without a 'total'"),
         ('say(\'{"total": 1, "total": 2}\')', "wrong keys", "'total' twice"),
         ("say('{\"total\": NaN}')", "no number", "total nan"),
-        ("say('{\"total\": Infinity}')", "no number", "total inf"),
+        slow("say('{\"total\": Infinity}')", "no number", "total inf"),
         ("say('{\"total\": 1e999}')", "no number", "total inf"),
-        ("say('{\"total\": null}')", "no number", "total None"),
+        slow("say('{\"total\": null}')", "no number", "total None"),
     ],
 )
 def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
@@ -145,7 +153,7 @@ def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
 @pytest.mark.parametrize(
     ("body", "kind", "told"),
     [
-        ("time.sleep(60)", "timeout", "gave no answer within 0.8 s. Does it flush"),
+        ("time.sleep(60)", "timeout", "gave no answer within 0.4 s. Does it flush"),
         ("say('{\"total\": 0', end='')\ntime.sleep(60)", "partial line", "part of a line"),
         ("say('{\"total\": 0}', end='')\ntime.sleep(60)", "partial line", "The newline at its end is missing."),
         ("sys.stdin.close()\ntime.sleep(60)", "timeout", "gave no answer"),
@@ -153,10 +161,11 @@ def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
         ("print('stuck', file=sys.stderr, flush=True)\ntime.sleep(60)", "timeout", "    stuck"),
     ],
 )
+@pytest.mark.usefixtures("short_grace")
 def test_a_program_that_hangs_is_left_in_time(program, body, kind, told):
     hanging = program(f"if row['distance'] != 2:\n    answer(right(row))\n    continue\n{body}")
     began = time.monotonic()
-    mismatch = parity(REWARD, hanging, timeout=0.8).mismatch
+    mismatch = parity(REWARD, hanging, timeout=0.4).mismatch
     assert time.monotonic() - began < 20
     assert mismatch.kind == kind
     assert told in mismatch.failure
@@ -166,11 +175,12 @@ def test_a_program_that_hangs_is_left_in_time(program, body, kind, told):
 def test_a_program_that_never_flushes_is_told_to(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("import sys\nfor line in sys.stdin:\n    print('{\"total\": 0}')\n", encoding="utf-8")
-    mismatch = parity(REWARD, Command([sys.executable, "-I", str(path)]), timeout=0.8).mismatch
+    mismatch = parity(REWARD, Command([sys.executable, "-I", "-S", str(path)]), timeout=0.3).mismatch
     assert "flush its output after every line" in mismatch.failure
     assert not mismatch.simplest
 
 
+@pytest.mark.usefixtures("short_grace")
 def test_a_program_that_closes_its_input_is_told(program):
     deaf = program("if number == 3:\n    os.close(0)\nanswer(right(row))\nif number == 3:\n    time.sleep(60)")
     mismatch = parity(REWARD, deaf, timeout=5).mismatch
@@ -218,7 +228,7 @@ def test_a_program_that_reads_nothing_does_not_block(program):
 
     fields = [Field("torque", length=64, low=0, high=1)]
     reward = Reward("large", version="1", terms=[large], fields=fields)
-    mismatch = parity(reward, program("pass", before="time.sleep(60)"), timeout=0.8).mismatch
+    mismatch = parity(reward, program("pass", before="time.sleep(60)"), timeout=0.3).mismatch
     assert mismatch.kind == "timeout"
 
 
@@ -244,10 +254,9 @@ def test_a_random_program_is_told(program):
 def test_a_mistake_is_not_mistaken_for_a_crash(program):
     """The first flaw that is met is the one that is told, though a simpler row shows another."""
     mixed = program("answer(sys.exit(1) if row['distance'] == 0 else 5.0 if row['distance'] > 2 else right(row))")
-    kinds = {parity(REWARD, mixed, seed=seed).mismatch.kind for seed in range(6)}
-    assert kinds <= {"ended", "different"}
-    for seed in range(6):
+    for seed in range(4):
         mismatch = parity(REWARD, mixed, seed=seed).mismatch
+        assert mismatch.kind in ("ended", "different")
         assert (mismatch.kind == "ended") == (mismatch.inputs["distance"] == 0)
 
 
@@ -295,12 +304,13 @@ def test_a_shell_is_used_only_when_asked_for(program, tmp_path):
 def test_a_program_is_started_once(program, tmp_path):
     log = str(tmp_path / "log")
     once = program("answer(right(row))", before=f"open({log!r}, 'a').write('started ')")
-    assert parity(REWARD, once, examples=100).ok
+    assert parity(REWARD, once, examples=30).ok
     with open(log, encoding="utf-8") as file:
         assert file.read() == "started "
 
 
 @posix
+@pytest.mark.usefixtures("short_grace")
 @pytest.mark.parametrize("body", ["answer(right(row))", "answer(3.0)", "sys.exit(1)", "time.sleep(60)", "say('x')"])
 def test_no_child_outlives_the_call(program, tmp_path, body):
     log = str(tmp_path / "pids")
@@ -312,7 +322,7 @@ def test_no_child_outlives_the_call(program, tmp_path, body):
         file.write(f"{{os.getpid()}} {{kept.pid}} ")
     """
     after = "time.sleep(60)  # though its input has ended"
-    parity(REWARD, program(body, before=before, after=after), examples=20, timeout=0.8)
+    parity(REWARD, program(body, before=before, after=after), examples=20, timeout=0.4)
     with open(log, encoding="utf-8") as file:
         pids = [int(pid) for pid in file.read().split()]
     assert len(pids) >= 2
@@ -320,8 +330,8 @@ def test_no_child_outlives_the_call(program, tmp_path, body):
 
 
 @posix
-def test_a_stranger_who_keeps_a_pipe_open_does_not_hold_up_the_call(program, tmp_path, monkeypatch):
-    monkeypatch.setattr("plaudit.checks.parity.conversation.GRACE", 0.1)  # once for every row that is tried
+@pytest.mark.usefixtures("short_grace")  # once for every row that is tried
+def test_a_stranger_who_keeps_a_pipe_open_does_not_hold_up_the_call(program, tmp_path):
     log = str(tmp_path / "pid")
     before = f"""
     import subprocess

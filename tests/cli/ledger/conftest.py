@@ -1,5 +1,6 @@
 """A ledger for the commands to read: twelve steps and one record with everything."""
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -41,12 +42,18 @@ def fill() -> Callable[[object], None]:
     return _fill
 
 
-@pytest.fixture
-def rewards(tmp_path, fill) -> Path:
-    """A ledger of thirteen records."""
-    path = tmp_path / "rewards.db"
-    fill(path)
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory) -> Path:
+    """A ledger of thirteen records, which is only copied."""
+    path = tmp_path_factory.mktemp("ledger") / "rewards.db"
+    _fill(path)
     return path
+
+
+@pytest.fixture
+def rewards(tmp_path, filled) -> Path:
+    """A ledger of thirteen records."""
+    return Path(shutil.copy(filled, tmp_path / "rewards.db"))
 
 
 @pytest.fixture

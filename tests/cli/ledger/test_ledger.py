@@ -92,15 +92,14 @@ def test_a_database_without_a_ledger_is_told(plaudit, postgres_url):
     assert "holds no ledger" in result.stderr
 
 
-@pytest.mark.parametrize("kind", ["", "?application_name=x"])
-def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, kind):
+@pytest.mark.parametrize(("kind", "form"), [("", []), ("?application_name=x", ["--json"])])
+def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, kind, form):
     fill(postgres_url)
     with_password = postgres_url.replace("postgres@", "postgres:s3cret@") + kind
     for name in ledger.commands:
-        for form in ([], ["--json"]):
-            result = plaudit(*arguments(name, with_password), *form, *["--force"] * (name in ("backup", "export")))
-            assert result.exit_code == 0
-            assert "s3cret" not in result.output
+        result = plaudit(*arguments(name, with_password), *form, *["--force"] * (name in ("backup", "export")))
+        assert result.exit_code == 0
+        assert "s3cret" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -116,8 +115,8 @@ def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, 
 )
 def test_the_password_in_an_address_that_fails_is_not_printed(plaudit, write, address, monkeypatch):
     pytest.importorskip("psycopg")
-    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.05)  # nobody will listen
-    monkeypatch.setattr("plaudit.ledger.backends.postgres_wait.LEAST_WAIT", 0.05)
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.01)  # nobody will listen
+    monkeypatch.setattr("plaudit.ledger.backends.postgres_wait.LEAST_WAIT", 0.01)
     write("x.jsonl", "{}")
     for name in ledger.commands:
         result = plaudit(*arguments(name, address))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def find_simplest(
             reject()
 
     try:
-        with _without_storage(), contextlib.suppress(Unsatisfiable):
+        with _without_storage(), _without_local_constants(), contextlib.suppress(Unsatisfiable):
             look()
     except _Found:
         return last[0]
@@ -106,6 +107,25 @@ def _copy_other_value(row: FlatRow, name: str, pools: Mapping[str, Pool], which:
     other = list(pools)[which]
     value = row.get(other, row[name])
     return value if pools[other].marks and pools[name].field.holds(value) else row[name]
+
+
+@contextlib.contextmanager
+def _without_local_constants() -> Iterator[None]:
+    """Let Hypothesis draw no constants of the modules that happen to be imported.
+
+    It would parse the sources of all of them, which takes longer than the comparison, and draw other rows for the same
+    seed wherever another module is imported.
+    """
+    providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if not hasattr(providers, "_get_local_constants"):  # a version that draws none
+        yield
+        return
+    known, before = vars(providers), dict(vars(providers))
+    known |= {"_get_local_constants": known["Constants"], "CONSTANTS_CACHE": {}}
+    try:
+        yield
+    finally:
+        known |= {name: before[name] for name in ("_get_local_constants", "CONSTANTS_CACHE")}
 
 
 @contextlib.contextmanager
