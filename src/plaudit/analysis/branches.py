@@ -104,10 +104,10 @@ class _Decisions:
 
 def _list_decisions(reward: Reward) -> _Decisions:
     """Return the decisions of a reward, which never changes: a report asks for them at every step."""
-    kept = vars(reward)
-    if "_decisions" not in kept:
-        kept["_decisions"] = _Decisions(reward)
-    return kept["_decisions"]
+    known: _Decisions | None = vars(reward).get("_decisions")
+    if known is None:
+        vars(reward)["_decisions"] = known = _Decisions(reward)
+    return known
 
 
 class _Step:
