@@ -23,6 +23,7 @@ NO_SKIPS = "PLAUDIT_NO_SKIPS"
 
 TOGETHER = {
     "tests/systems/hackmatrix/": "compiled programs",
+    "tests/test_docs.py::test_the_page_runs_and_shows_what_it_prints[docs/systems/hackmatrix": "compiled programs",
     "src/plaudit/systems/hackmatrix/": "compiled programs",
     "tests/adapters/test_spark.py": "a Spark",
     "tests/targets/sql/test_spark.py": "a Spark",
@@ -76,10 +77,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduler(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
+            for start, what in TOGETHER.items():
+                if nodeid.startswith(start):
+                    return what
             if nodeid.startswith(("tests/test_docs.py", "tests/test_bench.py")):
                 return nodeid  # they share nothing
-            shared = (what for start, what in TOGETHER.items() if nodeid.startswith(start))
-            return next(shared, super()._split_scope(nodeid))
+            return super()._split_scope(nodeid)
 
     return Scheduler(config, log)
 

@@ -17,13 +17,13 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)], ids="{} at work".format)
+def cluster(request):
+    """A cluster on this machine; each further process of it starts for seconds."""
     import ray
 
-    ray.init(
-        num_cpus=2, object_store_memory=100 << 20, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
-    )
+    own = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+    ray.init(num_cpus=request.param, object_store_memory=100 << 20, **own)
     yield
     ray.shutdown()
 

@@ -19,10 +19,15 @@ def browser():
         yield started
 
 
-@pytest.fixture
-def open_report(browser, tmp_path):
-    """Record a drive twice and a game, and open the report of them without a network."""
-    path = tmp_path / "rewards.db"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("frames")
+
+
+@pytest.fixture(scope="module")
+def library(folder):
+    """A drive that was recorded twice, and a game."""
+    path = folder / "rewards.db"
     with Ledger(path) as ledger:
         for episode in (0, 1):
             for step, row in enumerate(roadsense.episode()):
@@ -30,14 +35,25 @@ def open_report(browser, tmp_path):
         for step, row in enumerate(hackmatrix.episode()[:3]):
             context = {"board": BOARD} if step else None
             ledger.record(hackmatrix.reward.score(**row), run="game", episode=0, step=step, context=context)
+    opened = Library([str(path)])
+    yield opened
+    opened.close()
 
-    def open_at(place, **options):
-        library = Library([str(path)])
-        (tmp_path / "report.html").write_text(build_report(library).html)
-        library.close()
-        return browser.open(f"{as_file(tmp_path / 'report.html')}#/{place}", offline=True, **options)
 
-    return open_at
+def write_report(library, path):
+    path.write_text(build_report(library).html)
+    return as_file(path)
+
+
+@pytest.fixture(scope="module")
+def report(library, folder):
+    return write_report(library, folder / "report.html")
+
+
+@pytest.fixture
+def open_report(browser, report):
+    """Open the report without a network."""
+    return lambda place, **options: browser.open(f"{report}#/{place}", offline=True, **options)
 
 
 def read_label(page):
@@ -83,9 +99,10 @@ def test_a_board_is_drawn_where_a_record_has_one(open_report):
         assert page.text(".frame") == "No picture of this step."
 
 
-def test_a_report_says_that_it_does_not_hold_the_pictures(open_report, monkeypatch):
+def test_a_report_says_that_it_does_not_hold_the_pictures(browser, library, folder, monkeypatch):
     monkeypatch.setattr(report_module, "DRAWING_SECONDS", -1.0)
-    with open_report("episode/l0/drive/1") as page:
+    report = write_report(library, folder / "without.html")
+    with browser.open(f"{report}#/episode/l0/drive/1", offline=True) as page:
         page.wait("document.querySelector('.note')?.textContent.includes('does not hold the pictures')")
         page.go(PLACE)
         page.wait("document.querySelector('.frame svg') !== null")

@@ -1,7 +1,5 @@
 """The page from a server, in a real browser: it follows a run that is being recorded, and asks for its token."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from plaudit.page.assets import build_shell
 from plaudit.page.library import Library
 from support.browsers import start_browser
 from support.dashboards import serve
+from support.forking import run_python
 from support.moving import ONE, TWO, record_episode
 
 
@@ -37,8 +36,9 @@ def serve_page(path):
     library.close()
 
 
-RECORD = """
+RECORD = f"""
 import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from plaudit import Ledger
 from support.moving import record_episode
 
@@ -49,9 +49,7 @@ with Ledger(sys.argv[1]) as ledger:
 
 def record_elsewhere(path, episode):
     """Record an episode in a process of its own, as a training does."""
-    tests = str(Path(__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([tests, *filter(None, sys.path)])}
-    subprocess.run([sys.executable, "-c", RECORD, str(path), str(episode)], check=True, env=environment, timeout=60)
+    run_python([sys.executable, "-c", RECORD, path, str(episode)], check=True, timeout=60)
 
 
 def test_a_run_is_followed_while_it_is_recorded(browser, serve_page, path):

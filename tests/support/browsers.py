@@ -10,7 +10,10 @@ import pytest
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "no Chromium here (Debian: apt-get install chromium)"
-FLAGS = ("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb")  # as root, in a container
+FLAGS = (
+    *("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"),  # as root, in a container
+    *("--disable-gpu", "--in-process-gpu"),  # there is none, and a process that stands in for it takes time
+)
 
 WIDE = {"width": 1280, "height": 900}
 NARROW = {"width": 390, "height": 844}
@@ -49,12 +52,8 @@ class Browser:
         """Yield a page that was opened at an address; fail where it complained, or asked anybody else for anything."""
         context = self._browser.new_context(viewport=dict(size), offline=offline, **options)
         try:
-            page = View(context.new_page(), str(address))
-            page.page.goto(page.address)
-            page.settle()
-            yield page
-            assert page.complaints == []
-            assert page.foreign == []
+            with View(context.new_page()).visit(address) as page:
+                yield page
         finally:
             context.close()
 
@@ -62,8 +61,8 @@ class Browser:
 class View:
     """A page and what happens to it; what it does not know, the page of Playwright does."""
 
-    def __init__(self, page, address):
-        self.page, self.address = page, address
+    def __init__(self, page):
+        self.page, self.address = page, ""
         self.complaints: list[str] = []
         self.asked: list[str] = []
         page.set_default_timeout(10_000)
@@ -73,6 +72,21 @@ class View:
 
     def __getattr__(self, name):
         return getattr(self.page, name)
+
+    @contextmanager
+    def visit(self, address):
+        """Open an address, with nothing left of the one before; fail where it complained, or asked anybody else."""
+        if self.address:
+            self.page.goto("about:blank")
+            self.page.mouse.move(0, 0)
+        self.address = str(address)
+        self.complaints.clear()
+        self.asked.clear()
+        self.page.goto(self.address)
+        self.settle()
+        yield self
+        assert self.complaints == []
+        assert self.foreign == []
 
     def _hear(self, message):
         if message.type in ("error", "warning"):

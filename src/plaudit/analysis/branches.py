@@ -75,29 +75,17 @@ class _Root(NamedTuple):
         return self.output.removesuffix(".value")
 
 
-class _Step:
-    """One step of a reward, and what had been if one of its inputs were another."""
+class _Decisions:
+    """What the steps of a reward have in common: its rows, their decisions, and where these may turn."""
 
-    def __init__(self, reward: Reward, signal: Signal) -> None:
-        self.reward, self.signal = reward, signal
+    def __init__(self, reward: Reward) -> None:
         self.program = reward.program.bind()
         self.branches = Branches(self.program)
         self.trace = Trace(self.program)
-        self.row: dict[str, Value] = {
-            name: decode_value(field, value)
-            for (name, field), value in zip(reward.program.inputs.items(), signal.row, strict=True)
-        }
-        self.values = self._compute(self.row)
-        self.known: dict[tuple[str, Value], Values] = {}
-        self.taken: dict[tuple[object, ...], frozenset[Branch]] = {}
         self.facts = Trace(reward.facts_program.bind()) if reward.facts else None
-        self.broken = self._find_broken(self.row)
         self.roots = self._list_roots()
         self.cuts = find_breakpoints(self.program)
         self.margins = list(_list_margins(self.program, self.roots))
-
-    def _compute(self, row: Mapping[str, Value]) -> Values:
-        return self.trace.values({name: row[name] for name in self.program.inputs})
 
     def _list_roots(self) -> list[_Root]:
         """Return the rows of the score, each with the decisions that none before it takes."""
@@ -112,6 +100,35 @@ class _Step:
             flags = tuple(at for at in walk.order if self.branches.flags[at])
             roots.append(_Root(output, own, inputs, flags, tuple(each for each in every if each.user == each.node)))
         return [root for root in roots if root.output != "total" or root.decisions]
+
+
+def _list_decisions(reward: Reward) -> _Decisions:
+    """Return the decisions of a reward, which never changes: a report asks for them at every step."""
+    known: _Decisions | None = vars(reward).get("_decisions")
+    if known is None:
+        vars(reward)["_decisions"] = known = _Decisions(reward)
+    return known
+
+
+class _Step:
+    """One step of a reward, and what had been if one of its inputs were another."""
+
+    def __init__(self, reward: Reward, signal: Signal) -> None:
+        self.reward, self.signal = reward, signal
+        common = _list_decisions(reward)
+        self.program, self.branches, self.trace = common.program, common.branches, common.trace
+        self.facts, self.roots, self.cuts, self.margins = common.facts, common.roots, common.cuts, common.margins
+        self.row: dict[str, Value] = {
+            name: decode_value(field, value)
+            for (name, field), value in zip(reward.program.inputs.items(), signal.row, strict=True)
+        }
+        self.values = self._compute(self.row)
+        self.known: dict[tuple[str, Value], Values] = {}
+        self.taken: dict[tuple[object, ...], frozenset[Branch]] = {}
+        self.broken = self._find_broken(self.row)
+
+    def _compute(self, row: Mapping[str, Value]) -> Values:
+        return self.trace.values({name: row[name] for name in self.program.inputs})
 
     def explain(self) -> StepBranches:
         """Return what each row of the score hangs on."""

@@ -29,7 +29,8 @@ function decode(part) {
 }
 
 /** What a view is given: where it is, how to get documents, and how to say that it is to be shown differently. */
-function makePage(place, used, watched) {
+function makePage(place, drawn) {
+  const { used, watched } = drawn;
   const page = {
     ...place,
     /** Return a document, and show the view again when it changes. */
@@ -43,8 +44,9 @@ function makePage(place, used, watched) {
     follow: (address) => used.add(address),
     /** Do something else than showing the view again when a document changes. */
     watch: (address, action) => watched.set(address, action),
-    /** Change the address without leaving the view; null takes an option away. */
+    /** Change the address without leaving the view; null takes an option away. A view that was left changes nothing. */
     keep(changes) {
+      if (location.hash !== drawn.hash) return;
       for (const [name, value] of Object.entries(changes)) {
         if (value === null || value === "") delete page.options[name];
         else page.options[name] = String(value);
@@ -52,8 +54,8 @@ function makePage(place, used, watched) {
       const query = new URLSearchParams(page.options).toString();
       const path = location.hash.split("?")[0] || "#/index";
       history.replaceState(null, "", query ? `${path}?${query}` : path);
-      shown.hash = location.hash;
-      document.getElementById("main").dataset.shown = location.hash;
+      if (shown.hash === drawn.hash) document.getElementById("main").dataset.shown = shown.hash = location.hash;
+      drawn.hash = location.hash;
     },
     /** Change options and draw the view again. */
     redraw(changes = {}) {
@@ -73,8 +75,7 @@ async function show({ again = false } = {}) {
   const mine = ++turn;
   const main = document.getElementById("main");
   const place = parse(location.hash);
-  const used = new Set(),
-    watched = new Map();
+  const drawn = { hash: location.hash, used: new Set(), watched: new Map() };
   const waiting = setTimeout(() => main.setAttribute("aria-busy", "true"), 250);
   const fresh = [];
   const previous = leave;
@@ -85,7 +86,7 @@ async function show({ again = false } = {}) {
   try {
     index = await plaudit.store.get("index");
     const view = Object.hasOwn(plaudit.views, place.kind) ? plaudit.views[place.kind] : null;
-    content = view ? await view.show(makePage({ ...place, index }, used, watched)) : describeUnknown(place.kind);
+    content = view ? await view.show(makePage({ ...place, index }, drawn)) : describeUnknown(place.kind);
   } catch (error) {
     if (!(error instanceof plaudit.store.Missing)) console.error(error);
     content = describeFailure(error);
@@ -99,8 +100,8 @@ async function show({ again = false } = {}) {
   main.removeAttribute("aria-busy");
   replace(document.getElementById("trail"), index && makeTrail(place, index));
   replace(main, index && makeTabs(place, index), content);
-  shown = { hash: location.hash, used, watched };
-  main.dataset.shown = location.hash;
+  shown = drawn;
+  main.dataset.shown = shown.hash;
   const heading = main.querySelector("h1");
   document.title = heading ? `${heading.textContent} · plaudit` : "plaudit";
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
