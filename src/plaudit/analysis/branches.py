@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -102,12 +103,10 @@ class _Decisions:
         return [root for root in roots if root.output != "total" or root.decisions]
 
 
+@lru_cache(maxsize=16)
 def _list_decisions(reward: Reward) -> _Decisions:
     """Return the decisions of a reward, which never changes: a report asks for them at every step."""
-    known: _Decisions | None = vars(reward).get("_decisions")
-    if known is None:
-        vars(reward)["_decisions"] = known = _Decisions(reward)
-    return known
+    return _Decisions(reward)
 
 
 class _Step:
