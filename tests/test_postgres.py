@@ -49,11 +49,6 @@ def test_a_database_that_was_given_back_is_empty_and_used_again(postgres):
     postgres.give_back(url)
 
 
-def test_it_listens_on_loopback_only_and_syncs_to_disk(postgres):
-    assert scalar(postgres.url(), "SHOW listen_addresses") == "127.0.0.1"
-    assert scalar(postgres.url(), "SHOW fsync") == "on"
-
-
 @pytest.fixture
 def own_server(postgres):
     """A server for one test: other tests keep connections to the one they share."""
@@ -61,6 +56,12 @@ def own_server(postgres):
     server.start()
     yield server
     server.stop()
+
+
+def test_servers_listen_on_loopback_only_and_those_that_may_crash_sync_to_disk(postgres, own_server):
+    for server, synced in ((postgres, "off"), (own_server, "on")):
+        assert scalar(server.url(), "SHOW listen_addresses") == "127.0.0.1"
+        assert scalar(server.url(), "SHOW fsync") == synced
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])

@@ -107,6 +107,14 @@ def test_what_is_given_of_inputs_that_are_not_asked_about_is_left_out():
     assert value(question, x, {"x": 0.1, "y": 0.2, "z": 0.3}) == -math.inf  # what can never be true always matters
 
 
+def test_what_infinity_makes_impossible_always_matters():
+    question = Question()
+    x, y = (question.input(name, Field(name)) for name in "xy")
+    far = question.plus(question.number(math.inf), y)
+    question.require(question.builder.simplify(n.IsFinite(far)))
+    assert value(question, x, {"x": 0.1, "y": 0.2}) == -math.inf
+
+
 def test_sums_differences_and_multiples():
     question = Question()
     x, y = (question.input(name, Field(name, low=-9, high=9)) for name in "xy")

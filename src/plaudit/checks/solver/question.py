@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from plaudit.checks.solver.ranges import NumericRow
+from plaudit.checks.solver.ranges import NumericRow, declared_range
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
+from plaudit.language.intervals import bound_nodes_within
 from plaudit.language.program import Builder, Program, find_reachable, renumber
 
 MOST_INFINITE = 3
@@ -195,12 +196,21 @@ class Question:
         """Return the conditions that share an input with what is asked, directly or through one another."""
         nodes = tuple(self.builder.nodes)
         waiting = {flag: list_inputs(nodes, flag) for flag in dict.fromkeys(self.given)}
-        kept: list[int] = [flag for flag, names in waiting.items() if not names]
+        never = self._find_impossible() if self._infinite else set()
+        kept: list[int] = [flag for flag, names in waiting.items() if not names or flag in never]
         known = set(list_inputs(nodes, asked))
         while joined := [flag for flag, names in waiting.items() if flag not in kept and names & known]:
             kept += joined
             known.update(*(waiting[flag] for flag in joined))
         return kept
+
+    def _find_impossible(self) -> set[int]:
+        """Return the conditions that no inputs meet: what is added to infinity is never finite."""
+        program = Program(
+            "question", (), tuple(self.builder.nodes), self.inputs, {}, {}, frozenset(), value_guards=(), ranges=()
+        )
+        bounds = bound_nodes_within(program, {name: declared_range(field) for name, field in self.inputs.items()})
+        return {flag for flag in self.given if bounds[flag].high == 0}
 
 
 def list_inputs(nodes: tuple[n.Node, ...], at: int) -> frozenset[str]:
