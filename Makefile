@@ -56,7 +56,7 @@ coverage: $(VENV)/.dev ## Branch coverage of the core, and of the roadsense calc
 	$(BIN)/coverage report --include=$(CALCULATOR) --fail-under=100
 	$(BIN)/coverage report --include='$(MEASURED)' --skip-covered --fail-under=$(COVERED)
 
-soak: $(VENV)/.dev ## The slow tests, and those of random examples with twenty times as many
+soak: $(VENV)/.dev ## The slow tests, and those of random examples with 2,000 instead of 30
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile=soak
 
 bench: $(VENV)/.dev $(VENV)/.peers ## Benchmarks, as ratios against a peer in the same run

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-TIMES = [1, pytest.param(20, marks=pytest.mark.slow)]
+TIMES = [1, pytest.param(40, marks=pytest.mark.slow)]
 """How many times as many random rewards as a quick test draws; a failure names the seed."""
 
 WRITTEN = {"raised_errors": "nothing is raised where it runs"}
