@@ -1,7 +1,8 @@
 # `make` alone lists the targets. Everything is installed into .venv and nothing is written outside this folder.
 
 PYTHON ?= python3
-WORKERS ?= 2
+# One more than two cores: tests wait for processes and disks.
+WORKERS ?= 3
 
 VENV := .venv
 BIN := $(VENV)/bin
