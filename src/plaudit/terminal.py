@@ -287,6 +287,12 @@ class Terminated(BaseException):
     """The command was asked to end. It is no Exception, so that nothing on the way takes it for a failure."""
 
 
+def _log_errors_of_pools(wanted: bool) -> None:
+    """Let SQLAlchemy print what strikes while a connection goes back to its pool: a signal is no error of its own."""
+    if (logging := sys.modules.get("logging")) is not None:
+        logging.getLogger("sqlalchemy.pool").setLevel(logging.NOTSET if wanted else logging.CRITICAL)
+
+
 @contextmanager
 def handle_signals() -> Iterator[Callable[[], None]]:
     """Let SIGTERM end the command like Ctrl-C does: with nothing left behind.
@@ -302,6 +308,7 @@ def handle_signals() -> Iterator[Callable[[], None]]:
 
     def leave(number: int, frame: object) -> NoReturn:
         stopped.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
+        _log_errors_of_pools(False)
         raise stopped[-1]
 
     def check() -> None:
@@ -322,6 +329,8 @@ def handle_signals() -> Iterator[Callable[[], None]]:
         raise
     finally:
         sys.unraisablehook = hook
+        if stopped:
+            _log_errors_of_pools(True)
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -1,6 +1,7 @@
 """`plaudit parity`."""
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -277,6 +278,17 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 
 
 # -- real processes -----------------------------------------------------------------------------------------------
+
+
+@posix
+def test_a_pool_of_connections_prints_nothing_of_a_signal():
+    pool = logging.getLogger("sqlalchemy.pool.impl.QueuePool")
+    with pytest.raises(Terminated), handle_signals():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            assert not pool.isEnabledFor(logging.ERROR)
+    assert pool.isEnabledFor(logging.ERROR)
 
 
 @posix

@@ -137,6 +137,7 @@ READ = {
         ("blocks.spec", 77, "rescore"),
         ("blocks.records", 10**18, "record"),
         ("scopes.run", b"\xff", "rescore"),
+        ("scopes.decision_class", b"\xff", "stats"),
         ("blocks.writer", 99, "why"),
         ("writers.opened", "text", "stats"),
         ("jobs.filters", "[", "jobs"),

@@ -238,8 +238,9 @@ def test_an_episode_is_walked_through_with_the_keyboard(open_at, ledger):
         page.locator("h1").click()
         page.keyboard.press("Home")
         page.keyboard.press(" ")
-        page.wait("document.querySelector('.sticky h2').textContent === 'Step 2'")
-        page.keyboard.press(" ")
+        page.wait("Number(document.querySelector('.sticky h2').textContent.slice('Step '.length)) >= 2")
+        if page.text("#play") != "Play":  # it ends by itself, too
+            page.keyboard.press(" ")
         assert page.text("#play") == "Play"
         page.keyboard.press("Enter")
         page.settle()

@@ -136,6 +136,8 @@ def _compute_stats(store: Store) -> Stats:
         head = read_head(connection)
         names = {row.id: f"{row.name}@{row.version}" for row in connection.execute(select(*_LABEL))}
         found = {row.id: row.decision_class for row in connection.execute(select(scopes.c.id, scopes.c.decision_class))}
+    if not all(label is None or isinstance(label, str) for label in found.values()):
+        raise TypeError("a decision class is no string")
     for (spec, scope), tally in tallies.items():
         rewards[names[spec]].join(tally)
         if found[scope] is not None:

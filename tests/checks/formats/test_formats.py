@@ -157,7 +157,7 @@ def test_a_witness_fits_eighty_columns(steps):
     for step in steps:
         if any(len(str(value)) + len(name) > 60 for name, value in step.inputs.items()):
             return
-        if any(len(word) > 60 for word in escape_line(step.note).split()):
+        if any(len(word) > 30 for word in escape_line(step.note).split()):
             return  # a word stays whole
     lines = [join_pieces(line) for line in format_witness(steps, rest={}, indent=4)]
     assert max(map(len, lines), default=0) <= 80
