@@ -308,7 +308,7 @@ def _build_blocks(
         whole = page.chosen is None
         scope = Scope(row.run, row.phase, row.decision_class, row.actor)
         if not all(part is None or isinstance(part, str) for part in scope):
-            raise TypeError(f"{scope} are no strings")
+            raise TypeError(f"{scope} holds what is no string")
 
         def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole) -> str | None:
             if column is None or whole:

@@ -185,12 +185,13 @@ class Question:
 
         What is given about inputs that have nothing to do with what is asked is left out.
         """
-        outputs = {"asked": asked, "given": self.builder.all(self._list_relevant(asked))}
-        whole = Program(
-            "question", (), tuple(self.builder.nodes), self.inputs, {}, outputs, frozenset(), value_guards=(), ranges=()
-        ).prune()
+        whole = self._build_program({"asked": asked, "given": self.builder.all(self._list_relevant(asked))}).prune()
         read = {node.name for node in whole.nodes if isinstance(node, n.Input)}
         return replace(whole, inputs={name: field for name, field in self.inputs.items() if name in read})
+
+    def _build_program(self, outputs: dict[str, int]) -> Program:
+        nodes = tuple(self.builder.nodes)
+        return Program("question", (), nodes, self.inputs, {}, outputs, frozenset(), value_guards=(), ranges=())
 
     def _list_relevant(self, asked: int) -> list[int]:
         """Return the conditions that share an input with what is asked, directly or through one another."""
@@ -206,10 +207,8 @@ class Question:
 
     def _find_impossible(self) -> set[int]:
         """Return the conditions that no inputs meet: what is added to infinity is never finite."""
-        program = Program(
-            "question", (), tuple(self.builder.nodes), self.inputs, {}, {}, frozenset(), value_guards=(), ranges=()
-        )
-        bounds = bound_nodes_within(program, {name: declared_range(field) for name, field in self.inputs.items()})
+        ranges = {name: declared_range(field) for name, field in self.inputs.items()}
+        bounds = bound_nodes_within(self._build_program({}), ranges)
         return {flag for flag in self.given if bounds[flag].high == 0}
 
 

@@ -376,7 +376,7 @@ def encode_contexts(texts: Sequence[str | None]) -> str | None:
 def decode_column(column: str | None, count: int, parse: Callable[[str], Any] = json.loads) -> Iterable[Any]:
     """Return the entries of a column that `encode_column` wrote; ValueError where no block has so many records."""
     if not 0 < count <= MAX_RECORDS:
-        raise ValueError(f"a block of {count} records")
+        raise ValueError(f"it says it holds {count} records")
     if column is None:
         return (None,) * count
     found: list[Any] = parse(column)

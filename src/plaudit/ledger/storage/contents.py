@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, select
 
 from plaudit.ledger.backends.backend import Backend
 from plaudit.ledger.context import Scope, to_datetime
-from plaudit.ledger.storage.codec import MAX_RECORDS, PackedRecord, decode_column
+from plaudit.ledger.storage.codec import PackedRecord, decode_column
 from plaudit.ledger.storage.schema import blocks, scopes, specs
 from plaudit.ledger.storage.specs import IDENTITY
 
@@ -101,8 +101,6 @@ def read_contents(backend: Backend, cursor: Any, numbers: Iterable[int]) -> dict
 
 def _read_block(row: Sequence[Any], wanted: Sequence[int]) -> Iterator[tuple[int, Content]]:
     first, count, earliest, target, *shared = row[: -len(_COLUMNS)]
-    if not 0 < count <= MAX_RECORDS:
-        raise ValueError(f"it says it holds {count} records")
     *texts, inputs, outputs = row[-len(_COLUMNS) :]
     times, keys, episodes, steps, contexts = (list(decode_column(column, count)) for column in texts)
     sides = [(bytes(side), len(side) // count) for side in (inputs, outputs)]
