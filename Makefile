@@ -12,7 +12,7 @@ PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CORE := tests/language tests/targets tests/reward tests/checks/rules tests/checks/solver tests/checks/formats
 HEAVY := jax or torch or numba or spark or postgres or test_parity or test_gradients
 MEASURED := src/plaudit/language/*,src/plaudit/targets/*,src/plaudit/reward/*,src/plaudit/checks/*,src/plaudit/ledger/*
-COVERED := 95.0
+COVERED := 96.5
 CALCULATOR := src/plaudit/systems/roadsense/reward_calculator.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -50,9 +50,10 @@ format: $(VENV)/.dev ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
+# Coverage holds a lock of its own, and a program that is interrupted forty times in a row does not always give it back.
 coverage: $(VENV)/.dev ## Branch coverage of the core, and of the roadsense calculator; fails below what was reached
 	$(BIN)/coverage erase
-	$(BIN)/coverage run $(PYTEST) -q tests/language tests/targets tests/reward tests/checks tests/ledger tests/cli tests/seeds tests/test_golden.py
+	$(BIN)/coverage run $(PYTEST) -q -k 'not test_ctrl_c_at_any_moment' tests/language tests/targets tests/reward tests/checks tests/ledger tests/cli tests/seeds tests/test_golden.py
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --include=$(CALCULATOR) --fail-under=100
 	$(BIN)/coverage report --include='$(MEASURED)' --skip-covered --fail-under=$(COVERED)

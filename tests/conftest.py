@@ -2,10 +2,12 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from support.local_spark import spark
@@ -68,6 +70,27 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
+    if "jax" in sys.modules:
+        _share_jax_context()
+
+
+def _share_jax_context() -> None:
+    """Let JAX keep what it makes anew for each of the thousands of programs that it translates here."""
+    from jax._src.interpreters import mlir
+
+    context = mlir.make_ir_context()
+    mlir.make_ir_context = lambda: context
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Let a worker tell of a test once, not five times, where nothing is wrong before and after it."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -252,14 +252,14 @@ class Flaky:
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError("the judge was down")], ids=["inputs", "features"])
-def test_a_sample_that_cannot_be_scored_is_masked_counted_and_logged(error, caplog):
+def test_a_sample_that_cannot_be_scored_is_masked_counted_and_logged(error, capsys):
     metrics, call = {}, {**BATCH, "log_metric": lambda name, value: metrics.update({name: value})}
     alone = reward_func(REWARD, Flaky(error), on_bad="mask")
     whole = reward_func(REWARD, sums.features)(**BATCH)
     assert alone(**call) == [*whole[:3], None]
     assert alone.masked == 1
     assert metrics["sums/masked"] == 0.25
-    (warning,) = caplog.messages
+    warning = capsys.readouterr().err.rstrip()
     assert warning.startswith("sums: 1 of 4 samples could not be scored and have no reward; the first: ")
     assert warning.endswith("in sample 3")
     alone(**{**BATCH, "completions": ["5"] * 4, "log_metric": call["log_metric"]})

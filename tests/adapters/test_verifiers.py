@@ -109,14 +109,14 @@ def test_an_input_that_cannot_be_scored_raises_or_is_nan():
         rubric_func(REWARD, features, on_bad="zero")
 
 
-def test_mask_and_clip_mean_what_they_mean_elsewhere(caplog):
+def test_mask_and_clip_mean_what_they_mean_elsewhere(capsys):
     def fails(completion):
         raise RuntimeError("the judge was down")
 
     func = rubric_func(REWARD, fails, on_bad="mask")
     assert math.isnan(called(func, RUBRIC))
     assert func.masked == 1
-    assert "could not be scored" in caplog.text
+    assert "could not be scored" in capsys.readouterr().err
     clipped = rubric_func(REWARD, lambda completion: {"right": True, "words": -1, "style": "bare"}, on_bad="clip")
     assert called(clipped, RUBRIC) == REWARD.score(right=True, words=0, style="bare").total
     with pytest.raises(MissingField, match="asks for 'trace'"):

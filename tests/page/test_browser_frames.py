@@ -82,7 +82,7 @@ def test_the_picture_moves_with_keys_the_mouse_and_playing(open_report):
         page.locator("h1").hover()
         page.wait(shows(1))
         page.keyboard.press(" ")
-        page.wait(shows(3))
+        page.wait(" || ".join(map(shows, range(3, len(distances)))))  # a busy machine skips some
         page.keyboard.press(" ")
         picture = page.locator(".frame svg").bounding_box()
         assert picture["width"] > 200
