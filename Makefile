@@ -7,7 +7,8 @@ WORKERS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
-INSTALL := $(PIP) install --quiet -c constraints.txt
+# Most of what is installed is never imported: it is compiled when it is.
+INSTALL := $(PIP) install --quiet --no-compile -c constraints.txt
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CORE := tests/language tests/targets tests/reward tests/checks/rules tests/checks/solver tests/checks/formats
 HEAVY := jax or torch or numba or spark or postgres or test_parity or test_gradients
@@ -34,7 +35,8 @@ help: ## List the targets
 demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
 	$(BIN)/plaudit demo --output demo.html
 
-test: lint ## Install what the tests need and run all of them
+test: $(VENV)/.dev ## Install what the tests need and run all of them
+	@$(MAKE) --no-print-directory -j 2 lint $(VENV)/.imported
 	$(PYTEST)
 
 quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, PyTorch, SUMO or Spark (under a minute)
@@ -92,6 +94,10 @@ $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) torch==2.13.0 hatchling
 	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[dev,all]'
 	@touch $@ $(VENV)/.core
+
+# What tests import is compiled once, while the types are checked, and not by every process that runs tests.
+$(VENV)/.imported: $(VENV)/.dev
+	@$(BIN)/pytest --collect-only -qq >$@ || true # whatever is wrong, the tests themselves will say
 
 $(VENV)/.peers: $(VENV)/.dev
 	@$(INSTALL) --no-build-isolation --prefer-binary -e '.[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."
