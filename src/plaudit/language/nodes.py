@@ -7,8 +7,9 @@ docstring), and a `Defined` node beside it says whether that value counts.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 LARGEST_EXPONENT = 709.782712893384
@@ -568,6 +569,7 @@ FUNCTIONS = tuple(kind for kind in KINDS.values() if kind.function and not kind.
 """Operations that are a function of one or two numbers, and give a number."""
 
 _OPERANDS: dict[str, tuple[str, ...]] = {}
+_READERS: dict[type[Node], Callable[[Node], tuple[int, ...]]] = {}
 
 
 def operand_names(kind: type[Node]) -> tuple[str, ...]:
@@ -598,4 +600,19 @@ def operands(node: Node) -> tuple[int, ...]:
     >>> operands(Select(condition=4, then=2, otherwise=3))
     (4, 2, 3)
     """
-    return tuple([getattr(node, name) for name in operand_names(type(node))])
+    kind = type(node)
+    if kind not in _READERS:
+        _READERS[kind] = _build_reader(kind)
+    return _READERS[kind](node)
+
+
+def _build_reader(kind: type[Node]) -> Callable[[Node], tuple[int, ...]]:
+    """Return the function that reads the operands of a node of `kind`."""
+    match operand_names(kind):
+        case ():
+            return lambda node: ()
+        case (name,):
+            read = attrgetter(name)
+            return lambda node: (read(node),)
+        case names:
+            return attrgetter(*names)

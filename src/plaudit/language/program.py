@@ -176,8 +176,9 @@ def _validate_value(name: str, value: Any, *, flag: bool) -> None:
 
 def renumber(node: n.Node, moved: Mapping[int, int]) -> n.Node:
     """Return `node` with its operands at their new positions."""
-    names = n.operand_names(type(node))
-    return replace(node, **{name: moved[getattr(node, name)] for name in names}) if names else node
+    before = n.operands(node)
+    after = tuple([moved[at] for at in before])
+    return node if after == before else replace(node, **dict(zip(n.operand_names(type(node)), after, strict=True)))
 
 
 def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Iterable[int] = ()) -> Iterator[int]:
@@ -187,15 +188,14 @@ def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Itera
     """
     seen = set(known)
     for root in roots:
-        stack = [(root, False)]
+        stack = [root]
         while stack:
-            at, ready = stack.pop()
-            if ready:
-                yield at
+            at = stack.pop()
+            if at < 0:  # below what it needs
+                yield ~at
             elif at not in seen:
                 seen.add(at)
-                stack.append((at, True))
-                stack.extend((operand, False) for operand in reversed(n.operands(nodes[at])))
+                stack += (~at, *reversed(n.operands(nodes[at])))
 
 
 def prune(nodes: tuple[n.Node, ...], roots: Iterable[int]) -> tuple[tuple[n.Node, ...], dict[int, int]]:
