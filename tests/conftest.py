@@ -69,7 +69,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what has been imported: going through it took a seventh of all time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000)
     if "jax" in sys.modules:
         _share_jax_context()
 
