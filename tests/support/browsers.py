@@ -12,10 +12,17 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "no Chromium here (Debian: apt-get install chromium)"
 UNUSED = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess")
 """What would take a third of the browser's time: suggestions of an address bar that nobody sees, a process in reserve."""
+UNWANTED = (
+    *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
+    *("DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay"),
+    *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch"),
+    "ThirdPartyStoragePartitioning",
+)
+"""What Playwright disables; a list that is given to the browser replaces its own."""
 FLAGS = (
     *("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"),  # as root, in a container
     *("--disable-gpu", "--in-process-gpu"),  # there is none, and a process that stands in for it takes time
-    f"--disable-features={','.join(UNUSED)}",  # instead of what Playwright would disable: requests nobody answers here
+    f"--disable-features={','.join((*UNUSED, *UNWANTED))}",
 )
 
 WIDE = {"width": 1280, "height": 900}
@@ -63,7 +70,7 @@ class Browser:
             with self._view.visit(address) as view:
                 yield view
         finally:
-            page.evaluate("sessionStorage.clear()")
+            page.evaluate("() => { try { sessionStorage.clear(); } catch { /* a page that did not open has none */ } }")
 
 
 class View:
