@@ -29,8 +29,12 @@ TOGETHER = {
     "src/plaudit/systems/hackmatrix/": "compiled programs",
     "tests/adapters/test_spark.py": "a Spark",
     "tests/targets/sql/test_spark.py": "a Spark",
+    "tests/systems/roadsense/experiment/": "drives of an experiment",
+    "tests/systems/roadsense/training/": "an optimizer of PyTorch",
+    "tests/systems/roadsense/test_commands_train.py": "an optimizer of PyTorch",
+    "tests/adapters/test_sb3.py": "an optimizer of PyTorch",
 }
-"""What tests share that takes long to make or to start: one worker runs all of them."""
+"""What tests share that takes long to make, to import or to start: one worker runs all of them."""
 LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py", "tests/systems/roadsense/")
 """What takes longest: it comes first, so that no worker waits for it in the end."""
 

@@ -61,22 +61,10 @@ def report(ledger, folder):
     return as_file(folder / "report.html")
 
 
-@pytest.fixture(scope="module")
-def tab(browser, report):
-    """A tab for every test that asks for nothing special: another takes as long as a test."""
-    with browser.open(report, offline=True) as opened:
-        yield opened
-
-
 @pytest.fixture
-def open_at(browser, tab, report):
+def open_at(browser, report):
     """Open the report at a place, from its file and without a network."""
-
-    def open_at(place="", **options):
-        address = f"{report}#/{place}"
-        return browser.open(address, offline=True, **options) if options else tab.visit(address)
-
-    return open_at
+    return lambda place="", **options: browser.open(f"{report}#/{place}", offline=True, **options)
 
 
 def name(kind, *parts):
@@ -338,7 +326,7 @@ def test_what_a_report_does_not_hold_is_said(open_at):
 
 
 def test_printing_leaves_out_what_can_only_be_clicked(open_at):
-    with open_at(name("run"), color_scheme="light") as page:
+    with open_at(name("run")) as page:
         page.emulate_media(media="print")
         assert not page.locator(".tabs").is_visible()
         assert page.locator("canvas").first.is_visible()

@@ -297,8 +297,8 @@ def follow_knob(open_documents, episodes, steps, turns):
 
 
 def test_a_knob_is_followed_at_once_over_many_steps(open_documents, counted):
-    few = np.sort(follow_knob(open_documents, 5, 100, turns=20))
-    many = np.sort(follow_knob(open_documents, 50, 1000, turns=40))
+    few = np.sort(follow_knob(open_documents, 5, 100, turns=10))
+    many = np.sort(follow_knob(open_documents, 50, 1000, turns=20))
     p50, p95 = many[len(many) // 2], many[int(0.95 * (len(many) - 1))]
     counted("What if over 50,000 steps, from the input to the painted frame", p50_ms=p50, p95_ms=p95)
     # A hundred times the steps, and mostly the time that a browser takes to paint anything at all.

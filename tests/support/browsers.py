@@ -10,9 +10,19 @@ import pytest
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "no Chromium here (Debian: apt-get install chromium)"
+UNUSED = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "SpareRendererForSitePerProcess")
+"""What would take a third of the browser's time: suggestions of an address bar that nobody sees, a process in reserve."""
+UNWANTED = (
+    *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
+    *("DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades", "LensOverlay"),
+    *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints", "PaintHolding", "PreconnectToSearch"),
+    "ThirdPartyStoragePartitioning",
+)
+"""What Playwright disables; a list that is given to the browser replaces its own."""
 FLAGS = (
     *("--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"),  # as root, in a container
     *("--disable-gpu", "--in-process-gpu"),  # there is none, and a process that stands in for it takes time
+    f"--disable-features={','.join((*UNUSED, *UNWANTED))}",
 )
 
 WIDE = {"width": 1280, "height": 900}
@@ -36,26 +46,31 @@ def start_browser() -> Iterator["Browser"]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         try:
-            yield Browser(browser)
+            yield Browser(browser.new_page())
         finally:
             browser.close()
 
 
 class Browser:
-    """Opens pages, each in a context of its own."""
+    """Opens one page after another, all in one tab: another tab takes as long as a test."""
 
-    def __init__(self, browser):
-        self._browser = browser
+    def __init__(self, page):
+        self._view = View(page)
 
     @contextmanager
-    def open(self, address, *, offline=False, size=WIDE, **options):
+    def open(self, address, *, offline=False, size=WIDE, color_scheme="light", permissions=()):
         """Yield a page that was opened at an address; fail where it complained, or asked anybody else for anything."""
-        context = self._browser.new_context(viewport=dict(size), offline=offline, **options)
+        page, context = self._view.page, self._view.page.context
+        context.set_offline(offline)
+        context.clear_permissions()
+        context.grant_permissions(list(permissions))
+        page.set_viewport_size(size)
+        page.emulate_media(media="screen", color_scheme=color_scheme)
         try:
-            with View(context.new_page()).visit(address) as page:
-                yield page
+            with self._view.visit(address) as view:
+                yield view
         finally:
-            context.close()
+            page.evaluate("() => { try { sessionStorage.clear(); } catch { /* a page that did not open has none */ } }")
 
 
 class View:

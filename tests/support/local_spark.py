@@ -25,7 +25,7 @@ def spark():
     if shutil.which("java") is None:
         pytest.skip("no Java here (Debian: apt-get install openjdk-17-jre-headless)")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = pyspark_sql.SparkSession.builder.master("local[2]").appName("plaudit")
+    builder = pyspark_sql.SparkSession.builder.master("local[1]").appName("plaudit")
     for name, value in OPTIONS.items():
         builder = builder.config(name, value)
     interrupted = signal.getsignal(signal.SIGINT)

@@ -27,8 +27,9 @@ def convoy(*, seed=0, network="straight", cars=3, speed=15.0, spacing=30.0, **mo
 
 
 FORKING = """
-import json, os, sys, tempfile
+import gc, json, os, sys, tempfile
 
+gc.freeze()  # or each fork would look through all that was imported when it ends
 for line in sys.stdin:
     code, variables, printed, errors = json.loads(line)
     worker = os.fork()
