@@ -33,7 +33,7 @@ def slopes(reward, target, columns, params=None):
                 found = compiled({**moved, **fixed}, knobs)
                 return library.numpy.where(found.ok, found.total, 0.0).sum()
 
-            to_columns, to_params = library.grad(loss, argnums=(0, 1))(moving, params)
+            to_columns, to_params = library.jit(library.grad(loss, argnums=(0, 1)))(moving, params)
             return _arrays(to_columns), _arrays(to_params)
         leaves = {name: library.tensor(array, requires_grad=True) for name, array in moving.items()}
         knobs = {
