@@ -78,11 +78,12 @@ def game_of_state(state: EnvState) -> Game:
 def _by_batches(function: Any, *given: Any) -> Any:
     """Return what a function of batches gives, on as many as there are; the last batch is filled up."""
     count = len(jax.tree.leaves(given)[0])
-
-    def fill(leaf: Any) -> Any:
-        return np.concatenate([leaf, np.repeat(leaf[-1:], -count % BATCH, axis=0)])
-
-    filled = jax.tree.map(fill, given)
+    lacking = -count % BATCH
+    filled = (
+        jax.tree.map(lambda leaf: np.pad(leaf, [(0, lacking)] + [(0, 0)] * (leaf.ndim - 1)), given)
+        if lacking
+        else given
+    )
     parts = [
         jax.device_get(function(*jax.tree.map(lambda leaf: leaf[start : start + BATCH], filled)))  # noqa: B023
         for start in range(0, count, BATCH)

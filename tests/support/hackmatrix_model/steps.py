@@ -1,13 +1,10 @@
 """Steps of the environment on a batch of plain games."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import jax
 import numpy as np
-from jax._src import compiler  # JAX has no public way to choose the options of everything that is compiled
 
 from plaudit.systems.hackmatrix.playing.game import Position, build_blank_states, compile_games, renew_games
 from plaudit.systems.hackmatrix.rewards import reward
@@ -17,24 +14,6 @@ from support.hackmatrix_model.game import ACTIONS, COMPONENTS, Game
 from support.hackmatrix_model.states import BATCH, games_of, states_of
 
 REFERENCE = Rules.reference()
-HASTY = {
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-    "xla_cpu_use_fusion_emitters": False,
-}
-"""Options of a compiler that takes a quarter of the time, for programs that run shorter than they are compiled."""
-
-
-@contextmanager
-def hasty_compiler() -> Iterator[None]:
-    """Let JAX compile with these options what is compiled meanwhile."""
-    usual = compiler.get_compile_options
-
-    def build_options(*given: Any, env_options_overrides: dict[str, Any] | None = None, **options: Any) -> Any:
-        return usual(*given, env_options_overrides={**HASTY, **(env_options_overrides or {})}, **options)
-
-    with patch.object(compiler, "get_compile_options", build_options):
-        yield
 
 
 class Stepped(NamedTuple):
