@@ -76,7 +76,7 @@ def scored(reward, target, columns, *, params=None, **settings):
         if target != "jax" or (rows := count_rows(reward, columns)) is None:
             return plain(compiled(given(target, columns), params))
         filled = {name: np.resize(array, (JAX_ROWS, *array.shape[1:])) for name, array in columns.items()}
-        return convert_scores(compiled(given(target, filled), params), lambda part: np.asarray(part)[:rows])
+        return convert_scores(compiled(filled, params), lambda part: np.asarray(part)[:rows])
 
 
 def count_rows(reward, columns):

@@ -109,6 +109,24 @@ def test_the_dtype_is_that_of_the_floating_inputs(columns, dtype):
     assert found.total.reshape(-1)[0] == 2.0
 
 
+def test_columns_of_numpy_score_what_arrays_of_jax_score():
+    @term
+    def odd(counts, lit, share):
+        return counts[0] + 2 * counts[2] + lit + share
+
+    fields = [Field("counts", length=3, low=-9), Field("lit", flag=True), Field("share", high=0.4)]
+    compiled = Reward("odd", version="1", terms=[odd], fields=fields).compile("jax", on_bad="mask")
+    columns = {
+        "counts": np.array([[1, 0, 3], [-10, 0, 0], [2**25 + 1, 0, 1], [4, 5, 6]], np.int32),
+        "lit": np.array([1, 0, 1, 2], np.int32),
+        "share": np.array([0.4, 0.1, 0.1, 0.1], np.float16),
+    }
+    found = compiled(columns)
+    assert found.ok.tolist() == [True, False, False, False]
+    arrays = compiled({name: jnp.asarray(column) for name, column in columns.items()})
+    jax.tree_util.tree_map(np.testing.assert_array_equal, found, arrays)
+
+
 def test_the_dtype_is_double_where_jax_has_it():
     with wide("jax"):
         found = REWARD.compile("jax")({"x": np.ones(2), "on": np.ones(2, bool)})
