@@ -172,7 +172,7 @@ def _keep_on_host(value: Any) -> np.ndarray[Any, Any]:
     dtype = jax.dtypes.canonicalize_dtype(value.dtype)
     if dtype.itemsize < value.dtype.itemsize and dtype.kind in "iu":
         limits = np.iinfo(np.int32)
-        return np.clip(value, limits.min, limits.max).astype(np.int32)
+        return np.asarray(np.clip(value, limits.min, limits.max), np.int32)
     with np.errstate(over="ignore"):
         return np.asarray(value, dtype)
 

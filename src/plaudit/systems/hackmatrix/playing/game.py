@@ -168,8 +168,10 @@ def compile_games(reward: Reward, rules: Rules) -> Any:
 
     def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Position, Array, Array, Array, Any]:
         def one(key: Array, state: EnvState, action: Array) -> tuple[Position, Array, Array, Array, Any]:
-            observation, after, *outcome = step(key, state, action, rules=rules, reward=reward)
-            return Position(after, observation, action_mask(after)), *outcome
+            observation, after, earned, terminated, truncated, info = step(
+                key, state, action, rules=rules, reward=reward
+            )
+            return Position(after, observation, action_mask(after)), earned, terminated, truncated, info
 
         return jax.vmap(one)(_draw_keys(seed, time, actions.size), state, actions)
 
