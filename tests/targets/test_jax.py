@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import NotFinite
+from plaudit.errors import NotFinite, OutOfRange
 from support.running import need, plain, wide
 
 jax = need("jax")
@@ -125,6 +125,11 @@ def test_columns_of_numpy_score_what_arrays_of_jax_score():
     assert found.ok.tolist() == [True, False, False, False]
     arrays = compiled({name: jnp.asarray(column) for name, column in columns.items()})
     jax.tree_util.tree_map(np.testing.assert_array_equal, found, arrays)
+
+
+def test_a_scalar_of_numpy_of_which_jax_drops_the_upper_bits_is_refused():
+    with pytest.raises(OutOfRange, match="an integer that the dtype cannot hold exactly"):
+        REWARD.compile("jax")({"x": np.int64(2**40 + 7), "on": True})
 
 
 def test_the_dtype_is_double_where_jax_has_it():
