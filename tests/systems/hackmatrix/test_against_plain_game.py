@@ -102,14 +102,14 @@ def test_an_enemy_that_leaves_a_transmission_does_not_open_its_cell_to_others():
 
 def test_the_mask_of_any_game_is_that_of_the_rules():
     chance = random.Random(3)
-    games = [random_game(chance) for _ in range(4 * BATCH)]
+    games = [random_game(chance) for _ in range(2 * BATCH)]
     for game, mask in zip(games, masked(games), strict=True):
         assert mask == legal_actions(game), game
 
 
 def test_the_observation_of_any_game_is_that_of_the_rules():
     chance = random.Random(4)
-    games = [random_game(chance) for _ in range(4 * BATCH)]
+    games = [random_game(chance) for _ in range(2 * BATCH)]
     seen = observations(games)
     for index, game in enumerate(games):
         player, programs, told = observed(game)

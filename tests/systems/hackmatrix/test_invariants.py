@@ -22,7 +22,7 @@ from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import games_of, states_of
 from support.hackmatrix_model.steps import BATCH, masked, step_all
 
-MAX_STEPS = 90
+MAX_STEPS = 60
 UNLIKELY = 1e-4
 
 
@@ -50,7 +50,7 @@ def policy(lane: Any, key: Any, state: EnvState, mask: Any) -> Any:
     return jnp.where(follows, choose_scripted_action(state), choose_random_action(choice, mask))
 
 
-@pytest.fixture(scope="module", params=[(BATCH, 110), pytest.param((256, 200), marks=pytest.mark.slow)], ids=str)
+@pytest.fixture(scope="module", params=[(BATCH, 80), pytest.param((256, 200), marks=pytest.mark.slow)], ids=str)
 def play(request) -> Play:
     """Return the play of so many games at once, with so many steps."""
     count, steps = request.param
@@ -355,7 +355,7 @@ def test_every_order_of_visits_is_as_likely_in_each_round(name, times):
         acted = game.copy()
         act(acted, [list(first), list(second)])
         expected[tuple(enemy.place for enemy in acted.enemies)] += 1
-    enemies = drawn(game, "wait", batches=12 * times).enemies
+    enemies = drawn(game, "wait", batches=8 * times).enemies
     count = len(game.enemies)
     rows, cols = enemies.row[:, :count].tolist(), enemies.col[:, :count].tolist()
     assert len(expected) >= 6
