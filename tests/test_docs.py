@@ -64,7 +64,7 @@ def compiling(path: Path) -> AbstractContextManager[None]:
     """Let JAX compile a page about the game in half the time, as tests of the game do."""
     if "hackmatrix" not in path.name or find_spec("jax") is None:
         return nullcontext()
-    from support.hackmatrix_model.steps import hasty_compiler
+    from support.hasty_compiler import hasty_compiler
 
     return hasty_compiler()
 

@@ -480,7 +480,7 @@ def test_memory_does_not_grow_with_the_samples(monkeypatch):
         return found
 
     peak(1000)
-    assert peak(120_000) < 1.5 * peak(40_000)
+    assert peak(75_000) < 1.5 * peak(25_000)
 
 
 def test_transitions_out_of_range_are_left_out_and_that_is_said():

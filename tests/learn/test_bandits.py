@@ -28,12 +28,14 @@ from support.bandits import (
     run_steps,
     same,
 )
+from support.examples import examples
 
 steps = st.lists(st.tuples(contexts, rewards), max_size=20)
 every = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 
 
 @every
+@examples(0.4)
 @given(steps=steps, context=contexts, key=st.integers(0, 2**64))
 def test_the_same_key_state_and_features_give_the_same_decision(learner, steps, context, key):
     state = run_steps(learner, steps)
@@ -43,6 +45,7 @@ def test_the_same_key_state_and_features_give_the_same_decision(learner, steps, 
 
 
 @every
+@examples(0.4)
 @given(steps=steps, context=contexts, key=st.integers(0, 1000))
 def test_a_decision_says_the_probability_that_the_policy_has(learner, steps, context, key):
     state = run_steps(learner, steps)
@@ -56,6 +59,7 @@ def test_a_decision_says_the_probability_that_the_policy_has(learner, steps, con
 
 
 @every
+@examples(0.4)
 @given(steps=steps, context=contexts)
 def test_learning_returns_a_new_state_and_leaves_the_old_one(learner, steps, context):
     state = run_steps(learner, steps)
@@ -69,6 +73,7 @@ def test_learning_returns_a_new_state_and_leaves_the_old_one(learner, steps, con
 
 
 @pytest.mark.parametrize("learner", LINEAR.values(), ids=LINEAR)
+@examples(0.4)
 @given(steps=steps, context=contexts, key=st.integers(0, 2**70))
 def test_machine_code_and_numpy_decide_and_learn_the_same(learner, steps, context, key):
     fast, slow = run_steps(learner, steps), run_steps(plain(learner), steps)

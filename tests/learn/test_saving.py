@@ -11,11 +11,13 @@ from plaudit import learn
 from plaudit.errors import DefinitionError, FileError, InputError, ShapeMismatch, SpecError
 from plaudit.learn.saving import digest
 from support.bandits import ACTIONS, FEATURES, LEARNERS, LINEAR, context_of, contexts, rewards, run_steps, same
+from support.examples import examples
 
 STEPS = [((1.0, 0.5, 0.2), 0.3), ((-1.0, 0.1, 2.0), -0.7), ((0.3, 0.3, 0.3), 0.1)]
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@examples(0.4)
 @given(steps=st.lists(st.tuples(contexts, rewards), max_size=8), context=contexts)
 def test_a_saved_learner_goes_on_as_if_nothing_had_happened(tmp_path_factory, learner, steps, context):
     file = tmp_path_factory.mktemp("saved") / "learner.json"

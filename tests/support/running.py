@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from plaudit import Scores
+from plaudit.targets.compiled import convert_scores
 from plaudit.targets.inputs import list_slots
 from plaudit.testing.rows import as_inputs
+from plaudit.testing.runners import JAX_ROWS
 from support.frames import as_frame, score_frame
 from support.strategies import BAD
 
@@ -69,8 +71,20 @@ def scored(reward, target, columns, *, params=None, **settings):
     if target == "polars":
         return score_frame(reward, as_frame(reward, columns), params=params, **settings)
     double = any(array.dtype == np.float64 for array in columns.values())
+    compiled = reward.compile(target, **settings)
     with wide(target if double else ""):
-        return plain(reward.compile(target, **settings)(given(target, columns), params))
+        if target != "jax" or (rows := count_rows(reward, columns)) is None:
+            return plain(compiled(given(target, columns), params))
+        filled = {name: np.resize(array, (JAX_ROWS, *array.shape[1:])) for name, array in columns.items()}
+        return convert_scores(compiled(filled, params), lambda part: np.asarray(part)[:rows])
+
+
+def count_rows(reward, columns):
+    """Return how many rows columns have, up to `JAX_ROWS`; None where they have more, or no or several batch axes."""
+    axes = {slot.column: len(slot.field.shape) for slot in list_slots(reward.program)}
+    shapes = {array.shape[: array.ndim - axes.get(name, 0)] for name, array in columns.items()}
+    (shape,) = shapes if len(shapes) == 1 else ((),)
+    return shape[0] if len(shape) == 1 and 0 < shape[0] <= JAX_ROWS else None
 
 
 def by_row(reward, columns, *, params=None, **settings):

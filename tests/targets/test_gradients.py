@@ -12,6 +12,7 @@ from plaudit.language import nodes as n
 from plaudit.testing.rows import as_arguments, as_columns
 from plaudit.testing.tolerance import trace
 from support.examples import examples
+from support.hasty_compiler import hasty_compiler
 from support.running import GRADIENTS, need, wide
 from support.strategies import cases, load, rows
 
@@ -33,7 +34,8 @@ def slopes(reward, target, columns, params=None):
                 found = compiled({**moved, **fixed}, knobs)
                 return library.numpy.where(found.ok, found.total, 0.0).sum()
 
-            to_columns, to_params = library.grad(loss, argnums=(0, 1))(moving, params)
+            with hasty_compiler():
+                to_columns, to_params = library.jit(library.grad(loss, argnums=(0, 1)))(moving, params)
             return _arrays(to_columns), _arrays(to_params)
         leaves = {name: library.tensor(array, requires_grad=True) for name, array in moving.items()}
         knobs = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import NotFinite
+from plaudit.errors import NotFinite, OutOfRange
 from support.running import need, plain, wide
 
 jax = need("jax")
@@ -107,6 +107,29 @@ def test_the_dtype_is_that_of_the_floating_inputs(columns, dtype):
     for array in jax.tree_util.tree_leaves((found.total, found.values, found.scores)):
         assert str(array.dtype) == dtype
     assert found.total.reshape(-1)[0] == 2.0
+
+
+def test_columns_of_numpy_score_what_arrays_of_jax_score():
+    @term
+    def odd(counts, lit, share):
+        return counts[0] + 2 * counts[2] + lit + share
+
+    fields = [Field("counts", length=3, low=-9), Field("lit", flag=True), Field("share", high=0.4)]
+    compiled = Reward("odd", version="1", terms=[odd], fields=fields).compile("jax", on_bad="mask")
+    columns = {
+        "counts": np.array([[1, 0, 3], [-10, 0, 0], [2**25 + 1, 0, 1], [4, 5, 6]], np.int32),
+        "lit": np.array([1, 0, 1, 2], np.int32),
+        "share": np.array([0.4, 0.1, 0.1, 0.1], np.float16),
+    }
+    found = compiled(columns)
+    assert found.ok.tolist() == [True, False, False, False]
+    arrays = compiled({name: jnp.asarray(column) for name, column in columns.items()})
+    jax.tree_util.tree_map(np.testing.assert_array_equal, found, arrays)
+
+
+def test_a_scalar_of_numpy_of_which_jax_drops_the_upper_bits_is_refused():
+    with pytest.raises(OutOfRange, match="an integer that the dtype cannot hold exactly"):
+        REWARD.compile("jax")({"x": np.int64(2**40 + 7), "on": True})
 
 
 def test_the_dtype_is_double_where_jax_has_it():

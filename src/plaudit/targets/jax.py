@@ -81,7 +81,10 @@ class JaxReward(SteppingReward):
         given = collect_columns(self.program, inputs)
         leaves = jax.tree_util.tree_leaves(list(given.values()))
         dtype = jax.dtypes.canonicalize_dtype(self.dtype or _find_dtype(leaves))
-        found = gather_columns(self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), jnp, pick)
+        library = jnp if any(isinstance(leaf, jax.Array) for leaf in leaves) else np
+        found = gather_columns(
+            self.program, given, lambda *c: _convert_column(self.program.name, dtype, *c), library, pick
+        )
         exact, shape = found.exact, found.shape
         values = {} if params is None else self.program.fill_params(params)
         numbers = {
@@ -105,7 +108,8 @@ class JaxReward(SteppingReward):
         vectors = [vector.reshape(-1, *(1 for _ in shape)) for vector in vectors]
         tables = [jnp.asarray(t, bool if isinstance(t[0], bool) else dtype) for t in made.tables]
         fixed = [*constants, *vectors, *tables, np.asarray(0, dtype), np.asarray(1, dtype), limits.exponent]
-        *results, fine, parts = made.function(*found.arguments, *numbers.values(), *fixed)
+        columns = [jnp.asarray(column) for column in found.arguments]
+        *results, fine, parts = made.function(*columns, *numbers.values(), *fixed)
         conditions = [*exact.values(), *(jnp.isfinite(number).all() for number in numbers.values())]
         ok = jnp.broadcast_to(reduce(jnp.logical_and, conditions, jnp.asarray(fine)), shape)
         outputs = [jnp.where(ok, jnp.broadcast_to(jnp.asarray(r, dtype), shape), jnp.nan) for r in results]
@@ -160,10 +164,17 @@ def _is_traced(tree: Any) -> bool:
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(tree))
 
 
-def _narrow(column: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return integers as int32, those beyond it at its ends: JAX itself would silently drop their upper bits."""
-    limits = np.iinfo(np.int32)
-    return np.clip(column, limits.min, limits.max).astype(np.int32) if column.dtype.itemsize == 8 else column
+def _keep_on_host(value: Any) -> np.ndarray[Any, Any]:
+    """Return an array of NumPy in a dtype that JAX has; tests and views of it are not compiled there.
+
+    Integers that JAX holds as int32, and are beyond it, are at its ends: JAX itself would silently drop upper bits.
+    """
+    dtype = jax.dtypes.canonicalize_dtype(value.dtype)
+    if dtype.itemsize < value.dtype.itemsize and dtype.kind in "iu":
+        limits = np.iinfo(np.int32)
+        return np.asarray(np.clip(value, limits.min, limits.max), np.int32)
+    with np.errstate(over="ignore"):
+        return np.asarray(value, dtype)
 
 
 def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any) -> tuple[Any, Any]:
@@ -175,9 +186,7 @@ def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any
         value = to_array(reward, name, field, value)
         if value.dtype.kind not in "iufb":
             raise make_dtype_error(reward, name, field, value.dtype)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and jnp.asarray(0).dtype.itemsize < 8:
-        value = _narrow(value)
-    column = jnp.asarray(value)
+    column = _keep_on_host(value) if isinstance(value, np.ndarray | np.generic) else jnp.asarray(value)
     integer = jnp.issubdtype(column.dtype, jnp.integer)
     floating = jnp.issubdtype(column.dtype, jnp.floating)
     if field.kind == "category":
@@ -189,10 +198,11 @@ def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any
             return column, None
         return column != 0, (column == 0) | (column == 1)
     if floating:
-        wide = column.astype(dtype)
-        if column.dtype != dtype:
-            for near, number in find_rounded(field, column.dtype.name).items():
-                wide = jnp.where(column == column.dtype.type(near), np.asarray(number, dtype), wide)
+        if column.dtype == dtype:
+            return column, None
+        wide = jnp.asarray(column).astype(dtype)
+        for near, number in find_rounded(field, column.dtype.name).items():
+            wide = jnp.where(column == column.dtype.type(near), np.asarray(number, dtype), wide)
         return wide, None
     if not integer:
         raise make_dtype_error(reward, name, field, column.dtype)
@@ -201,4 +211,5 @@ def _convert_column(reward: str, dtype: Any, name: str, field: Field, value: Any
         return column.astype(dtype), None
     signed = jnp.issubdtype(column.dtype, jnp.signedinteger)
     inside = (column <= largest) & (column >= -largest) if signed else column <= largest
-    return column.astype(dtype), inside
+    with np.errstate(over="ignore"):
+        return column.astype(dtype), inside

@@ -37,7 +37,7 @@ def join_rows(batch: Batch, found: list[Scores]) -> Scores:
     )
 
 
-_JAX_ROWS = 320
+JAX_ROWS = 320
 """Batches are filled up with their own rows to a multiple of this: JAX compiles every operation for every length.
 
 The longest batch of a law that is no random one has 300 rows."""
@@ -49,7 +49,7 @@ def run_jax(compiled: Any, batch: Batch) -> Scores:
 
     with _widen(jax) if batch.dtype is np.float64 else nullcontext():
         count = len(batch.rows)
-        order = np.arange(count + -count % _JAX_ROWS) % max(count, 1)
+        order = np.arange(count + -count % JAX_ROWS) % max(count, 1)
         columns = {name: jax.numpy.asarray(column[order]) for name, column in batch.columns.items()}
         return convert_scores(_call(compiled, columns, batch), lambda each: np.asarray(each)[..., :count])
 

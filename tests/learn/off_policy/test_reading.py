@@ -20,14 +20,14 @@ def read(ledger, **choice):
 
 
 def test_a_log_is_what_was_recorded(ledger, recorded):
-    numbers = recorded(300)
+    numbers = recorded(80)
     records = [ledger[number] for number in numbers]
     log = read(ledger).decisions
     assert log.actions == ("flat", "star")
     assert [log.actions[at] for at in log.chosen] == [record.context["decision"]["action"] for record in records]
     assert log.rewards.tolist() == [record.total for record in records]
     assert log.contexts.tolist() == [record.context["decision"]["x"] for record in records]
-    assert log.probabilities.tolist() == [0.5] * 300
+    assert log.probabilities.tolist() == [0.5] * 80
     assert log.episodes is None
 
 
@@ -171,15 +171,15 @@ def test_credits_alone_are_no_log(ledger, recorded):
 def test_a_learner_that_many_share_leaves_a_log_that_can_be_evaluated(ledger, rewards):
     shared = SharedLearner(ledger, linucb(("star", "flat"), 1, floor=0.2), decision_class="topology", seed=3)
     rng = np.random.default_rng(0)
-    for at in range(120):
+    for at in range(60):
         made = shared.choose([float(rng.normal())])
         shared.credit(made, rewards["1"].score(delta=0.5 if made.action == "star" else 0.1), run="r", episode=at // 4)
         if at % 4 == 3:
             shared.credit(made, rewards["1"].score(delta=0.25), again=True, run="r", episode=at // 4)
-    found = evaluate(ledger, always("star"), decision_class="topology", minimum_effective=20)
-    assert found.decisions == 120
-    assert found.episodes == 30
-    assert found.source.credits == 30
+    found = evaluate(ledger, always("star"), decision_class="topology", minimum_effective=10)
+    assert found.decisions == 60
+    assert found.episodes == 15
+    assert found.source.credits == 15
     assert found["snips"].value > 0.5
 
 

@@ -22,6 +22,8 @@ from support.hackmatrix_model.game import (
     Transmission,
 )
 
+BATCH = 64
+"""How many games are looked at or take a step at once, whatever the test: each program is traced and compiled once."""
 SLOTS = 36
 KINDS = [None, "data", "program", "question"]
 SLOT_OF = {name: slot for slot, name in enumerate(PROGRAMS)}
@@ -58,10 +60,10 @@ def games_of(states: EnvState) -> list[Game]:
     plain = jax.device_get(states)
     count = len(plain.stage)
     games = [_game(plain, index) for index in range(count)]
-    history = states.history
-    for _ in range(int(plain.history.count.max(initial=0))):
-        latest, popped, held = jax.device_get(_LATEST(history)), _POPPED(history), np.asarray(history.count)
-        for index in np.flatnonzero(held > 0):
+    history = plain.history
+    for _ in range(int(history.count.max(initial=0))):
+        latest, popped = _by_batches(_TAKEN_OFF, history)
+        for index in np.flatnonzero(history.count > 0):
             exit_ = games[index].exit
             games[index].history.insert(0, Snapshot(**_restored(latest, index, exit_)))
         history = popped
@@ -73,8 +75,23 @@ def game_of_state(state: EnvState) -> Game:
     return games_of(jax.tree.map(lambda leaf: leaf[None], state))[0]
 
 
-_LATEST = jax.jit(jax.vmap(History.latest))
-_POPPED = jax.jit(jax.vmap(lambda history: history.pop(history.count > 0)))
+def _by_batches(function: Any, *given: Any) -> Any:
+    """Return what a function of batches gives, on as many as there are; the last batch is filled up."""
+    count = len(jax.tree.leaves(given)[0])
+    lacking = -count % BATCH
+    filled = (
+        jax.tree.map(lambda leaf: np.pad(leaf, [(0, lacking)] + [(0, 0)] * (leaf.ndim - 1)), given)
+        if lacking
+        else given
+    )
+    parts = [
+        jax.device_get(function(*jax.tree.map(lambda leaf: leaf[start : start + BATCH], filled)))  # noqa: B023
+        for start in range(0, count, BATCH)
+    ]
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
+
+
+_TAKEN_OFF = jax.jit(jax.vmap(lambda history: (history.latest(), history.pop(history.count > 0))))
 _PUSHED = jax.jit(jax.vmap(History.push))
 _PLAYER = {name: name for name in ("row", "col", "hp", "credits", "energy", "score", "attack")} | {
     "data_siphons": "siphons"
@@ -150,7 +167,7 @@ def _history(games: list[Game]) -> Any:
         held = np.array([len(game.history) > depth for game in games])
         snapshots = [game.history[depth] if len(game.history) > depth else game for game in games]
         parts = _parts(snapshots, [game.exit for game in games])
-        history = _PUSHED(history, SnapshotState(**parts), held)
+        history = _by_batches(_PUSHED, history, SnapshotState(**parts), held)
     return history
 
 

@@ -10,7 +10,7 @@ def _hasty_compiler():
     if find_spec("jax") is None:
         yield
         return
-    from support.hackmatrix_model.steps import hasty_compiler
+    from support.hasty_compiler import hasty_compiler
 
     with hasty_compiler():
         yield

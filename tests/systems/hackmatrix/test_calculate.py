@@ -15,7 +15,7 @@ from plaudit.systems.hackmatrix.state import Before, Enemies, Enemy, EnvState, G
 from support.hackmatrix_model.boards import entry, random_states
 from support.hackmatrix_model.examples import examples
 
-COUNT = 300
+COUNT = 150
 RULES = [Rules.seed(), Rules.reference()]
 NAMES = ["seed", "reference"]
 LARGEST = 2**31 - 1

@@ -182,7 +182,7 @@ def test_a_ledger_in_which_the_label_means_another_formula_is_told_before_the_ru
 TOY = """
 import sys
 sys.path.insert(0, {tests!r})
-from support.hackmatrix_model.steps import hasty_compiler
+from support.hasty_compiler import hasty_compiler
 from support.hackmatrix_model.toy import toy
 from plaudit.cli import main
 from plaudit.systems.hackmatrix.commands import training_run

@@ -20,10 +20,9 @@ from support.hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Bl
 from support.hackmatrix_model.play import act, eligible_places
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import games_of, states_of
-from support.hackmatrix_model.steps import BATCH, REFERENCE, masked, stepper
+from support.hackmatrix_model.steps import BATCH, masked, step_all
 
-STEPS = 200
-MAX_STEPS = 90
+MAX_STEPS = 60
 UNLIKELY = 1e-4
 
 
@@ -51,10 +50,10 @@ def policy(lane: Any, key: Any, state: EnvState, mask: Any) -> Any:
     return jnp.where(follows, choose_scripted_action(state), choose_random_action(choice, mask))
 
 
-@pytest.fixture(scope="module", params=[BATCH, pytest.param(256, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[(BATCH, 80), pytest.param((256, 200), marks=pytest.mark.slow)], ids=str)
 def play(request) -> Play:
-    """Return the play of so many games at once."""
-    count = request.param
+    """Return the play of so many games at once, with so many steps."""
+    count, steps = request.param
     lanes = jnp.arange(count)
 
     def one(lane: Any, key: Any, state: EnvState) -> Any:
@@ -76,7 +75,7 @@ def play(request) -> Play:
             player=states.player.replace(credits=states.player.credits + 30, energy=states.player.energy + 30),
         )
         states = jax.tree.map(lambda all_, few: jnp.where(_like(lanes % 4 == 1, few), all_, few), rich, states)
-        last, seen = jax.lax.scan(step, states, jax.random.split(go, STEPS))
+        last, seen = jax.lax.scan(step, states, jax.random.split(go, steps))
         return last.replace(history=None), seen
 
     last, (states, *seen) = jax.device_get(run(jax.random.key(0)))
@@ -120,15 +119,15 @@ def test_no_masked_action_is_illegal(play, record_property):
 
 def test_exactly_the_actions_outside_the_mask_are_illegal():
     chance = random.Random(8)
-    games = [random_game(chance) for _ in range(BATCH)]
+    games = [random_game(chance) for _ in range(BATCH // 2)] * 2
     states, masks = states_of(games), masked(games)
-    keys = jax.random.split(jax.random.key(3), BATCH)
-    for number, action in enumerate(ACTIONS):
-        after, reward, terminated, _, info, _ = stepper(REFERENCE)(keys, states, np.full(BATCH, number, np.int32))
-        illegal = np.array([action not in mask for mask in masks])
+    for pair in zip(ACTIONS[::2], ACTIONS[1::2], strict=True):
+        actions = np.repeat(pair, BATCH // 2)
+        after, reward, terminated, _, info, _ = step_all(3, states, [ACTIONS.index(action) for action in actions])
+        illegal = np.array([action not in mask for action, mask in zip(actions, masks, strict=True)])
         np.testing.assert_array_equal(info["illegal"], illegal)
-        assert np.asarray(terminated)[illegal].all()
-        assert not np.asarray(reward)[illegal].any()
+        assert terminated[illegal].all()
+        assert not reward[illegal].any()
         assert not changed(states, after, illegal)
 
 
@@ -144,11 +143,10 @@ def changed(before: EnvState, after: EnvState, lanes: np.ndarray) -> list[str]:
 @pytest.mark.parametrize("number", [-1, 28, 1000])
 def test_a_number_that_is_no_action_is_illegal(number):
     states = states_of([Game()] * BATCH)
-    keys = jax.random.split(jax.random.key(3), BATCH)
-    after, reward, terminated, _, info, _ = stepper(REFERENCE)(keys, states, np.full(BATCH, number, np.int32))
-    assert np.asarray(terminated).all()
-    assert np.asarray(info["illegal"]).all()
-    assert not np.asarray(reward).any()
+    after, reward, terminated, _, info, _ = step_all(3, states, [number] * BATCH)
+    assert terminated.all()
+    assert info["illegal"].all()
+    assert not reward.any()
     assert games_of(after) == games_of(states)
 
 
@@ -238,14 +236,17 @@ def test_the_stage_rises_by_one_when_it_is_completed(play):
     assert play.before.stage.max() >= 4
 
 
+@pytest.fixture(params=[1, pytest.param(8, marks=pytest.mark.slow)])
+def times(request) -> int:
+    """Return how many times as many draws are made as a quick test makes."""
+    return request.param
+
+
 def drawn(game: Game, action: str, batches: int) -> EnvState:
     """Return the states after the same step of the same game, with many different draws."""
     states = states_of([game] * BATCH)
-    actions = np.full(BATCH, ACTIONS.index(action), np.int32)
-    found = [
-        jax.device_get(stepper(REFERENCE)(jax.random.split(jax.random.key(1000 + number), BATCH), states, actions)[0])
-        for number in range(batches)
-    ]
+    actions = [ACTIONS.index(action)] * BATCH
+    found = [step_all(1000 + number, states, actions)[0] for number in range(batches)]
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
 
 
@@ -346,7 +347,7 @@ CROWDS = {
 
 
 @pytest.mark.parametrize("name", CROWDS)
-def test_every_order_of_visits_is_as_likely_in_each_round(name):
+def test_every_order_of_visits_is_as_likely_in_each_round(name, times):
     game = CROWDS[name]
     orders = list(itertools.permutations(range(len(game.enemies))))
     expected: Counter = Counter()
@@ -354,50 +355,50 @@ def test_every_order_of_visits_is_as_likely_in_each_round(name):
         acted = game.copy()
         act(acted, [list(first), list(second)])
         expected[tuple(enemy.place for enemy in acted.enemies)] += 1
-    enemies = drawn(game, "wait", batches=24).enemies
+    enemies = drawn(game, "wait", batches=8 * times).enemies
     count = len(game.enemies)
     rows, cols = enemies.row[:, :count].tolist(), enemies.col[:, :count].tolist()
     assert len(expected) >= 6
     assert_likely(Counter(tuple(zip(*each, strict=True)) for each in zip(rows, cols, strict=True)), expected)
 
 
-def test_warp_leads_to_every_enemy_and_transmission_alike():
+def test_warp_leads_to_every_enemy_and_transmission_alike(times):
     game = Game(player=Player(credits=2, energy=2), owned={"warp"})
     game.enemies = [Enemy("daemon", 2, 2, 3), Enemy("virus", 3, 1, 2), Enemy("glitch", 1, 4, 2)]
     game.transmissions = [Transmission("virus", 4, 4), Transmission("virus", 5, 0)]
-    player = drawn(game, "warp", batches=16).player
+    player = drawn(game, "warp", batches=8 * times).player
     places = [each.place for each in [*game.enemies, *game.transmissions]]
     assert_likely(Counter(zip(player.row.tolist(), player.col.tolist(), strict=True)), dict.fromkeys(places, 1))
 
 
-def test_poly_makes_any_other_type_of_each_enemy_alike():
+def test_poly_makes_any_other_type_of_each_enemy_alike(times):
     game = Game(player=Player(credits=1, energy=1), owned={"poly"})
     game.enemies = [Enemy(kind, 2, col, 2) for col, kind in enumerate(TYPES)]
-    enemies = drawn(game, "poly", batches=32).enemies
+    enemies = drawn(game, "poly", batches=16 * times).enemies
     others = [[number for number in range(4) if number != kind] for kind in range(4)]
     expected = dict.fromkeys(itertools.product(*others), 1)
     assert_likely(Counter(map(tuple, enemies.type[:, :4].tolist())), expected)
 
 
-def test_a_scheduled_task_appears_on_every_eligible_cell_alike_as_any_type():
+def test_a_scheduled_task_appears_on_every_eligible_cell_alike_as_any_type(times):
     game = game_of({"turn": 11, "player": {"row": 2, "col": 2, "energy": 1}, "owned": ["wait"]})
     for place in [(2, 4), (4, 4), (3, 0), (1, 1)]:
         game.cells[place].block = Block("data", "data", 1, None, 1)
     expected = dict.fromkeys(itertools.product(eligible_places(game), range(4)), 1)
-    coming = drawn(game, "wait", batches=32).transmissions
+    coming = drawn(game, "wait", batches=16 * times).transmissions
     assert set(coming.count.tolist()) == {1}
     found = zip(coming.row[:, 0].tolist(), coming.col[:, 0].tolist(), coming.type[:, 0].tolist(), strict=True)
     assert_likely(Counter(((row, col), kind) for row, col, kind in found), expected)
 
 
 @pytest.mark.parametrize("out_of_fire", [True, False])
-def test_what_a_siphon_releases_appears_on_every_eligible_cell_alike(out_of_fire):
+def test_what_a_siphon_releases_appears_on_every_eligible_cell_alike(out_of_fire, times):
     free = [(3, 3), (3, 5), (5, 3), (5, 5)] if out_of_fire else [(0, 1), (0, 2), (1, 0)]
     game = Game(player=Player(energy=1), owned={"wait"}, pending=3, next_task=100)
     for place in PLACES:
         if place not in free and place != (0, 0):
             game.cells[place].block = Block("data", "data", 1, None, 1)
     expected = dict.fromkeys(itertools.permutations(free, 3), 1)
-    coming = drawn(game, "wait", batches=16).transmissions
+    coming = drawn(game, "wait", batches=8 * times).transmissions
     found = zip(coming.row[:, :3].tolist(), coming.col[:, :3].tolist(), strict=True)
     assert_likely(Counter(tuple(zip(rows, cols, strict=True)) for rows, cols in found), expected)

@@ -33,7 +33,7 @@ from plaudit.systems.hackmatrix.state import (
 from support.hackmatrix_model.boards import entry, random_states
 from support.hackmatrix_model.layouts import CORNERS, PLACES, as_drawn, connected, in_line_of_fire, siphonable
 
-NONE = Board(jnp.uint32(0), jnp.uint32(0))
+SOME = 200
 INNER = [place for place in PLACES if place not in CORNERS]
 
 # How many of all choices of 5, 6, … 11 of the 32 cells will do, counted one by one.
@@ -46,20 +46,30 @@ def number(place):
     return 6 * place[0] + place[1]
 
 
+def word_of(places):
+    """Return a set of places as bits, that of a place by its number."""
+    return sum(1 << number(place) for place in places)
+
+
 def board(places):
-    cells = np.zeros((6, 6), bool)
-    for place in places:
-        cells[place] = True
-    return Board.of(jnp.asarray(cells))
+    word = word_of(places)
+    return Board(np.uint32(word & (1 << 18) - 1), np.uint32(word >> 18))
 
 
-def places_of(boards):
-    """Return, for each of many sets, the places in it."""
-    bits = np.asarray(boards.lower).astype(np.uint64) | np.asarray(boards.upper).astype(np.uint64) << np.uint64(18)
-    return [frozenset(place for place in PLACES if int(word) >> number(place) & 1) for word in bits]
+NONE = board([])
 
 
-check = jax.jit(jax.vmap(lambda cells, exit: is_valid_layout(Board.of(cells), exit), in_axes=(0, None)))
+def words_of(boards):
+    """Return many sets as their bits."""
+    return np.asarray(boards.lower).astype(np.uint64) | np.asarray(boards.upper).astype(np.uint64) << np.uint64(18)
+
+
+def cells_of(words):
+    """Return which cells are in each of many sets."""
+    return (words[:, None] >> np.arange(36, dtype=np.uint64) & np.uint64(1)).astype(bool)
+
+
+check = jax.jit(jax.vmap(is_valid_layout, in_axes=(0, None)))
 
 
 def attempts(seed, numbers, count, exit_, taken):
@@ -92,47 +102,51 @@ def layouts(seed, count, exit_, taken):
 
 
 def many_layouts(seeds, *given):
-    """Return 1,000 layouts for each seed, as sets of places."""
-    return [places for seed in seeds for places in places_of(layouts(seed, *given)[0])]
+    """Return 1,000 layouts for each seed, as bits."""
+    return np.concatenate([words_of(layouts(seed, *given)[0]) for seed in seeds])
 
 
 def is_playable(blocks, exit_):
     return connected(blocks, exit_) and siphonable(blocks)
 
 
+def is_valid(layouts, *exits):
+    """Return which of up to `SOME` layouts are valid; they are checked together, always as many."""
+    boards = [board(each) for each in [*layouts, *[set()] * (SOME - len(layouts))]]
+    return check(jax.tree.map(lambda *words: np.stack(words), *boards), board(exits)).tolist()[: len(layouts)]
+
+
 @pytest.mark.parametrize("exit_", CORNERS)
 def test_layout_is_valid_when_a_walk_over_the_board_says_so(exit_):
     rng = np.random.default_rng(number(exit_))
-    blocks = [{INNER[at] for at in rng.permutation(32)[: rng.integers(0, 14)]} for _ in range(500)]
-    cells = jnp.asarray([[place in each for place in PLACES] for each in blocks])
-    valid = check(cells, board([exit_]))
-    assert valid.tolist() == [is_playable(each, exit_) for each in blocks]
-    assert 70 < sum(valid.tolist()) < 430
+    blocks = [{INNER[at] for at in rng.permutation(32)[: rng.integers(0, 14)]} for _ in range(SOME)]
+    valid = is_valid(blocks, exit_)
+    assert valid == [is_playable(each, exit_) for each in blocks]
+    assert 0.14 < np.mean(valid) < 0.86
 
 
 def test_only_an_exit_at_the_start_may_be_the_one_way_between_two_parts():
     cut_off = {(0, 4), (1, 4), (2, 5)}  # (0, 5) leads to (1, 5) and nowhere else
-    assert not is_valid_layout(board(cut_off), NONE)
     through_start = {(1, 1), (2, 0)}  # (1, 0) is reached through (0, 0) only
-    assert is_valid_layout(board(through_start), board([(0, 0)]))
     through_corner = {(1, 4), (2, 5)}  # (1, 5) is reached through (0, 5) only
-    assert is_valid_layout(board(through_corner), NONE)
-    assert not is_valid_layout(board(through_corner), board([(0, 5)]))
+    assert is_valid([cut_off, through_corner]) == [False, True]
+    assert is_valid([through_start], (0, 0)) == [True]
+    assert is_valid([through_corner], (0, 5)) == [False]
 
 
 def test_longest_way_of_a_layout_is_walked_to_its_end():
     winding = {PLACES[at] for at in (2, 6, 8, 10, 14, 16, 19, 22, 26, 27)}  # 23 steps from (0, 0) to the last cell
     assert is_playable(winding, (0, 0))
-    assert is_valid_layout(board(winding), board([(0, 0)]))
+    assert is_valid([winding], (0, 0)) == [True]
 
 
 @pytest.mark.parametrize("count", range(5, 12))
 def test_attempts_are_choices_of_so_many_eligible_cells(count):
     taken = {(1, 1), (2, 3), (0, 0), (5, 2), (4, 4)}
     blocks, _ = tried(count, count, NONE, board(taken))
-    for each in places_of(blocks):
-        assert len(each) == count
-        assert not each & (taken | set(CORNERS))
+    cells = cells_of(words_of(blocks))
+    assert (cells.sum(axis=1) == count).all()
+    assert not cells[:, [number(place) for place in taken | set(CORNERS)]].any()
 
 
 @pytest.mark.parametrize("count", range(5, 12))
@@ -146,17 +160,16 @@ def test_as_many_attempts_succeed_as_there_are_valid_layouts(count, exit_):
 def test_all_valid_layouts_are_equally_likely():
     eligible = [(0, 3), (0, 4), (1, 4), (1, 5), (2, 2), (2, 3), (2, 5), (3, 2), (3, 3), (4, 1), (5, 1)]
     taken = board(set(INNER) - set(eligible))
-    valid = [frozenset(each) for each in combinations(eligible, 6) if is_playable(set(each), (0, 5))]
-    drawn = Counter(many_layouts(range(5, 10), 6, board([(0, 5)]), taken))
+    valid = [word_of(each) for each in combinations(eligible, 6) if is_playable(set(each), (0, 5))]
+    drawn = Counter(many_layouts(range(5, 10), 6, board([(0, 5)]), taken).tolist())
     assert set(drawn) == set(valid)
     assert 50 < len(valid) < 400
     assert as_drawn(list(drawn.values()))
 
 
 def test_cells_hold_a_block_as_often_as_in_layouts_drawn_cell_by_cell():
-    rng, mine, plain = np.random.default_rng(6), np.zeros(36), np.zeros(36)
-    for each in many_layouts(range(6, 8), 5, board([(5, 5)]), NONE):
-        mine[[number(place) for place in each]] += 1
+    rng, plain = np.random.default_rng(6), np.zeros(36)
+    mine = cells_of(many_layouts(range(6, 8), 5, board([(5, 5)]), NONE)).sum(axis=0)
     for _ in range(2_000):
         blocks: set = set()
         while not blocks or not is_playable(blocks, (5, 5)):
@@ -171,16 +184,16 @@ def test_cells_hold_a_block_as_often_as_in_layouts_drawn_cell_by_cell():
 def test_first_attempt_that_will_do_is_the_layout():
     for count in (5, 11):
         chosen, (boards, fits) = layouts(7, count, board([(5, 0)]), NONE)
-        firsts = [each.index(True) for each in fits.tolist()]
-        for at, blocks in enumerate(places_of(chosen)[:40]):
-            assert blocks == places_of(entry(boards, at))[firsts[at]]
+        firsts = np.argmax(fits, axis=1)
+        assert np.asarray(fits).any(axis=1).all()
+        assert words_of(chosen)[:40].tolist() == words_of(boards)[np.arange(40), firsts].tolist()
         assert count == 5 or max(firsts) >= 25
 
 
 @pytest.mark.parametrize("cells", [{(0, 4), (1, 5), (3, 3), (3, 1), (4, 2)}, {(2, 2), (3, 3), (4, 4), (1, 3)}, set()])
 def test_stage_has_no_blocks_when_no_layout_is_valid_or_cells_are_too_few(cells):
     taken = board(set(PLACES) - cells)
-    assert set(places_of(layouts(8, 5, board([(0, 0)]), taken)[0])) == {frozenset()}
+    assert not words_of(layouts(8, 5, board([(0, 0)]), taken)[0]).any()
 
 
 def test_layouts_of_a_batch_are_one_kernel_on_a_gpu():
@@ -189,7 +202,7 @@ def test_layouts_of_a_batch_are_one_kernel_on_a_gpu():
 
 
 def seeds(seed, count):
-    return jax.random.bits(jax.random.key(seed), (count, 2), jnp.uint32)
+    return np.random.default_rng(seed).integers(0, 2**32, (count, 2), dtype=np.uint32)
 
 
 @jax.jit
@@ -200,15 +213,13 @@ def placed(seeds, states, tasks, siphons, plain):
 
 
 @jax.jit
-def _placed_often(state, tasks, siphons, plain):
-    return jax.vmap(lambda seed: place_transmissions(seed, state, tasks=tasks, siphons=siphons, plain=plain))(
-        seeds(1, 2_000)
-    )
+def _placed_often(seeds, state, tasks, siphons, plain):
+    return jax.vmap(lambda seed: place_transmissions(seed, state, tasks=tasks, siphons=siphons, plain=plain))(seeds)
 
 
 def placed_often(state, *, tasks=0, siphons=0, plain=0):
     """Return what 2,000 draws give, each for itself."""
-    return jax.device_get(_placed_often(state, tasks, siphons, plain))
+    return jax.device_get(_placed_often(seeds(1, 2_000), state, tasks, siphons, plain))
 
 
 def standing(entries):
@@ -230,13 +241,13 @@ def free_of(state):
 
 
 def test_line_of_fire_ends_at_the_first_enemy_or_block():
-    states = jax.device_get(random_states(300, seed=1))
+    states = random_states(300, seed=1)
     each = [entry(states, at) for at in range(300)]
     behind = [shields_of(state) for state in each]
     seen = np.asarray(
         jax.jit(jax.vmap(lambda player, shields: find_line_of_fire(Board.at(*player), Board.of(shields)).cells()))(
             (states.player.row, states.player.col),
-            jnp.asarray([[cell in shields for cell in PLACES] for shields in behind]),
+            np.array([[cell in shields for cell in PLACES] for shields in behind]),
         )
     )
     for at, (state, shields) in enumerate(zip(each, behind, strict=True)):
@@ -247,11 +258,10 @@ def test_line_of_fire_ends_at_the_first_enemy_or_block():
 
 def test_transmissions_take_free_cells_out_of_the_line_of_fire_first():
     rng = np.random.default_rng(2)
-    states = random_states(400, seed=2)
-    asked = [jnp.asarray(rng.integers(0, most + 1, 400)) for most in (1, 36, 8)]
-    after = placed(seeds(2, 400), states, *asked)
-    after, states = jax.device_get((after, states))
-    for at, (tasks, siphons, plain) in enumerate(zip(*jax.device_get(asked), strict=True)):
+    states = random_states(SOME, seed=2)
+    asked = [rng.integers(0, most + 1, SOME) for most in (1, 36, 8)]
+    after = jax.device_get(placed(seeds(2, SOME), states, *asked))
+    for at, (tasks, siphons, plain) in enumerate(zip(*asked, strict=True)):
         state, entries = entry(states, at), entry(after, at)
         hidden, seen = free_of(state)
         old = int(state.transmissions.count)
@@ -322,9 +332,9 @@ def test_nothing_is_placed_on_a_full_board_or_beyond_the_last_slot(asked):
 
 
 def test_one_environment_gets_what_it_gets_in_a_batch_and_a_batch_is_one_kernel_on_a_gpu():
-    states, given = random_states(40, seed=4), seeds(4, 40)
-    asked = jnp.arange(40) % 2, jnp.arange(40), jnp.full(40, 3)
-    batch = placed(given, states, *asked)
+    states, given = random_states(SOME, seed=4), seeds(4, SOME)
+    asked = np.arange(SOME) % 2, np.arange(SOME) % 40, np.full(SOME, 3)
+    batch = jax.device_get(placed(given, states, *asked))
     for at in (0, 7, 39):
         alone = jax.jit(place_transmissions)(
             given[at], entry(states, at), tasks=asked[0][at], siphons=asked[1][at], plain=asked[2][at]

@@ -83,12 +83,12 @@ def plain_quality(state, rules):
 
 @pytest.mark.parametrize("rules", CHOICES, ids=choice)
 def test_the_quality_is_that_of_a_comparison_cell_by_cell(rules):
-    count = 400
+    count = 100
     states = random_states(count, seed=3)
     found = jax.vmap(lambda state: check_siphon_optimality(state, rules=rules))(states)
     expected = [plain_quality(entry(states, at), rules) for at in range(count)]
     assert list(zip(*(part.tolist() for part in found), strict=True)) == expected
-    assert 0.2 < np.mean(found.is_optimal) < 0.8
+    assert 0.15 < np.mean(found.is_optimal) < 0.85
     assert found.missed_credits.any()
     assert found.missed_energy.any()
 

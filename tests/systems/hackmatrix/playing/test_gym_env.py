@@ -14,12 +14,13 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode  # noqa: E402
 from gymnasium.wrappers.vector import RecordEpisodeStatistics  # noqa: E402
 
-from plaudit import DefinitionError, OutOfRange  # noqa: E402
+from plaudit import DefinitionError, OutOfRange, Reward  # noqa: E402
 from plaudit.errors import ShapeMismatch, WrongType  # noqa: E402
 from plaudit.systems.hackmatrix import reward, version  # noqa: E402
 from plaudit.systems.hackmatrix.board_generation import new_game  # noqa: E402
 from plaudit.systems.hackmatrix.observation import observe  # noqa: E402
-from plaudit.systems.hackmatrix.playing.game import Game  # noqa: E402
+from plaudit.systems.hackmatrix.playing import gym_env  # noqa: E402
+from plaudit.systems.hackmatrix.playing.game import Game, compile_games  # noqa: E402
 from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
     ID,
     MOST_ATTACK,
@@ -30,7 +31,7 @@ from plaudit.systems.hackmatrix.playing.gym_env import (  # noqa: E402
 )
 from plaudit.systems.hackmatrix.state import EnvState, Player  # noqa: E402
 from plaudit.systems.hackmatrix.turns.legality import action_mask  # noqa: E402
-from support.hackmatrix_model.steps import BATCH  # noqa: E402
+from support.hackmatrix_model.steps import BATCH, look_at_all  # noqa: E402
 
 GAMES = BATCH
 """How many games are played at once; as many as anywhere, so that a step is traced once."""
@@ -124,10 +125,9 @@ def test_an_action_earns_the_sum_of_its_components_in_the_order_of_the_rules():
 
 def test_the_mask_is_that_of_the_state():
     env = HackMatrixEnv()
-    asked = jax.jit(action_mask)
     for _, (*_, info) in played(env, seed=3, steps=40):
         assert info["action_mask"].dtype == bool
-        assert info["action_mask"].tolist() == asked(env.state).tolist() == env.action_masks().tolist()
+        assert info["action_mask"].tolist() == action_mask(env.state).tolist() == env.action_masks().tolist()
 
 
 def test_an_action_that_is_not_allowed_ends_the_game_and_earns_nothing():
@@ -183,7 +183,7 @@ def test_a_game_begins_as_its_seed_says():
 
 @pytest.fixture
 def many():
-    return HackMatrixVectorEnv(GAMES, reward="potential", max_steps=LENGTH)
+    return HackMatrixVectorEnv(GAMES, max_steps=LENGTH)
 
 
 def test_many_games_are_made_by_gymnasium_and_say_how_they_begin_anew():
@@ -212,7 +212,6 @@ def test_many_games_give_arrays_for_all_of_them(many):
 
 
 def test_a_game_that_ends_begins_anew_in_the_same_step_and_its_last_observation_is_kept(many):
-    masks = jax.jit(jax.vmap(action_mask))
     generator = np.random.default_rng(0)
     _, info = many.reset(seed=4)
     ends = 0
@@ -220,7 +219,7 @@ def test_a_game_that_ends_begins_anew_in_the_same_step_and_its_last_observation_
         observation, _, terminated, truncated, info = many.step(chosen(generator, info["action_mask"]))
         ended = terminated | truncated
         assert ("final_obs" in info) == ended.any()
-        assert info["action_mask"].tolist() == masks(many.state).tolist()
+        assert info["action_mask"].tolist() == look_at_all(many.state).mask.tolist()
         if not ended.any():
             continue
         ends += ended.sum()
@@ -240,7 +239,7 @@ def test_a_game_that_ends_begins_anew_in_the_same_step_and_its_last_observation_
 
 
 def test_one_vector_a_game_holds_the_three_arrays_also_of_the_last_observation():
-    apart, flat = (HackMatrixVectorEnv(GAMES, reward="potential", max_steps=1, flat=flat) for flat in (False, True))
+    apart, flat = (HackMatrixVectorEnv(GAMES, max_steps=1, flat=flat) for flat in (False, True))
     apart.reset(seed=4)
     flat.reset(seed=4)
     actions = np.argmax(apart.action_masks(), axis=1)
@@ -271,19 +270,35 @@ def test_many_games_go_as_each_of_them_would_alone(many):
                 continue
             assert seen["player"].tolist() == observation["player"][at].tolist()  # enemies may move in another order
             for name, value in told["reward_components"].items():
-                if name != "distance_shaping":
-                    assert info["reward_components"][name][at] == pytest.approx(value, abs=1e-6)
+                assert info["reward_components"][name][at] == pytest.approx(value, abs=1e-6)
 
 
-def test_another_version_of_the_reward_pays_otherwise(many):
+@pytest.mark.slow  # a step with another reward is another program
+def test_another_version_of_the_reward_pays_otherwise():
     alone = [told[4]["reward_components"] for _, told in played(HackMatrixEnv(), seed=3, steps=60)]
     assert min(parts["distance_shaping"] for parts in alone) == 0.0
+    many = HackMatrixVectorEnv(GAMES, reward="potential", max_steps=LENGTH)
     generator, shaping = np.random.default_rng(0), []
     _, info = many.reset(seed=3)
     for _ in range(10):
         *_, info = many.step(chosen(generator, info["action_mask"]))
         shaping.append(info["reward_components"]["distance_shaping"].min())
     assert min(shaping) == pytest.approx(-0.05)
+
+
+def test_the_reward_that_was_chosen_pays(monkeypatch):
+    """Its terms are in the step, which is traced here and not compiled."""
+
+    def trace(*given):
+        step = compile_games(*given)
+        return lambda *now: jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), jax.eval_shape(step, *now))
+
+    monkeypatch.setattr(gym_env, "compile_games", trace)
+    few = [term for term in reward.terms if term.name in ("step_penalty", "kills")]
+    many = HackMatrixVectorEnv(GAMES, reward=Reward("few", version="1", terms=few, fields=[reward.fields["kills"]]))
+    many.reset(seed=1)
+    *_, info = many.step(np.zeros(GAMES, int))
+    assert [name for name in info["reward_components"] if name[0] != "_"] == ["step_penalty", "kills"]
 
 
 def test_a_seed_makes_the_same_games(many):
@@ -296,7 +311,7 @@ def test_a_seed_makes_the_same_games(many):
             earned.append(rewards.tolist())
         return earned
 
-    assert course(many) == course(HackMatrixVectorEnv(GAMES, reward="potential", max_steps=LENGTH))
+    assert course(many) == course(HackMatrixVectorEnv(GAMES, max_steps=LENGTH))
 
 
 def test_the_games_of_a_batch_differ(many):
@@ -326,7 +341,7 @@ def test_what_is_handed_out_can_be_changed_without_changing_the_games(many):
 
 
 def test_many_games_are_rendered_as_texts():
-    envs = HackMatrixVectorEnv(GAMES, reward="potential", render_mode="ansi")
+    envs = HackMatrixVectorEnv(GAMES, render_mode="ansi")
     envs.reset(seed=1)
     pictures = envs.render()
     assert len(pictures) == GAMES

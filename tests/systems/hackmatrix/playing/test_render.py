@@ -24,6 +24,8 @@ from plaudit.systems.hackmatrix.state import (
 )
 from support.hackmatrix_model.boards import entry, random_states
 
+SOME = 64
+"""How many random states are drawn."""
 BOARD = EnvState(
     player=Player(row=1, col=2, hp=2, credits=3, energy=1, data_siphons=1, score=9, attack=2),
     grid=Grid.of(
@@ -78,7 +80,7 @@ PICTURE = """\
 
 @pytest.fixture(scope="module")
 def states():
-    return random_states(300)
+    return random_states(SOME)
 
 
 def cell(picture, row, col):
@@ -126,7 +128,7 @@ def test_effects_and_what_is_to_come_are_told():
 
 
 def test_a_picture_has_80_columns_and_its_board_stays_in_place(states):
-    for at in range(300):
+    for at in range(SOME):
         lines = render.to_text(entry(states, at), reveal=at % 2 == 0, legend=True).splitlines()
         assert max(map(len, lines)) <= 80
         assert all(len(line) >= 52 and line[51] in "┐│┤┘" for line in lines[1:20])
@@ -135,7 +137,7 @@ def test_a_picture_has_80_columns_and_its_board_stays_in_place(states):
 def test_a_picture_shows_what_an_observation_shows(states):
     grids = jax.device_get(jax.jit(jax.vmap(observe))(states)).grid
     feature = {name: at for at, name in enumerate(GRID_FEATURES)}
-    for at in range(300):
+    for at in range(SOME):
         picture, grid = render.to_text(entry(states, at)), grids[at]
         for row, col in np.ndindex(6, 6):
             (who, what), seen = cell(picture, row, col), grid[row, col]
@@ -175,5 +177,5 @@ def test_everything_on_one_cell_is_cut_and_does_not_move_the_others():
 
 
 def test_a_picture_of_many_games_is_refused_with_what_to_do(states):
-    with pytest.raises(ShapeMismatch, match="one game, and the state holds .300,. of them.*leaf.0."):
+    with pytest.raises(ShapeMismatch, match=f"one game, and the state holds .{SOME},. of them.*leaf.0."):
         render.to_text(states)

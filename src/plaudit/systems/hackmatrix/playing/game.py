@@ -148,35 +148,38 @@ def compile_game(reward: Reward, rules: Rules) -> Any:
     return jax.jit(advance)
 
 
-class GameFunctions(NamedTuple):
-    """The functions of many games at once, compiled."""
+@jax.jit
+def renew_games(seed: Array, time: Array, state: EnvState, over: Array) -> Position:
+    """Begin a new game in place of each one that is over."""
 
-    renew: Any
-    advance: Any
+    def one(key: Array, state: EnvState, over: Array) -> Any:
+        return look(renew(key, state, stage_over=False, game_over=over))
+
+    seen: Position = jax.vmap(one)(_draw_keys(seed, time, over.size), state, over)
+    return seen
 
 
 @lru_cache(maxsize=16)
-def compile_games(reward: Reward, rules: Rules) -> GameFunctions:
-    """Return the functions of many games at once, each with its own state and its own random numbers."""
+def compile_games(reward: Reward, rules: Rules) -> Any:
+    """Return the function that makes a move in many games, each with its own state and its own random numbers.
 
-    def keys(seed: Array, time: Array, count: int) -> Array:
-        return jax.random.split(jax.random.fold_in(jax.random.key(seed), time), count)
+    It returns the positions, and what `step` returns besides: rewards, `terminated`, `truncated` and the `Info`.
+    """
 
-    def renew_all(seed: Array, time: Array, state: EnvState, over: Array) -> Position:
-        def one(key: Array, state: EnvState, over: Array) -> Any:
-            return look(renew(key, state, stage_over=False, game_over=over))
+    def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Position, Array, Array, Array, Any]:
+        def one(key: Array, state: EnvState, action: Array) -> tuple[Position, Array, Array, Array, Any]:
+            observation, after, earned, terminated, truncated, info = step(
+                key, state, action, rules=rules, reward=reward
+            )
+            return Position(after, observation, action_mask(after)), earned, terminated, truncated, info
 
-        seen: Position = jax.vmap(one)(keys(seed, time, over.size), state, over)
-        return seen
+        return jax.vmap(one)(_draw_keys(seed, time, actions.size), state, actions)
 
-    def advance(seed: Array, time: Array, state: EnvState, actions: Array) -> tuple[Position, Array, Array, Any]:
-        def one(key: Array, state: EnvState, action: Array) -> tuple[Position, Array, Array, Any]:
-            observation, after, earned, terminated, _, info = step(key, state, action, rules=rules, reward=reward)
-            return Position(after, observation, action_mask(after)), earned, terminated, info
+    return jax.jit(advance)
 
-        return jax.vmap(one)(keys(seed, time, actions.size), state, actions)
 
-    return GameFunctions(jax.jit(renew_all), jax.jit(advance))
+def _draw_keys(seed: Array, time: Array, count: int) -> Array:
+    return jax.random.split(jax.random.fold_in(jax.random.key(seed), time), count)
 
 
 def build_blank_states(count: int) -> EnvState:

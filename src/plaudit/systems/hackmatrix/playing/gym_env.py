@@ -21,7 +21,7 @@ import numpy as np
 from plaudit.reward.reward import Reward
 from plaudit.systems.hackmatrix.observation import GRID_FEATURES, PLAYER_FEATURES, Observation
 from plaudit.systems.hackmatrix.playing import render
-from plaudit.systems.hackmatrix.playing.game import SEEDS, Game, Numbers, build_blank_states, compile_games
+from plaudit.systems.hackmatrix.playing.game import SEEDS, Game, Numbers, build_blank_states, compile_games, renew_games
 from plaudit.systems.hackmatrix.rewards import VERSIONS, version
 from plaudit.systems.hackmatrix.rules import (
     ACTIONS,
@@ -172,7 +172,7 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._reward = _find_reward(reward)
         self._terms = [term.name for term in self._reward.terms]
-        self._functions = compile_games(self._reward, rules)
+        self._advance = compile_games(self._reward, rules)
         self._flat = flat
         limit = max_episode_steps if max_steps is None else max_steps
         self._max_steps = None if limit is None else _validate_count("max_steps", limit)
@@ -197,8 +197,8 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._state is None:
             raise ResetNeeded("there are no games yet; reset() begins them.")
         chosen = _validate_actions(actions, self.num_envs)
-        seen, *outcome = self._functions.advance(self._seed, self._tick(), self._state, chosen)
-        observation, self._mask, (rewards, terminated, info) = jax.device_get((seen.observation, seen.mask, outcome))
+        seen, *outcome = self._advance(self._seed, self._tick(), self._state, chosen)
+        observation, self._mask, (rewards, terminated, _, info) = jax.device_get((seen.observation, seen.mask, outcome))
         self._state = seen.state
         self._steps += 1
         truncated = np.zeros_like(terminated) if self._max_steps is None else self._steps >= self._max_steps
@@ -238,7 +238,7 @@ class HackMatrixVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _renew(self, ended: Numbers) -> Observation:
         """Begin a new game where one ended, and return what is seen of all."""
-        seen = self._functions.renew(self._seed, self._tick(), self._state, ended)
+        seen = renew_games(self._seed, self._tick(), self._state, ended)
         self._state = seen.state
         self._steps[ended] = 0
         observation, self._mask = jax.device_get((seen.observation, seen.mask))
