@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from plaudit import Field
 from plaudit.checks.model import RewardModel
-from plaudit.checks.solver import z3
 from plaudit.checks.solver.question import Impossible, Unknown, Witness
 from plaudit.checks.solver.z3 import UNINTERPRETED, Z3Question, _to_float, is_available
 from plaudit.language import nodes as n
@@ -283,15 +282,11 @@ def test_a_decimal_is_what_was_written():
     assert question.solve(question.asked == 1) == Witness({"x": 0.1})  # over floats 0.1 * 3 is not 0.3
 
 
-@pytest.mark.parametrize("missed", [False, True], ids=["by its own clock", "whose clock is missed"])
-def test_no_answer_in_time_is_unknown(missed, monkeypatch):
+def test_no_answer_in_time_is_unknown():
     text = "def f(x, y, z): return x ** 7 * y - z ** 5 * x + y ** 3 * z == 1.2345 and x * y * z == 0.77 and x < y < z"
     program = RewardModel(reward_from(text, *(Field(name, low=-9, high=9) for name in "xyz"))).program
-    question = Z3Question(asked(program, "total"), timeout=0.001)
-    if missed:
-        question._solver.set("timeout", 600_000)
-        monkeypatch.setattr(z3, "GRACE", 0.05)
-    assert question.solve(question.asked == 1) == Unknown("no answer within 0.001 s a query")
+    question = Z3Question(asked(program, "total"), timeout=0.02)
+    assert isinstance(question.solve(question.asked == 1), Unknown)
 
 
 def test_a_root_that_is_no_fraction_comes_back_as_a_float():
