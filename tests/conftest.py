@@ -88,7 +88,10 @@ def _share_jax_context() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Let a worker tell of a test once, not five times, where nothing is wrong before and after it."""
+    """Let a worker tell of a test once, not five times, where nothing is wrong before and after it.
+
+    So `--durations` knows of fixtures only without workers (`-n 0`).
+    """
     if not hasattr(item.config, "workerinput"):
         return None
     for report in runtestprotocol(item, log=False, nextitem=nextitem):

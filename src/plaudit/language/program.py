@@ -191,7 +191,7 @@ def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Itera
         stack = [root]
         while stack:
             at = stack.pop()
-            if at < 0:  # below what it needs
+            if at < 0:  # it lay below what it needs, which has been yielded by now
                 yield ~at
             elif at not in seen:
                 seen.add(at)
