@@ -205,7 +205,9 @@ def test_numpy_in_a_narrower_dtype_computes_what_pytorch_and_jax_compute(dtype):
     for target in ("torch", "jax"):
         other = reward.compile(target)(batch)
         if dtype == "float32":
-            assert np.asarray(other.total, np.float64).tolist() == found.total.tolist()
+            away = np.abs(np.asarray(other.total, np.float64) - found.total)
+            assert (away == 0).mean() > 0.98  # on Intel's processors PyTorch's root may be the float beside the nearest
+            assert away.max() <= 4 * np.finfo(np.float32).eps * np.abs(found.total).max()
         assert np.asarray(other.scores["mixed"])[:2].tolist() == found.scores["mixed"][:2].tolist()
     assert found.total.tolist() != reward.compile("numpy")(batch).total.tolist()
 
