@@ -9,6 +9,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip
 # Most of what is installed is never imported: it is compiled when it is.
 INSTALL := $(PIP) install --quiet --no-compile -c constraints.txt
+# uv downloads, builds and unpacks side by side. It reads no settings of pip: where they name another index, pip goes on.
+UV := UV_CACHE_DIR=$(VENV)/cache/uv $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
+# PySpark alone is built here, into a wheel that is unpacked at once: it need not be compressed.
+STORED := --config-settings=--build-option=--compression=stored
+EVERYTHING := --no-build-isolation --only-binary z3-solver $(STORED) -e '.[dev,all]'
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CORE := tests/language tests/targets tests/reward tests/checks/rules tests/checks/solver tests/checks/formats
 HEAVY := jax or torch or numba or spark or postgres or test_parity or test_gradients
@@ -91,8 +96,9 @@ $(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
-	$(INSTALL) torch==2.13.0 hatchling
-	$(INSTALL) --no-build-isolation --only-binary z3-solver -e '.[dev,all]'
+	$(INSTALL) torch==2.13.0 hatchling uv
+	$(UV) $(EVERYTHING) || $(INSTALL) $(EVERYTHING)
+	@rm -rf $(VENV)/cache/uv
 	@touch $@ $(VENV)/.core
 
 # What tests import is compiled once, while the types are checked, and not by every process that runs tests.
