@@ -58,4 +58,4 @@ def run(ledger: Ledger, steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main(size(10_000_000, quick=20_000))
+    main(size(10_000_000, quick=2_000))

@@ -51,9 +51,9 @@ def main(quick: bool) -> None:
     others = peers()
     if find_spec("numba") is None:
         print("left out: ours in machine code, as Numba is not installed (pip install 'plaudit[fast]')")
-    latency(others, rounds=15 if quick else 100, steps=100)
+    latency(others, rounds=2 if quick else 100, steps=100)
     print()
-    regret(others, rounds=2_000 if quick else 10_000, seeds=2 if quick else 10, slow_seeds=1 if quick else 3)
+    regret(others, rounds=200 if quick else 10_000, seeds=2 if quick else 10, slow_seeds=1 if quick else 3)
 
 
 # -- how long it takes -------------------------------------------------------------------------------------------------

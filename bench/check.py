@@ -16,7 +16,7 @@ from plaudit.systems import BUILT_IN, load
 
 ALL_SECONDS, READ_SECONDS = 5.0, 0.010
 ROUNDS = 1 if QUICK else 3
-JOINTS = {2: 2.0} if QUICK else {12: 2.0, 40: 60.0}
+JOINTS = {1: 2.0} if QUICK else {12: 2.0, 40: 60.0}
 """Walking robots, by their joints, and the seconds that a check of each may take."""
 PARTS = ("name", "version", "terms", "action", "low", "high", "doc", "facts", "discount", "prefer", "allow")
 
@@ -116,7 +116,7 @@ def walking(joints: int) -> Reward:
     return Reward("walking", version="1", terms=terms, fields=fields, action="action", discount=0.99)
 
 
-def wide(count: int = 6 if QUICK else 200) -> Reward:
+def wide(count: int = 3 if QUICK else 200) -> Reward:
     """Return a reward of so many terms over a third more inputs, each of which reads three of them."""
     inputs = count * 4 // 3
 

@@ -13,7 +13,7 @@ from timing import QUICK, compare, size, table
 from plaudit import Field, Reward, analysis, term
 
 GAMMA = 0.99
-MEANS = 32 if QUICK else 512
+MEANS = 16 if QUICK else 512
 BLOCK = 32_768
 
 
@@ -104,4 +104,4 @@ def main(samples):
 
 
 if __name__ == "__main__":
-    main(size(1_000_000, 20_000))
+    main(size(1_000_000, quick=4_000))

@@ -14,7 +14,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from plaudit import Ledger
 CLICKS = 2 if QUICK else 200
 AHEAD = 0 if QUICK else 10
 """Seconds in which the server builds what is likely to be asked for next; later clicks are a tenth of that apart."""
+Server = tuple[subprocess.Popen[str], str, float]
+"""A dashboard, where it is, and when its command was given."""
 SHOW = """async (hash) => {
   const start = performance.now(), main = document.getElementById("main"), before = main.firstElementChild;
   const frame = () => new Promise(requestAnimationFrame);
@@ -44,16 +46,17 @@ def main(steps: int) -> None:
             record(ledger, steps, 1)
         episodes = max(1, steps // LENGTH)
         print(f"A ledger of {steps:,} steps in {episodes:,} episodes, {path.stat().st_size / 2**20:,.0f} MiB\n")
-        measure_documents(path, episodes)
-        chromium = shutil.which("chromium") or shutil.which("google-chrome")
-        if chromium and find_spec("playwright"):
-            print()
-            measure_views(path, episodes, chromium)
+        with start(path) as server:
+            measure_documents(server, episodes)
+            if QUICK:  # another server takes as long as all else
+                measure_views(nullcontext(server), episodes)
+        if not QUICK:
+            measure_views(start(path), episodes)
 
 
 @contextmanager
-def start(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
-    """Yield a dashboard, where it is, and when its command was given."""
+def start(path: Path) -> Iterator[Server]:
+    """Start a dashboard, and end it."""
     begun = time.perf_counter()
     command = [sys.executable, "-m", "plaudit", "dashboard", str(path), "--port", "0", "--no-browser"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -66,55 +69,57 @@ def start(path: Path) -> Iterator[tuple[subprocess.Popen[str], str, float]]:
         running.communicate()
 
 
-def measure_documents(path: Path, episodes: int) -> None:
-    with start(path) as (running, url, begun):
-        rows: list[tuple[str, ...]] = [("what the server sends", "s", "KiB", "again, ms")]
-        ask(url)
-        index, _ = ask(f"{url}documents/index")
-        first = time.perf_counter() - begun
-        source = json.loads(index)["sources"][0]
-        run, reward = source["runs"][0]["run"], source["runs"][0]["rewards"][0]
-        at_first, processor = read_memory(running), read_processor(running)
-        middle = episodes // 2
-        named = {
-            "the run": f"documents/run/l0/{run}",
-            "its episodes": f"documents/episodes/l0/{run}",
-            "an episode": f"documents/episode/l0/{run}/{middle}",
-            "a step": f"documents/step/l0/{run}/{middle}/{LENGTH // 2}",
-            "its clamps and branches": f"documents/steps/l0/{run}",
-            "what can be turned": f"documents/whatif/l0/{run}",
-            "the reward and its findings": f"documents/reward/{reward}",
-        }
-        rows.append(("the page and its index, from the command on", f"{first:.2f}", f"{len(index) / 1024:.0f}", "-"))
-        for what, address in named.items():
-            body, seconds = ask(url + address)
-            _, again = ask(url + address)
-            rows.append((what, f"{seconds:.3f}", f"{len(body) / 1024:,.0f}", f"{1000 * again:.1f}"))
-        _, seconds = ask(f"{url}rescore/l0/{run}?set=%7B%22comfort.weight%22:2%7D")
-        rows.append(("the whole run, scored with another weight", f"{seconds:.2f}", "-", "-"))
-        table(rows)
-        if processor:
-            print(f"\nProcessor time of the server up to its index: {processor:.2f} s")
-        times = []
-        before = read_memory(running)
-        for click in range(CLICKS):
-            times.append(ask(f"{url}documents/episode/l0/{run}/{click * 7919 % episodes}")[1])
-        times.sort()
-        print(f"{CLICKS} further episodes: median {1000 * times[len(times) // 2]:.0f} ms", end=", ")
-        print(f"95 % within {1000 * times[int(0.95 * len(times))]:.0f} ms")
-        if at_first:
-            after = read_memory(running)
-            print(
-                f"Memory of the server: {at_first} MiB at first, {before} MiB after these, {after} MiB after the clicks"
-            )
+def measure_documents(server: Server, episodes: int) -> None:
+    running, url, begun = server
+    rows: list[tuple[str, ...]] = [("what the server sends", "s", "KiB", "again, ms")]
+    ask(url)
+    index, _ = ask(f"{url}documents/index")
+    first = time.perf_counter() - begun
+    source = json.loads(index)["sources"][0]
+    run, reward = source["runs"][0]["run"], source["runs"][0]["rewards"][0]
+    at_first, processor = read_memory(running), read_processor(running)
+    middle = episodes // 2
+    named = {
+        "the run": f"documents/run/l0/{run}",
+        "its episodes": f"documents/episodes/l0/{run}",
+        "an episode": f"documents/episode/l0/{run}/{middle}",
+        "a step": f"documents/step/l0/{run}/{middle}/{LENGTH // 2}",
+        "its clamps and branches": f"documents/steps/l0/{run}",
+        "what can be turned": f"documents/whatif/l0/{run}",
+        "the reward and its findings": f"documents/reward/{reward}",
+    }
+    rows.append(("the page and its index, from the command on", f"{first:.2f}", f"{len(index) / 1024:.0f}", "-"))
+    for what, address in named.items():
+        body, seconds = ask(url + address)
+        _, again = ask(url + address)
+        rows.append((what, f"{seconds:.3f}", f"{len(body) / 1024:,.0f}", f"{1000 * again:.1f}"))
+    _, seconds = ask(f"{url}rescore/l0/{run}?set=%7B%22comfort.weight%22:2%7D")
+    rows.append(("the whole run, scored with another weight", f"{seconds:.2f}", "-", "-"))
+    table(rows)
+    if processor:
+        print(f"\nProcessor time of the server up to its index: {processor:.2f} s")
+    times = []
+    before = read_memory(running)
+    for click in range(CLICKS):
+        times.append(ask(f"{url}documents/episode/l0/{run}/{click * 7919 % episodes}")[1])
+    times.sort()
+    print(f"{CLICKS} further episodes: median {1000 * times[len(times) // 2]:.0f} ms", end=", ")
+    print(f"95 % within {1000 * times[int(0.95 * len(times))]:.0f} ms")
+    if at_first:
+        after = read_memory(running)
+        print(f"Memory of the server: {at_first} MiB at first, {before} MiB after these, {after} MiB after the clicks")
 
 
-def measure_views(path: Path, episodes: int, chromium: str) -> None:
+def measure_views(starting: AbstractContextManager[Server], episodes: int) -> None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not (chromium and find_spec("playwright")):
+        return
     from playwright.sync_api import sync_playwright
 
+    print()
     with sync_playwright() as playwright, closing(playwright.chromium.launch(executable_path=chromium)) as browser:
         page = browser.new_page()
-        with start(path) as (_, url, begun):
+        with starting as (_, url, begun):
             page.goto(url)
             page.wait_for_selector("main h1")
             page.evaluate("() => new Promise(requestAnimationFrame)")

@@ -33,11 +33,12 @@ def compare(contenders: dict[str, Callable[[], object]], *, calls: int, rounds: 
 
     Many short rounds find a quiet moment for each on a busy machine, where a few long ones would not.
     """
+    best = dict.fromkeys(contenders, float("inf"))
     if QUICK:
         calls, rounds = 1, 1
-    best = dict.fromkeys(contenders, float("inf"))
-    for contender in contenders.values():
-        contender()  # first calls compile, allocate and warm caches
+    else:
+        for contender in contenders.values():
+            contender()  # first calls compile, allocate and warm caches
     for _ in range(rounds):
         for name, contender in contenders.items():
             start = time.perf_counter()

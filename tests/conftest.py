@@ -27,6 +27,7 @@ TOGETHER = {
     "tests/systems/hackmatrix/": "compiled programs",
     "tests/test_docs.py::test_the_page_runs_and_shows_what_it_prints[docs/systems/hackmatrix": "compiled programs",
     "src/plaudit/systems/hackmatrix/": "compiled programs",
+    "tests/page/browser/": "a browser",
     "tests/adapters/test_spark.py": "a Spark",
     "tests/targets/sql/test_spark.py": "a Spark",
     "tests/systems/roadsense/experiment/": "drives of an experiment",

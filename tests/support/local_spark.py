@@ -7,13 +7,18 @@ import sys
 
 import pytest
 
+JAVA = (
+    *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),  # it compiles for seconds, not hours
+    "-Xmn300m",  # most of what it makes is garbage soon
+    *("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"),  # Spark's classes are as they were released
+)
 OPTIONS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it compiles for seconds, not hours
+    "spark.driver.extraJavaOptions": " ".join(JAVA),
     "spark.sql.session.timeZone": "UTC",
 }
 

@@ -12,7 +12,7 @@ from plaudit.checks.check import check
 from plaudit.page.addresses import format_address
 from plaudit.page.library import Library
 from plaudit.page.report import build_report
-from support.browsers import NARROW, as_file, start_browser
+from support.browsers import NARROW, as_file
 from support.samples import following
 
 GENTLE = following.with_params({"comfort.weight": 0.5, "gap.far": 30.0}).with_version("gentle")
@@ -29,12 +29,6 @@ def drive(episode):
         "deceleration": [((5 * n + episode) % 12) - 4.0 for n in steps],
         "action": [(n + episode) % 4 for n in steps],
     }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,10 @@ from plaudit.page import report as report_module
 from plaudit.page.library import Library
 from plaudit.page.report import build_report
 from plaudit.systems import hackmatrix, roadsense
-from support.browsers import as_file, start_browser
+from support.browsers import as_file
 
 BOARD = "/".join([". 3c C2 *4 . EXIT", *[". . #,5pt . . ."] * 4, "@ . . . V2 ."])
 PLACE = "episode/l0/drive/0"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from plaudit.page.assets import build_shell
 from plaudit.page.report import pack
-from support.browsers import NARROW, as_file, start_browser
+from support.browsers import NARROW, as_file
 from support.carrying import walking
 from support.samples import following
 
@@ -21,12 +21,6 @@ PICTURE = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10" onload=
 <style>* { fill: url(https://example.com/y) }</style><script>window.ran = 1</script>
 <image href="https://example.com/z"/><a href="javascript:ran = 1"><text>gone</text></a><foreignObject><b>gone</b></foreignObject>
 <circle cx="5" cy="5" r="4" fill="url(https://example.com/f)" onclick="window.ran = 1"/><rect width="3" height="3" fill="#0072b2"/></svg>"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture

@@ -8,16 +8,9 @@ import pytest
 from plaudit import Ledger
 from plaudit.page.assets import build_shell
 from plaudit.page.library import Library
-from support.browsers import start_browser
 from support.dashboards import serve
 from support.forking import run_python
 from support.moving import ONE, TWO, record_episode
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with start_browser() as started:
-        yield started
 
 
 @pytest.fixture
@@ -38,7 +31,7 @@ def serve_page(path):
 
 RECORD = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from plaudit import Ledger
 from support.moving import record_episode
 
