@@ -106,7 +106,7 @@ def logged(row, name):
 
 def test_the_sums_of_episodes_add_up_to_the_return_that_ppo_reports(sb3):
     env = sb3.DummyVecEnv([cartpole] * 3)
-    rows, _ = sb3.train(sb3.PPO, "isaac", 2000, env, n_steps=128, batch_size=128, n_epochs=1)
+    rows, _ = sb3.train(sb3.PPO, "isaac", 1000, env, n_steps=64, batch_size=64, n_epochs=1)
     rows = [row for row in rows if "rollout/ep_rew_mean" in row]
     assert len(rows) >= 5
     for row in rows:
@@ -116,18 +116,18 @@ def test_the_sums_of_episodes_add_up_to_the_return_that_ppo_reports(sb3):
 
 def test_the_means_of_steps_add_up_to_the_rewards_that_ppo_was_given(sb3):
     env = sb3.DummyVecEnv([functools.partial(cartpole, "add")] * 2)
-    rows, paid = sb3.train(sb3.PPO, "trl", 1000, env, n_steps=125, batch_size=125, n_epochs=1)
+    rows, paid = sb3.train(sb3.PPO, "trl", 400, env, n_steps=50, batch_size=50, n_epochs=1)
     rows = [row for row in rows if "reward" in row]
     assert len(rows) == 4
     for at, row in enumerate(rows):
-        given = [reward for rewards in paid[125 * at : 125 * (at + 1)] for reward in rewards]
+        given = [reward for rewards in paid[50 * at : 50 * (at + 1)] for reward in rewards]
         assert sum(logged(row, "rewards/{}/mean")) == pytest.approx(row["reward"], rel=1e-6)
         assert row["reward"] == pytest.approx(sum(map(float, given)) / len(given), rel=1e-5)
 
 
 def test_an_algorithm_that_logs_within_a_rollout_reports_the_same_episodes(sb3):
     rows, _ = sb3.train(
-        sb3.DQN, "isaac", 1200, cartpole(), learning_starts=100, buffer_size=1000, train_freq=(50, "step")
+        sb3.DQN, "isaac", 600, cartpole(), learning_starts=100, buffer_size=1000, train_freq=(50, "step")
     )
     rows = [row for row in rows if "rollout/ep_rew_mean" in row]
     assert len(rows) >= 10

@@ -162,11 +162,12 @@ def assert_as_python(reward, known, found):
     """Assert that scores are what the `python` target gives for each row, to the bit where IEEE 754 says so."""
     compiled = reward.compile("python", on_bad="mask")
     bits = all(isinstance(node, EXACT) for node in reward.program.nodes)
+    numbers = list_numbers(found, found.values)
     for i, row in enumerate(known):
         wanted = compiled(as_inputs(row))
         assert found.ok[i] == wanted.ok, row
         for name, number in list_numbers(wanted, found.values).items():
-            got = list_numbers(found, found.values)[name][i]
+            got = numbers[name][i]
             same = got == number or (math.isnan(got) and math.isnan(number))
             assert same or (not bits and got == pytest.approx(number, rel=1e-13, abs=1e-13)), (name, got, number, row)
 

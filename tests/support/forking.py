@@ -48,6 +48,7 @@ def run(order, files):
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environment"])
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     encoding = os.environ.get("PYTHONIOENCODING") or "utf-8"
     sys.stdin = open(0, encoding=encoding)
     sys.stdout = open(1, "w", 1 if os.isatty(1) else -1, encoding)
@@ -87,7 +88,7 @@ def end(code):
         stream.flush()
     leave(code)
 
-for module in {IMPORTED}:
+for module in sys.argv[2:]:
     importlib.import_module(module)
 gc.freeze()
 orders = socket.socket(fileno=int(sys.argv[1]))
@@ -126,6 +127,8 @@ while True:
 class PythonProcess(subprocess.Popen):
     """What `subprocess.Popen` is, for a command that begins with Python and `-c`, `-m` or the path of a script."""
 
+    imported = IMPORTED
+
     def __init__(self, command: Sequence[Any], **options: Any) -> None:
         """Begin; `options` are those of `subprocess.Popen`."""
         self._told = -1
@@ -149,7 +152,7 @@ class PythonProcess(subprocess.Popen):
         }
         files = [standard if given == -1 else given for standard, given in enumerate((into, out, errors))]
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [*files, told]))]
-        _start_server().sendmsg([json.dumps(order).encode()], rights)
+        _start_server(self.imported).sendmsg([json.dumps(order).encode()], rights)
         os.close(told)
         self._close_pipe_fds(*ends)
         self._child_created = True
@@ -204,18 +207,19 @@ def _python_variables(environment: Any) -> dict[str, str]:
     """Return what Python, or a library that is imported already, reads as it starts, and no fork could heed."""
     prefixes = ("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_", "COVERAGE")
     found = {name: text for name, text in environment.items() if name.startswith(prefixes) and text}
-    heeded = {("PYTHONUTF8", "1"), *((name, found.get(name)) for name in ("PYTHONIOENCODING", "PYTHONUNBUFFERED"))}
+    names = ("PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
+    heeded = {("PYTHONUTF8", "1"), *((name, found.get(name)) for name in names)}
     return dict(found.items() - heeded)
 
 
 @cache
-def _start_server() -> socket.socket:
+def _start_server(imported: tuple[str, ...]) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for end in (ours, theirs):
         with contextlib.suppress(OSError):
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST_ORDER)
     server = subprocess.Popen(
-        [sys.executable, "-X", "utf8", "-c", SERVER, str(theirs.fileno())],
+        [sys.executable, "-X", "utf8", "-c", SERVER, str(theirs.fileno()), *imported],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -10,10 +10,31 @@ import plaudit
 PAIRS = (("{", "}"), (r"\left", r"\right"), (r"\begin{", r"\end{"))
 
 
+class Rendered:
+    """The text of a reward, run, and the reward itself, compiled."""
+
+    def __init__(self, reward):
+        functions, _, total = reward.source().rpartition("total = ")
+        self.reward, self.compiled = reward, reward.compile("python")
+        self.space, self.total = {"math": math, "plaudit": plaudit}, compile(total, "<rendered>", "eval")
+        exec(compile(functions, "<rendered>", "exec"), self.space)
+
+
+LAST = []
+"""What was rendered last: the next row is mostly one of the very same reward."""
+
+
+def render(reward):
+    """Return a reward, rendered; equal rewards may have other texts."""
+    if not LAST or LAST[0].reward is not reward:
+        LAST[:] = [Rendered(reward)]
+    return LAST[0]
+
+
 def names_in(reward, inputs):
     """Return what the names in the text stand for in one row: records with attributes, vectors by entry."""
     names = {"prev": SimpleNamespace(), "curr": SimpleNamespace()}
-    row = reward.compile("python").convert_row(inputs)
+    row = render(reward).compiled.convert_row(inputs)
     for (name, field), value in zip(reward.program.inputs.items(), row, strict=True):
         record, _, key = name.rpartition(".")
         key, bracket, entry = key.partition("[")
@@ -28,17 +49,14 @@ def names_in(reward, inputs):
 
 def run_again(reward, inputs):
     """Return each term's score and the total, as the text of the reward computes them."""
-    functions, _, total = reward.source().rpartition("total = ")
-    space = {"math": math, "plaudit": plaudit}
-    exec(compile(functions, "<rendered>", "exec"), space)
-    names = names_in(reward, inputs)
+    space, names = render(reward).space, names_in(reward, inputs)
     scores = {}
     for term in reward.functions:
         code = space[term.name].__code__
         # what only the end of an episode reads is not in the signal of a step before it, and not looked at
         arguments = [names.get(name) for name in code.co_varnames[: code.co_argcount]]
         scores[term.name] = float(space[term.name](*arguments))
-    return scores, float(eval(total, {"math": math, **names, **scores}))
+    return scores, float(eval(render(reward).total, {"math": math, **names, **scores}))
 
 
 def compare(reward, inputs):

@@ -73,7 +73,7 @@ def engine(request):
 
 
 @EACH_VERSION
-@pytest.mark.parametrize("drawn", [50, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("drawn", [30, pytest.param(200, marks=pytest.mark.slow)])
 def test_databases_score_as_python_does(engine, name, label, drawn):
     reward = system(name).version(label)
     played = []

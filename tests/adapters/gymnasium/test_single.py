@@ -5,7 +5,6 @@ import inspect
 import math
 import pickle
 import re
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -23,6 +22,7 @@ from plaudit import DefinitionError, Field, InputError, Ledger, OutOfRange, Rewa
 from plaudit.adapters.gymnasium import RewardWrapper, VectorRewardWrapper
 from plaudit.errors import MissingField, NotFinite, UnknownInput, WrongType
 from support import walks
+from support.forking import run_python
 
 PLAIN, HELD = walks.reward(), walks.reward(low=-0.5, high=1.0)
 ACTIONS = st.lists(st.integers(0, 2), min_size=1, max_size=12)
@@ -319,7 +319,7 @@ env = RewardWrapper(walks.Walk(), walks.reward(), walks.features, ledger=Ledger(
 env.reset()
 env.step(1)
 """
-    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    run_python([sys.executable, "-c", script], cwd=tmp_path, check=True)
     with Ledger(tmp_path / "rewards.db") as ledger:
         assert ledger.history().count() == 1
 
@@ -333,7 +333,7 @@ env.step(1)
 )
 def test_without_the_library_the_extra_is_named(missing, module, says):
     script = f"import sys; sys.modules[{missing!r}] = None; import {module}"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True)
     assert says in done.stderr
     assert f"pip install 'plaudit[{'gym' if missing == 'gymnasium' else 'sb3'}]'" in done.stderr
 

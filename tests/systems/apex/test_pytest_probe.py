@@ -44,8 +44,14 @@ class TestGroup:
 
 
 @pytest.fixture
-def project(tmp_path):
+def project(started_project, forked_pytest):
     """Write a project of files, and return a probe of it."""
+    return started_project
+
+
+@pytest.fixture
+def started_project(tmp_path):
+    """Write a project of files, and return a probe of it that starts a Python of its own."""
 
     def write(files, **options):
         folder = tmp_path / "project"
@@ -58,8 +64,8 @@ def project(tmp_path):
     return write
 
 
-def test_what_passes_fails_and_is_skipped_is_counted(project):
-    probe = project({"test_mixed.py": MIXED})
+def test_what_passes_fails_and_is_skipped_is_counted(started_project):
+    probe = started_project({"test_mixed.py": MIXED})
     run = probe.run()
     assert (run.passed, run.total, run.skipped) == (2, 7, 2)
     assert run.rate == 2 / 7
@@ -195,12 +201,12 @@ def test_the_time_limit_holds_for_tasks_too(project):
         asyncio.run(project({}, timeout=0.05).arun())
 
 
-def test_a_python_without_pytest_is_told(project, tmp_path):
+def test_a_python_without_pytest_is_told(started_project, tmp_path):
     script = tmp_path / "python"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     with pytest.raises(errors.MissingExtra, match="has no pytest to run tests with"):
-        project({}, python=script).run()
+        started_project({}, python=script).run()
 
 
 def test_what_is_not_there_is_told(project, tmp_path):
@@ -291,8 +297,8 @@ def test_tests_that_a_session_left_out_are_failing_and_those_that_were_deselecte
 
 
 @pytest.mark.skipif(not find_spec("xdist"), reason="needs pytest-xdist")
-def test_tests_that_other_processes_run_are_watched_too(project):
-    probe = project({"test_stopped.py": STOPPED.format("pass")}, arguments=["-p", "xdist.plugin", "-n", "1"])
+def test_tests_that_other_processes_run_are_watched_too(started_project):
+    probe = started_project({"test_stopped.py": STOPPED.format("pass")}, arguments=["-p", "xdist.plugin", "-n", "1"])
     assert probe.run() == apex.PytestRun(3, 3)
 
 
@@ -403,9 +409,9 @@ def test_results_that_contradict_how_the_process_ends_are_refused(project, conft
         project({"conftest.py": conftest, "test_it.py": tests}).run()
 
 
-def test_a_file_of_the_project_does_not_stand_in_for_what_runs_it(project):
+def test_a_file_of_the_project_does_not_stand_in_for_what_runs_it(started_project):
     forged = dict.fromkeys(("pytest.py", "json.py", "hmac.py", "sitecustomize.py"), "import os\nos._exit(0)\n")
-    assert project({**forged, "test_it.py": FAILING}).run()[:2] == (0, 2)
+    assert started_project({**forged, "test_it.py": FAILING}).run()[:2] == (0, 2)
 
 
 def test_a_project_cannot_switch_the_recording_off(project):
@@ -413,9 +419,9 @@ def test_a_project_cannot_switch_the_recording_off(project):
     assert probe.run()[:2] == (0, 2)
 
 
-def test_the_key_is_gone_before_anything_of_the_project_is_imported(project):
+def test_the_key_is_gone_before_anything_of_the_project_is_imported(started_project):
     look = "import os, sys\nfound = [os.listdir(f) for f in sys.path if 'plaudit-' in f]\n"
-    run = project(
+    run = started_project(
         {"test_it.py": f"{look}def test_it(): assert found and not any('key' in each for each in found)\n"}
     ).run()
     assert run.success, run.failures
@@ -426,7 +432,7 @@ def test_a_test_that_forks_and_goes_on_is_counted_once(project):
     assert project({"test_it.py": forking}).run() == apex.PytestRun(2, 2)
 
 
-def test_no_setting_or_secret_of_ours_reaches_the_tests(project, monkeypatch):
+def test_no_setting_or_secret_of_ours_reaches_the_tests(started_project, monkeypatch):
     for name in ("OPENAI_API_KEY", "PYTEST_ADDOPTS", "PYTHONPATH", "PYTHONWARNINGS"):
         monkeypatch.setenv(name, "default")
     sees = (
@@ -434,5 +440,5 @@ def test_no_setting_or_secret_of_ours_reaches_the_tests(project, monkeypatch):
         "    assert os.environ['SHOP'] == 'open'\n"
     )
     kept = {*KEPT_VARIABLES, "PYTHONDONTWRITEBYTECODE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_VERSION"}
-    run = project({"test_it.py": sees.replace("{names}", repr(kept))}, environment={"SHOP": "open"}).run()
+    run = started_project({"test_it.py": sees.replace("{names}", repr(kept))}, environment={"SHOP": "open"}).run()
     assert run.success, run.failures

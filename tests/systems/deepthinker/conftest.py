@@ -1,10 +1,11 @@
-"""What the tests of deepthinker share: a store that nothing is in yet."""
+"""What the tests of deepthinker share: a store that nothing is in yet, and reports that are made quickly."""
 
 import shutil
 
 import pytest
 
-from plaudit.systems.deepthinker import RewardStore
+from plaudit.systems.deepthinker import RewardStore, commands
+from plaudit.systems.deepthinker.simulated import report
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,12 @@ def empty_store(tmp_path_factory):
 def store(empty_store, tmp_path):
     with RewardStore(shutil.copytree(empty_store, tmp_path / "kb" / "rewards")) as store:
         yield store
+
+
+@pytest.fixture(scope="module")
+def few_fresh_missions():
+    """Put what was learnt to the test in six missions, not in sixty; each report would take three times as long."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (report, commands):
+            patch.setattr(module, "FRESH", 6)
+        yield

@@ -13,25 +13,16 @@ from click.testing import CliRunner
 from plaudit import errors
 from plaudit.cli import main
 from plaudit.learn import load
-from plaudit.systems.deepthinker import RewardStore, commands
-from plaudit.systems.deepthinker.simulated import report
+from plaudit.systems.deepthinker import RewardStore
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 from plaudit.systems.folder_lock import lock_folder
 
+pytestmark = pytest.mark.usefixtures("few_fresh_missions")
 SMALL = ("run", "deepthinker", "--missions", 3, "--seed", 3)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_fresh_missions():
-    """Put what was learnt to the test in six missions, not in sixty; each command would take three times as long."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (report, commands):
-            patch.setattr(module, "FRESH", 6)
-        yield
-
-
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(few_fresh_missions, tmp_path_factory):
     """Return the folder of a run that was made once, and what was printed."""
     folder = tmp_path_factory.mktemp("runs") / "kb"
     texts = [str(each) for each in (*SMALL, "--output", folder, "--json")]

@@ -1,11 +1,13 @@
-"""What the tests of roadsense share: one SUMO to drive on, since starting it takes longer than most drives."""
+"""What the tests of roadsense share: one SUMO and workers, since starting them takes longer than most drives."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
 from plaudit.systems.roadsense import env
+from plaudit.systems.roadsense.experiment import driving
 from plaudit.systems.roadsense.sumo import Binding, Command, Simulation, build_simulation
 from plaudit.systems.roadsense.world import CarState, World
 
@@ -48,3 +50,21 @@ def lent_sumo(sumo: Simulation) -> Callable[[], AbstractContextManager[None]]:
             yield
 
     return lending
+
+
+@pytest.fixture(scope="session")
+def lent_workers() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Return a context: what an experiment does in it is done by worker processes that go on; the second starts when it is needed."""
+    with driving._open_pool(2) as pool:
+
+        @contextmanager
+        def lend(workers: int) -> Iterator[ProcessPoolExecutor]:
+            yield pool
+
+        @contextmanager
+        def lending() -> Iterator[None]:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(driving, "_open_pool", lend)
+                yield
+
+        yield lending

@@ -15,11 +15,12 @@ SMALL = ("experiment", "roadsense", "--study", "discrete", "--policy", "caution"
 
 
 @pytest.fixture
-def driven(plaudit):
+def driven(plaudit, lent_workers):
     """Run a small experiment; the second time in the same folder it drives nothing."""
 
     def run(*arguments):
-        return plaudit(*SMALL, *arguments)
+        with lent_workers():
+            return plaudit(*SMALL, *arguments)
 
     return run
 
@@ -107,7 +108,7 @@ def test_a_folder_in_which_another_run_is_at_work_is_left_alone(driven, tmp_path
 def wait_for_records(path, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(0.2)  # looking takes longer than a drive
         if path.exists():
             with contextlib.suppress(errors.LedgerError), Ledger(path, read_only=True) as ledger:
                 if ledger.history().count():
@@ -119,7 +120,7 @@ def wait_for_records(path, seconds=60):
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
 )
-def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, tmp_path, number, code):
+def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, lent_workers, tmp_path, number, code):
     running = process(
         "experiment", "roadsense", "--study", "discrete", "--seeds", 200, "--output", "run", "--workers", 1
     )
@@ -133,7 +134,8 @@ def test_a_run_that_is_stopped_keeps_whole_drives_and_goes_on(process, plaudit, 
         assert ledger.verify().ok
         assert ledger.history().count() % 1000 == 0
     asked = ("--study", "discrete", "--policy", "maintain", "--seeds", 1, "--no-check", "--only", "R0", "--workers", 1)
-    again = json.loads(plaudit("experiment", "roadsense", *asked, "--output", "run", "--json").stdout)
+    with lent_workers():
+        again = json.loads(plaudit("experiment", "roadsense", *asked, "--output", "run", "--json").stdout)
     assert again["simulated"] < 6
 
 

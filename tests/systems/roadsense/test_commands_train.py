@@ -34,9 +34,11 @@ reward = Reward("gap", version="2", terms=[near], fields=[Field("distance", low=
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch):
-    """Cut evaluated episodes off after 5 steps."""
+def short(monkeypatch, lent_sumo):
+    """Cut evaluated episodes off after 5 steps, and drive on a SUMO that runs already."""
     monkeypatch.setattr(training_run, "evaluate_run", partial(training_run.evaluate_run, limit=5))
+    with lent_sumo():
+        yield
 
 
 def train(plaudit, *arguments):

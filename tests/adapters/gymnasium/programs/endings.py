@@ -25,8 +25,9 @@ from plaudit import Ledger
 from plaudit.adapters.gymnasium import RewardWrapper, termination
 from support import walks
 
-ENVS, MOST, READY = 4, 500_000, 300
+ENVS, MOST = 4, 500_000
 NEVER = 600.0
+READY, DURABLE = 100, 500  # steps before the end, and where some of them are to be durable before it
 LEDGER = "rewards.db"
 
 # what is done, the signal that is sent, and flush_every
@@ -47,7 +48,7 @@ ENDINGS = {
 }
 
 
-def record(folder, run, way, flush_every, say):
+def record(folder, run, way, flush_every, ready, say):
     """Take steps in four environments until the process ends."""
     times = np.memmap(folder / run, np.float64, mode="w+", shape=(ENVS, MOST))
     ledger = Ledger(folder / LEDGER)
@@ -85,10 +86,12 @@ def record(folder, run, way, flush_every, say):
             times[at, n] = time.time()
             if terminated or truncated:
                 env.reset()
-        if n == READY:
+        if n == ready:
             say("ready")
             if finish(way, ledger, envs[0]):
                 return
+        elif n > ready:
+            time.sleep(0.002)  # whoever looks reads every step
 
 
 def finish(way, ledger, env):
@@ -121,20 +124,21 @@ def finish(way, ledger, env):
 def end(folder, run, name, pause):
     """Fork a process, end it after a pause, and return how it ended and which steps are left."""
     way, number, flush_every = ENDINGS[name]
+    ready = READY if flush_every == NEVER else DURABLE
     ear, mouth = os.pipe()
     child = os.fork()
     if not child:
         os.close(ear)
         if way == "raise":
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        record(folder, run, way, flush_every, lambda said: os.write(mouth, f"{said}\n".encode()))
+        record(folder, run, way, flush_every, ready, lambda said: os.write(mouth, f"{said}\n".encode()))
         sys.exit(0)
     os.close(mouth)
     heard = os.read(ear, 100)
     if name == "killed in a pause":
         with Ledger(folder / LEDGER, read_only=True) as ledger:
             wait = time.monotonic() + 60
-            while ledger.history(run=run).count() < ENVS * (READY + 1) and time.monotonic() < wait:
+            while ledger.history(run=run).count() < ENVS * (ready + 1) and time.monotonic() < wait:
                 time.sleep(0.02)
     time.sleep(pause)
     if number is not None:

@@ -13,9 +13,9 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def found(place):
+def found(place, lent_workers):
     """What was found: the continuous study whole, of the discrete one a single seed."""
-    with Ledger(place) as ledger:
+    with Ledger(place) as ledger, lent_workers():
         discrete = run_experiment(ledger, studies=["discrete"], seeds=1, checks=False, workers=1)
         continuous = run_experiment(ledger, studies=["continuous"], checks=False, workers=1)
     assert (discrete.simulated, continuous.simulated) == (2 * 8 * 1, 2 * 6 * 5)

@@ -108,10 +108,10 @@ def test_what_the_ledger_has_is_scored_again_and_not_driven_again(found, place, 
     assert again.studies["continuous"].to_dict() == found["continuous"].to_dict()
 
 
-def test_more_seeds_drive_only_what_lacks(place, found, tmp_path):
+def test_more_seeds_drive_only_what_lacks(place, found, lent_workers, tmp_path):
     with Ledger(place) as ledger:
         ledger.backup(tmp_path / "more.db")
-    with Ledger(tmp_path / "more.db") as ledger:
+    with Ledger(tmp_path / "more.db") as ledger, lent_workers():
         more = run_experiment(ledger, studies=["discrete"], policies=["late"], seeds=2, checks=False, workers=2)
     assert more.simulated == 3 * 2  # the one seed that is new, of the policy asked for and of the two it is measured by
     assert more.studies["discrete"].policies == ("sensible", "warned", "late")

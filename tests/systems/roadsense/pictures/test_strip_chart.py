@@ -1,6 +1,8 @@
 """A strip chart is a picture of whole episodes that depends on nothing but them."""
 
 from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
@@ -10,16 +12,29 @@ from PIL import Image
 
 from plaudit.errors import DefinitionError, FileError
 from plaudit.systems.roadsense.pictures import ZONES, save_strip_chart
-from plaudit.systems.roadsense.pictures.strip_chart import Style, _build_figure, build_track, find_top
+from plaudit.systems.roadsense.pictures.strip_chart import build_track, find_top
+
+
+class Charts(NamedTuple):
+    """Charts that were drawn once, and what became of matplotlib meanwhile."""
+
+    folder: Path
+    figures: list[Figure]
+    """What was drawn, as often as it was drawn."""
+    before: dict[str, Any]
+    """The settings of matplotlib."""
+    after: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def charts(drive, tmp_path_factory):
-    """The folder with a chart of each kind, drawn once; and the settings of matplotlib before and after."""
-    folder, before = tmp_path_factory.mktemp("charts"), dict(matplotlib.rcParams)
-    for ending in ("png", "svg"):
-        save_strip_chart(drive(), folder / f"one.{ending}")
-    return folder, before, dict(matplotlib.rcParams)
+    """One chart of each kind."""
+    folder, before, figures, draw = tmp_path_factory.mktemp("charts"), dict(matplotlib.rcParams), [], Figure.draw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "draw", lambda figure, *given: figures.append(figure) or draw(figure, *given))
+        for ending in ("png", "svg"):
+            save_strip_chart(drive(), folder / f"one.{ending}")
+    return Charts(folder, figures, before, dict(matplotlib.rcParams))
 
 
 @pytest.mark.parametrize(
@@ -27,34 +42,29 @@ def charts(drive, tmp_path_factory):
 )
 def test_the_same_frames_give_the_same_chart(charts, drive, tmp_path, ending, start):
     save_strip_chart(drive(), tmp_path / f"two.{ending}")
-    one, two = (charts[0] / f"one.{ending}").read_bytes(), (tmp_path / f"two.{ending}").read_bytes()
+    one, two = (charts.folder / f"one.{ending}").read_bytes(), (tmp_path / f"two.{ending}").read_bytes()
     assert one == two
     assert one.startswith(start)
 
 
-def test_the_last_digits_of_the_layout_are_rounded_away(drive):
+def test_the_last_digits_of_the_layout_are_rounded_away(charts):
     """The solver of matplotlib gives others from run to run, and the parts of an SVG are named after them."""
-    figure = _build_figure({"": build_track(drive())}, Style("V001", ZONES, 100.0), None)
-    corners = [edge for axes in figure.axes for edge in axes.get_position().p0]
+    corners = [edge for figure in charts.figures for axes in figure.axes for edge in axes.get_position().p0]
     assert corners == [round(edge, 6) for edge in corners]
 
 
 def test_drawing_leaves_the_settings_of_matplotlib_alone(charts):
-    _, before, after = charts
-    assert after == before
+    assert charts.after == charts.before
 
 
-def test_a_chart_is_drawn_once(drive, tmp_path, monkeypatch):
-    drawn, draw = [], Figure.draw
-    monkeypatch.setattr(Figure, "draw", lambda *given: drawn.append(1) or draw(*given))
-    save_strip_chart(drive(1), tmp_path / "drive.png")
-    assert len(drawn) == 1
-    assert (tmp_path / "drive.png").stat().st_size > 5_000
+def test_a_chart_is_drawn_once(charts):
+    assert len(charts.figures) == len(set(charts.figures)) == 2
+    assert (charts.folder / "one.png").stat().st_size > 5_000
 
 
 def test_episodes_stand_side_by_side(charts, drive, tmp_path):
     save_strip_chart({"early": drive(reaction=3), "late": drive(reaction=12)}, tmp_path / "two.png", title="Two drives")
-    with Image.open(charts[0] / "one.png") as one, Image.open(tmp_path / "two.png") as two:
+    with Image.open(charts.folder / "one.png") as one, Image.open(tmp_path / "two.png") as two:
         assert two.width > 1.5 * one.width
         assert two.height == one.height
 

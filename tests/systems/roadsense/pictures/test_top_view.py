@@ -211,12 +211,12 @@ def test_a_film_shows_every_so_many_steps_and_rests_on_the_last(drive, tmp_path)
 
 
 def test_a_film_looks_like_the_views_it_is_made_of(drive, tmp_path):
-    frames = drive(60)
+    frames = drive(30)
     save_film(frames, tmp_path / "drive.gif", every=2)
     with Image.open(tmp_path / "drive.gif") as made:
-        made.seek(20)
+        made.seek(12)
         shown = np.asarray(made.convert("RGB")).astype(int)
-    seen = draw_top_view(frames[40]).astype(int)
+    seen = draw_top_view(frames[24]).astype(int)
     assert np.abs(shown - seen).mean() < 2
     lit = (seen == list(bytes.fromhex(colors.BRAKE_LIGHT[1:]))).all(axis=2)
     assert lit.any()

@@ -22,8 +22,9 @@ def simulators():
     return {int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
-def test_info_has_only_what_a_run_wants_to_know():
-    env = BriefInfo(build_env(REWARD, CONFIG))
+def test_info_has_only_what_a_run_wants_to_know(lent_sumo):
+    with lent_sumo():
+        env = BriefInfo(build_env(REWARD, CONFIG))
     assert env.reset(seed=1)[1] == {}
     info = env.step([0.5])[4]
     assert set(info) == set(INFO_KEYS) - {"episode_reward_components"}

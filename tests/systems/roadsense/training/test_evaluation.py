@@ -107,9 +107,10 @@ def test_buckets_are_told_apart():
 
 
 @pytest.fixture(scope="module")
-def env():
+def env(lent_sumo):
     """Return the road that runs of R8 are evaluated on."""
-    made = build_env(R8, build_config(R8))
+    with lent_sumo():
+        made = build_env(R8, build_config(R8))
     yield made
     made.close()
 

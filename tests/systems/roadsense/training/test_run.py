@@ -40,6 +40,13 @@ def arrays(path):
         return {name: archive[name].tobytes() for name in archive.files if name != "about"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def running(lent_sumo):
+    """Drive on a SUMO that runs already."""
+    with lent_sumo():
+        yield
+
+
 @pytest.fixture(scope="module")
 def halves(tmp_path_factory) -> Path:
     """Return the folder of a run of four updates that was stopped after the second one."""

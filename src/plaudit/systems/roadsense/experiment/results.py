@@ -192,9 +192,10 @@ class CheckSummary(NamedTuple):
 def summarise_check(label: str) -> CheckSummary:
     """Return what `plaudit check` finds in a version.
 
-    >>> summarise_check("R0").warnings
+    >>> summary = summarise_check("R0")
+    >>> summary.warnings
     ('unreachable-branch', 'dominated-action')
-    >>> summarise_check("R0").staying
+    >>> summary.staying
     ('distance from 20 to 40 m: 1 a step', 'distance beyond 40 m: 0.5 a step')
     """
     report = check(version(label))
