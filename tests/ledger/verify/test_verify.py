@@ -54,7 +54,7 @@ def path(original, tmp_path):
 
 
 @pytest.fixture
-def opened(path, quick):
+def opened(path):
     """A ledger to verify, and another connection to the same file to edit it with."""
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA journal_mode = WAL")
