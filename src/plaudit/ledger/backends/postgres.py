@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL, Dialect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import QueuePool
@@ -26,7 +27,6 @@ _DIALECTS: dict[URL, Dialect] = {}
 """How statements are spelled on each server that was asked for its version."""
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
 """Statements compiled for one of them, for all ledgers of the process."""
-_ISOLATION = "REPEATABLE READ"
 _LOCK = 7_203_417
 """The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
 
@@ -47,7 +47,7 @@ class PostgresBackend(Backend):
         plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._connector = Connector(plain, self._budget, read_only=read_only)
         server = self._url.set(database=None)
-        dialect = _DIALECTS.get(server) or self._url.get_dialect()(dbapi=psycopg, isolation_level=_ISOLATION)
+        dialect = _DIALECTS.get(server) or _build_dialect()
         pool = QueuePool(self._connect_reader, pool_size=2, pre_ping=True, dialect=dialect)
         self.engine = Engine(pool, dialect, self._url, execution_options={"compiled_cache": _COMPILED})
         self._writer: psycopg.Connection[Any] | None = None
@@ -113,7 +113,7 @@ class PostgresBackend(Backend):
             with suppress(psycopg.Error):
                 writer.close()
 
-    def _connect_reader(self) -> "psycopg.Connection[Any]":
+    def _connect_reader(self) -> Any:
         made = self._connector.connect(hurried=False)
         made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         return made
@@ -212,6 +212,10 @@ class PostgresBackend(Backend):
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
         return _DIALECT
+
+
+def _build_dialect() -> Dialect:
+    return PGDialect_psycopg(dbapi=psycopg, isolation_level="REPEATABLE READ")  # type: ignore[no-untyped-call]
 
 
 def _parse_url(address: str) -> URL:

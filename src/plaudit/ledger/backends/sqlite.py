@@ -104,7 +104,7 @@ class SqliteBackend(Backend):
         return _connect(self.path, self._timeout, mode)
 
     def _engine(self) -> Engine:
-        reader = partial(_connect_reader, self.path, self._timeout)
+        reader: Any = partial(_connect_reader, self.path, self._timeout)
         pool = QueuePool(reader, pool_size=2, max_overflow=20, dialect=self.dialect)
         return Engine(pool, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
