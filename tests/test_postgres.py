@@ -49,9 +49,9 @@ def test_a_database_that_was_given_back_is_empty_and_used_again(postgres):
     postgres.give_back(url)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server(postgres):
-    """A server for one test: other tests keep connections to the one they share."""
+    """A server for these tests: others keep connections to the one they share."""
     server = Server()
     server.start()
     yield server

@@ -87,16 +87,17 @@ def test_a_label_stands_for_one_formula_for_good(where):
         verified(ledger)
 
 
-def test_a_batch_is_what_its_rows_are(where):
+@pytest.mark.parametrize("many", [4200, pytest.param(10_000, marks=pytest.mark.slow)])  # a block has up to 4096
+def test_a_batch_is_what_its_rows_are(where, many):
     from support.ledgers import REWARD, columns, signal
 
     with Ledger(where) as ledger:
-        numbers = ledger.record_batch(REWARD, columns(0, 10_000), step=range(10_000), run="batch")
+        numbers = ledger.record_batch(REWARD, columns(0, many), step=range(many), run="batch")
         assert numbers == sorted(set(numbers))
-        assert len(numbers) == 10_000
+        assert len(numbers) == many
         for record in ledger.history():
             assert same(record.signal, signal(record.step))
-        assert ledger.history(after=numbers[4999]).count() == 5000
+        assert ledger.history(after=numbers[1999]).count() == many - 2000
         assert [ledger[number].step for number in numbers[4090:4100]] == list(range(4090, 4100))
         verified(ledger)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plaudit import Ledger
-from plaudit.errors import FileError, InputError, LedgerBroken, LedgerError, LedgerTooNew, PlauditError
+from plaudit.errors import FileError, InputError, LedgerBroken, LedgerBusy, LedgerError, LedgerTooNew, PlauditError
 from plaudit.ledger.backends.sqlite import SqliteBackend
 from plaudit.ledger.storage.schema import REVISION, upgrade_tables
 from support.forking import run_python
@@ -210,6 +210,29 @@ def test_no_migration_is_loaded_for_a_new_ledger(tmp_path):
     told = run_python([sys.executable, "-c", program, tmp_path / "new.db"], capture_output=True, text=True, check=True)
     assert "plaudit.ledger.storage.schema" in told.stdout.split()
     assert "alembic" not in told.stdout.split()
+
+
+def test_a_database_that_was_emptied_becomes_a_ledger(tmp_path):
+    other = sqlite3.connect(tmp_path / "ledger.db")
+    other.executescript("CREATE TABLE gone (n); DROP TABLE gone")
+    other.close()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record(signal())
+        verified(ledger)
+
+
+def test_a_new_file_that_another_program_holds_is_busy(tmp_path):
+    backend = SqliteBackend(tmp_path / "ledger.db", read_only=False, timeout=0.05)
+    other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerBusy, match="held by another program"):
+        upgrade_tables(backend)
+    other.close()
+    upgrade_tables(backend)
+    backend.close()
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.record(signal())
+        verified(ledger)
 
 
 def test_an_older_ledger_is_backed_up_and_upgraded(path, tmp_path):

@@ -9,8 +9,6 @@ from plaudit import Ledger
 from plaudit.errors import LedgerBroken, PlauditError
 from support.ledgers import REWARD, columns, signal
 
-pytestmark = pytest.mark.usefixtures("quick")
-
 CHOICES = [{}, {"run": "first"}, {"run": "second"}, {"decision_class": "brake"}, {"key": "key 3"}, {"version": "R0"},
            {"job": 1}, {"episode": 4}]  # fmt: skip
 

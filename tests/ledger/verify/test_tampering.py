@@ -13,8 +13,6 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead
 from support.ledgers import REWARD, columns, signal, verified
 
-pytestmark = pytest.mark.usefixtures("quick")
-
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 

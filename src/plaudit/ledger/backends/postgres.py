@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.engine import URL, Dialect, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from plaudit.errors import LedgerBusy, LedgerError, MissingExtra, UnusableFile
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
@@ -20,6 +23,10 @@ except ImportError as error:
     raise MissingExtra("a ledger in PostgreSQL needs psycopg. Install it: pip install 'plaudit[pg]'") from error
 
 _DIALECT = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
+_DIALECTS: dict[URL, Dialect] = {}
+"""How statements are spelled on each server that was asked for its version."""
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+"""Statements compiled for one of them, for all ledgers of the process."""
 _LOCK = 7_203_417
 """The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
 
@@ -39,18 +46,17 @@ class PostgresBackend(Backend):
         self._budget = Budget(timeout)
         plain = self._url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._connector = Connector(plain, self._budget, read_only=read_only)
-        self.engine = create_engine(
-            self._url,
-            creator=lambda: self._connector.connect(hurried=False),
-            pool_pre_ping=True,
-            isolation_level="REPEATABLE READ",
-            pool_size=2,
-        )
+        server = self._url.set(database=None)
+        dialect = _DIALECTS.get(server) or _build_dialect()
+        pool = QueuePool(self._connect_reader, pool_size=2, pre_ping=True, dialect=dialect)
+        self.engine = Engine(pool, dialect, self._url, execution_options={"compiled_cache": _COMPILED})
         self._writer: psycopg.Connection[Any] | None = None
         self._next: int | None = None
         try:
-            with self.translate_errors(), self.engine.connect():
-                pass
+            with self.translate_errors(), self.engine.connect() as connection:
+                if server not in _DIALECTS:
+                    dialect.initialize(connection)  # it asks the server which version it is
+                    _DIALECTS[server] = dialect
         except ConnectionLost as error:
             raise LedgerBusy(f"{error} Is the server running, and are user and database right?") from None
 
@@ -106,6 +112,11 @@ class PostgresBackend(Backend):
         if writer is not None:
             with suppress(psycopg.Error):
                 writer.close()
+
+    def _connect_reader(self) -> Any:
+        made = self._connector.connect(hurried=False)
+        made.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        return made
 
     def _connect(self) -> "psycopg.Connection[Any]":
         try:
@@ -201,6 +212,10 @@ class PostgresBackend(Backend):
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
         return _DIALECT
+
+
+def _build_dialect() -> Dialect:
+    return PGDialect_psycopg(dbapi=psycopg, isolation_level="REPEATABLE READ")  # type: ignore[no-untyped-call]
 
 
 def _parse_url(address: str) -> URL:

@@ -3,26 +3,27 @@
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import closing, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine import Dialect
+from sqlalchemy.engine import Dialect, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
+from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
 from plaudit.ledger.backends.backend import Backend, WriteConflict, report_damage
 from plaudit.ledger.backends.writer_lock import WriterLock
 
-_DIALECT = sqlite.dialect(paramstyle="qmark")
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+"""Statements as SQLite takes them, for all ledgers of the process: compiling one takes longer than most of them run."""
 _DAMAGED = ("malformed", "disk I/O error", "decode to UTF-8")
-_PAGE = 1024
+PAGE = 1024
 """Bytes a page: a single record touches three of them, and each is written to the log whole."""
 _LOG = 8 << 20
 """Bytes that the log may grow by before a commit moves it into the file."""
@@ -58,12 +59,12 @@ class SqliteBackend(Backend):
         with self.translate_errors(), self._lock:
             new = not self.path.exists()
             self._writer = self._connect("rwc" if new else "rw")
-            self._writer.execute(f"PRAGMA page_size = {_PAGE}")  # takes effect in a new file
+            self._writer.execute(f"PRAGMA page_size = {PAGE}")  # takes effect in a new file
             tables = {row[0] for row in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if not tables or "alembic_version" in tables:  # what is no ledger is left as it is, and refused later
                 self._start_log()
             self._writer.execute("PRAGMA synchronous = FULL")
-            self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // _PAGE}")
+            self._writer.execute(f"PRAGMA wal_autocheckpoint = {_LOG // PAGE}")
             self._file = _identify(self.path)
         if new:
             sync_new_file(self.path)
@@ -103,8 +104,9 @@ class SqliteBackend(Backend):
         return _connect(self.path, self._timeout, mode)
 
     def _engine(self) -> Engine:
-        reader = partial(_connect_reader, self.path, self._timeout)
-        return create_engine("sqlite://", creator=reader, poolclass=QueuePool, pool_size=2, max_overflow=20)
+        reader: Any = partial(_connect_reader, self.path, self._timeout)
+        pool = QueuePool(reader, pool_size=2, max_overflow=20, dialect=self.dialect)
+        return Engine(pool, self.dialect, make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -128,6 +130,21 @@ class SqliteBackend(Backend):
                 connection.exec_driver_sql("COMMIT")
         finally:
             made.dispose()
+
+    def fill(self, database: bytes) -> bool:
+        """Copy a database into the file, in one transaction; return False where something has been in the file."""
+
+        def check(status: int, remaining: int, total: int) -> None:
+            if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):  # Python would try again for ever
+                raise sqlite3.OperationalError("database is locked")
+
+        with self.translate_errors(), self._writer_lock, closing(sqlite3.connect(":memory:")) as source:
+            found = [self.writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("schema_version", "page_size")]
+            if found != [0, PAGE]:
+                return False
+            source.deserialize(database)
+            source.backup(self.writer, progress=check)
+            return True
 
     def transaction(self, *, single: bool = False) -> "_Transaction":
         """Open a transaction to write; what it wrote is durable when the block ends."""
@@ -293,7 +310,7 @@ class SqliteBackend(Backend):
     @property
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
-        return _DIALECT
+        return _build_dialect()
 
 
 class _Transaction:
@@ -354,6 +371,14 @@ def _identify(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+@cache
+def _build_dialect() -> Dialect:
+    """Return the one dialect of the process: what SQLAlchemy compiled for one it compiles again for another."""
+    engine = create_engine("sqlite://", paramstyle="qmark")
+    with engine.connect():  # it asks SQLite which version it is
+        return engine.dialect
 
 
 def _connect(path: Path, timeout: float, mode: str) -> sqlite3.Connection:

@@ -6,7 +6,10 @@ view `readable` spells them out for people who have only an SQL shell.
 """
 
 import re
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from sqlalchemy import (
@@ -28,7 +31,7 @@ from sqlalchemy import (
 
 from plaudit.errors import LedgerBroken, LedgerError, LedgerTooNew, shorten
 from plaudit.ledger.backends.backend import Backend
-from plaudit.ledger.backends.sqlite import SqliteBackend
+from plaudit.ledger.backends.sqlite import PAGE, SqliteBackend
 
 REVISION = "0004"
 """The newest migration: what this version of plaudit reads and writes."""
@@ -257,13 +260,16 @@ def upgrade_tables(backend: Backend, *, newest: str = REVISION, scripts: Path = 
             "(`plaudit ledger compact` does)."
         )
     backup = None
-    if found is not None and isinstance(backend, SqliteBackend):
+    if found is None and newest == REVISION and isinstance(backend, SqliteBackend):
+        if backend.fill(_build_new_file(scripts)):
+            return None
+    elif found is not None and isinstance(backend, SqliteBackend):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         backup = backend.path.with_name(f"{backend.path.name}.{found}-{stamp}.backup")
         backend.copy_to(backup)
     with backend.migration() as connection:
         found = _read_revision(backend, connection)
-        if found is None and newest == REVISION:
+        if found is None and newest == REVISION and not isinstance(backend, SqliteBackend):
             _make_tables(connection, scripts)
         elif found != newest:  # nobody was quicker
             _run_migrations(connection, scripts, newest)
@@ -289,17 +295,23 @@ def _read_revision(backend: Backend, connection: Connection) -> str | None:
     return None
 
 
+@cache
+def _build_new_file(scripts: Path) -> bytes:
+    """Return the file of a new ledger: what the migrations make, without running them, which takes far longer."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.execute(f"PRAGMA page_size = {PAGE}")
+        made.executescript((scripts / "new_sqlite.sql").read_text(encoding="utf-8"))
+        made.executemany("INSERT INTO powers VALUES (?, ?)", POWERS)
+        made.commit()
+        return made.serialize()
+
+
 def _make_tables(connection: Connection, scripts: Path) -> None:
-    """Make what the migrations make in a new ledger, without importing and running them, which takes far longer."""
-    sqlite = connection.dialect.name == "sqlite"
-    script = (scripts / f"new_{connection.dialect.name}.sql").read_text(encoding="utf-8")
-    for statement in script.split(";\n\n") if sqlite else [script]:  # a server takes them all at once
-        connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
-    if sqlite:
-        connection.exec_driver_sql("INSERT INTO powers VALUES (?, ?)", POWERS)
-    else:
-        columns = tuple(map(list, zip(*POWERS, strict=True)))
-        connection.exec_driver_sql("INSERT INTO powers SELECT * FROM unnest(%s::bigint[], %s::float8[])", columns)
+    """Make on a server what the migrations make, without running them."""
+    script = (scripts / "new_postgresql.sql").read_text(encoding="utf-8")
+    connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+    columns = tuple(map(list, zip(*POWERS, strict=True)))
+    connection.exec_driver_sql("INSERT INTO powers SELECT * FROM unnest(%s::bigint[], %s::float8[])", columns)
 
 
 def _run_migrations(connection: Connection, scripts: Path, newest: str) -> None:

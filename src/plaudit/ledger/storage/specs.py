@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, insert, select
@@ -229,13 +230,19 @@ def _format_value(value: float | Schedule | None) -> str:
 def load_spec(backend: Backend, row: Row[Any]) -> RecordLayout:
     """Return the layout of a reward's row in the ledger; LedgerBroken if it is not what it was."""
     try:
-        layout = RecordLayout(Reward.from_json(row.spec), row.part)
+        layout = _parse_layout(row.spec, row.part)
     except SpecError as error:
         raise LedgerBroken(f"{backend.name}: the stored reward {row.name}@{row.version} is damaged: {error}") from None
     said = (row.name, row.version, row.part, row.fingerprint, row.domain, row.inputs, row.outputs)
     if (*layout.identity, layout.inputs, layout.outputs) != said:
         raise LedgerBroken(f"{backend.name}: the stored reward {row.name}@{row.version} does not have its fingerprint.")
     return layout
+
+
+@lru_cache(256)
+def _parse_layout(spec: str, part: str) -> RecordLayout:
+    """Return the one layout of a stored reward, whichever ledger it is read from: what it compiles is compiled once."""
+    return RecordLayout(Reward.from_json(spec), part)
 
 
 def list_specs(connection: Connection) -> list[Row[Any]]:

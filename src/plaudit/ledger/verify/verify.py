@@ -14,7 +14,7 @@ from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, TableHead, collect_heads, list_heads, read_head
 from plaudit.ledger.storage.codec import RecordLayout, decode_column, format_origin
 from plaudit.ledger.storage.computation import LIBRARIES, parse_computation
-from plaudit.ledger.storage.recompute import Recomputer
+from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.ledger.storage.schema import blocks, jobs, keys, scopes, writers
 from plaudit.ledger.storage.signing import SignatureChecker
 from plaudit.ledger.storage.specs import list_specs, load_spec
@@ -92,7 +92,6 @@ class _Walk:
         self.heads = heads
         self.table_heads = table_heads
         self.layouts: dict[int, RecordLayout] = {}
-        self.recomputers: dict[int, Recomputer] = {}
         self.chains: dict[int, WriterChain] = {}
         self.jobs: dict[int, str] = {}
         self.next = 1
@@ -261,7 +260,7 @@ class _Walk:
     def _recompute(self) -> None:
         for (spec, target, here), group in self.waiting.items():
             layout = self.layouts[spec]
-            again = self.recomputers.setdefault(spec, Recomputer(layout))
+            again = get_recomputer(layout)
             count = sum(part[1] for part in group)
             rows = layout.decode_inputs(b"".join([part[2] for part in group]), count)
             stored = layout.decode_outputs(b"".join([part[3] for part in group]), count)
