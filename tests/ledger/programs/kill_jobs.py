@@ -80,7 +80,7 @@ def kill_rescore(folder, rounds, records, draw):
                 ledger.rescore(OTHER, run="run 1")
 
         tries = 0
-        while not until_killed(work, draw.random() * took * (0.5 + tries / 4)):  # a busy machine takes longer
+        while not until_killed(work, draw.random() * took * (0.1 + tries / 4)):  # a busy machine takes longer
             tries += 1
         kills += tries
         with Ledger(path) as ledger:
@@ -119,7 +119,7 @@ def kill_import(folder, rounds, records, draw):
 
         done, tries = False, 0
         while not done:
-            done = until_killed(work, draw.random() * took * (0.5 + tries / 4))
+            done = until_killed(work, draw.random() * took * (0.1 + tries / 4))  # the first one is early
             tries += 1
             kills += not done
             with Ledger(path) as ledger:
