@@ -52,8 +52,9 @@ def keep_compiled() -> None:
     """Let JAX keep what it compiles for the next start, unless its user has chosen where."""
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None and (folder := make_private_folder("jax")):
-        jax.config.update("jax_compilation_cache_dir", str(folder))
+    chosen = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    if chosen is None and (folder := make_private_folder("jax")):
+        jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
 
 
 class Display(Protocol):
