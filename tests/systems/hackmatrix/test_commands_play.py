@@ -12,7 +12,7 @@ pytest.importorskip("jax")
 from plaudit import OutOfRange
 from plaudit.systems.hackmatrix import reward
 from plaudit.systems.hackmatrix.commands.display import Pictures
-from plaudit.systems.hackmatrix.commands.play import play_game
+from plaudit.systems.hackmatrix.commands.play import keep_compiled, play_game
 from plaudit.systems.hackmatrix.playing.game import Game
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES, PROGRAMS
 from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Player
@@ -242,6 +242,20 @@ def test_a_terminal_without_the_signs_gets_ascii(monkeypatch, encoding):
     Pictures(reward, screen).start(Game(0, state=EnvState()), asking=False)
     sys.stdout.flush()
     assert b"| EXIT  |" in raw.getvalue()
+
+
+@pytest.mark.parametrize("chosen", [None, "elsewhere"])
+def test_what_is_compiled_is_kept_in_the_cache_folder_unless_another_was_chosen(monkeypatch, tmp_path, chosen):
+    import jax
+
+    monkeypatch.setenv("PLAUDIT_CACHE_DIR", str(tmp_path))
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        jax.config.update("jax_compilation_cache_dir", chosen)
+        keep_compiled()
+        assert jax.config.jax_compilation_cache_dir == (chosen or str(tmp_path / "jax"))
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
 
 
 def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it():

@@ -14,6 +14,7 @@ from plaudit import Ledger
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.commands import training_run
 from plaudit.systems.hackmatrix.training import begin, load, read_info
+from support.forking import PythonProcess
 from support.hackmatrix_model.toy import jax, toy
 from support.interrupted import ctrl_c_after
 
@@ -205,7 +206,7 @@ def endless(tmp_path):
         )
         texts = [str(each) for each in ("train", "hackmatrix", *settings, "--no-tensorboard", *arguments)]
         command = [sys.executable, "-c", TOY.format(tests=tests), *texts]
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        running = PythonProcess(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         started.append(running)
         log = tmp_path / "run" / "log.jsonl"
         while not log.exists() or log.read_text().count("\n") < 5:

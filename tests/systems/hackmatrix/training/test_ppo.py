@@ -141,7 +141,15 @@ def test_sums_of_episodes_are_those_of_the_steps_between_their_ends(played):
     np.testing.assert_allclose(ended.terms.sum(), ended.returns, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("max_steps", "precision"), [(None, "float32"), (None, "bfloat16"), (3, "float32")])
+@pytest.mark.parametrize(
+    ("max_steps", "precision"),
+    [
+        (None, "float32"),
+        (3, "bfloat16"),
+        pytest.param(None, "bfloat16", marks=pytest.mark.slow),
+        pytest.param(3, "float32", marks=pytest.mark.slow),
+    ],
+)
 def test_a_small_game_is_solved(max_steps, precision):
     config = small(steps=32 * 16 * 30, max_steps=max_steps, precision=precision, gamma=0.5)
     training, update = ppo.begin(config, toy(max_steps)), ppo.compile_update(config, toy(max_steps))

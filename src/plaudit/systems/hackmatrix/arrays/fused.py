@@ -20,10 +20,11 @@ def fused(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     >>> jax.vmap(fused(lambda pair: pair[0] + pair[1]))((jnp.arange(3), jnp.arange(3))).tolist()
     [0, 2, 4]
     """
+    traced = jax.jit(function)  # once for all batches
 
     @custom_vmap
     def run(tree: Any) -> Any:
-        return function(tree)
+        return traced(tree)
 
     @run.def_vmap
     def batch(size: int, batched: Any, tree: Any) -> tuple[Any, Any]:
@@ -33,7 +34,7 @@ def fused(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             batched[0],
         )
         result = jax.lax.platform_dependent(
-            full, cuda=lambda tree: _run_kernel(function, size, tree), default=lambda tree: jax.vmap(function)(tree)
+            full, cuda=lambda tree: _run_kernel(traced, size, tree), default=jax.vmap(traced)
         )
         return result, jax.tree.map(lambda _: True, result)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from plaudit.caching import make_private_folder
 from plaudit.errors import DefinitionError
 from plaudit.systems.commands import SEED
 from plaudit.systems.hackmatrix.commands.display import Lines, Pictures, parse_moves
@@ -41,9 +42,19 @@ def play(seed: int | None, stage: int, reward: str | None, moves: str | None, as
     with screen.status("Setting up the board …"):
         from plaudit.systems.hackmatrix.playing.game import Game  # which needs JAX
 
+        keep_compiled()
         begun = Game(randrange(2**32) if seed is None else seed, stage=stage, reward=paid)
         begun.prepare()
     play_game(begun, Lines(paid) if as_json else Pictures(paid, screen), given)
+
+
+def keep_compiled() -> None:
+    """Let JAX keep what it compiles for the next start, unless its user has chosen where."""
+    import jax
+
+    chosen = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    if chosen is None and (folder := make_private_folder("jax")):
+        jax.config.update("jax_compilation_cache_dir", str(folder))  # type: ignore[no-untyped-call]
 
 
 class Display(Protocol):
