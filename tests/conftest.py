@@ -21,6 +21,8 @@ settings.register_profile("default", deadline=None, derandomize=True, max_exampl
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("default")
 
+gc.disable()  # until everything has been imported: none of that is garbage
+
 NO_SKIPS = "PLAUDIT_NO_SKIPS"
 
 TOGETHER = {
@@ -75,6 +77,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
+    gc.enable()
     if "jax" in sys.modules:
         _share_jax_context()
 

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_the_installed_wheel_runs(wheel, tmp_path):
     venv.create(home, with_pip=False)
     scripts = home / ("Scripts" if os.name == "nt" else "bin")
     python = scripts / "python"
-    pip = [sys.executable, "-m", "pip", "--python", python]
+    pip = [python, Path(find_spec("pip").origin).with_name("__pip-runner__.py")]  # what `pip --python` starts
     run(*pip, "install", "--no-deps", "--no-index", "--no-compile", wheel, cwd=tmp_path)
 
     # This environment lends the dependencies, so that no network is needed, but not the package itself.

@@ -132,7 +132,7 @@ def test_every_step_of_a_grid_gives_the_known_distances():
 
 
 def test_transitions_give_the_known_distances_of_starc():
-    found = compare(*GRID.values(), transitions=walk_grid(), means=64)
+    found = compare(*GRID.values(), transitions=walk_grid(), means=8)
     names = list(GRID)
     for one, other, wanted in [
         ("sparse", "dense", 0.0),
@@ -353,14 +353,15 @@ def test_correlations_are_those_of_numpy_and_of_ranks():
         assert found[name].low < found[name].value < found[name].high
 
 
-def test_an_interval_holds_what_many_more_samples_tell():
+@pytest.mark.parametrize(("seeds", "least"), [(5, 4), pytest.param(10, 7, marks=pytest.mark.slow)])
+def test_an_interval_holds_what_many_more_samples_tell(seeds, least):
     one, other = moving_reward(1, 0.2), moving_reward(0.3, 1)
     truth = compare(one, other, samples=20_000, means=32)["epic"].value
     held = 0
-    for seed in range(10):
+    for seed in range(seeds):
         found = compare(one, other, samples=1000, means=32, seed=seed)["epic"]
         held += found.low <= truth <= found.high
-    assert held >= 7
+    assert held >= least
 
 
 def test_changes_are_drawn_within_what_fields_declare():

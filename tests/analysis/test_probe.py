@@ -21,7 +21,7 @@ CALM = corridor_reward(arrival, calm)
 NEAR = corridor_reward(arrival, near)
 
 
-def play(reward, env=Corridor, *, steps=8000, seeds=10, **options):
+def play(reward, env=Corridor, *, steps=6000, seeds=10, **options):
     return probe(env, reward, reader(reward), steps=steps, seeds=seeds, **options)
 
 
@@ -55,7 +55,7 @@ def test_policies_are_ranked_by_what_they_earn_beside_what_the_environment_pays(
 
 
 def test_a_policy_that_the_search_finds_is_a_finding_as_well():
-    found = play(NEAR, steps=10000)
+    found = play(NEAR, steps=8000)
     (finding,) = found.findings
     assert (finding.code, finding.term) == ("outcome-order", "near")
     assert "'best by the reward' earns" in finding.message

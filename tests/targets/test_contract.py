@@ -9,7 +9,7 @@ from plaudit.testing import LAWS, ContractBroken, check_target, run_columns, run
 from support.contract import TIMES, draw
 from support.running import need
 
-REWARDS = {"python": 10, "numpy": 10, "torch": 8, "numba": 2, "jax": 2}
+REWARDS = {"python": 6, "numpy": 6, "torch": 8, "numba": 2, "jax": 2}
 """Numba compiles each reward for a second, JAX each operation of it."""
 
 

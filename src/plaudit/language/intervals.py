@@ -6,8 +6,10 @@ where it surely does not, and the choice it makes is then known. Correlations ar
 """
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from plaudit.language import nodes as n
@@ -81,11 +83,15 @@ def bound_nodes_within(
     `integers` says which nodes are integers; `assumed` are intervals that some nodes are known to lie in besides.
     """
     found: list[Interval] = []
-    for node, rule, operands in _list_steps(program):
-        if rule is not None:
+    for node, fixed, rule, operands in _list_steps(program):
+        if fixed is not None:
+            result = fixed
+        elif rule is not None:
             result = rule(*[found[at] for at in operands])
+        elif isinstance(node, n.Input):
+            result = box[node.name]
         else:
-            result = _bound_node(node, program, box, found, integers)
+            result = decide_defined(program.nodes[operands[0]], found, integers)
         if result.low != result.low or result.high != result.high:
             result = ANYTHING
         if assumed and (known := assumed.get(len(found))) is not None:
@@ -142,55 +148,64 @@ def find_integer_nodes(program: Program, ranges: bool, looked_up: bool) -> list[
     return found
 
 
-def _list_steps(program: Program) -> list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]]:
-    """Return each node with its rule and operands; a search walks the same Program many times."""
+class _Step(NamedTuple):
+    """A node, and its interval where that is always the same, or how the intervals of its operands give it."""
+
+    node: n.Node
+    fixed: Interval | None
+    rule: Callable[..., Interval] | None
+    operands: tuple[int, ...]
+
+
+def _list_steps(program: Program) -> list[_Step]:
+    """Return how to bound each node; a search walks the same Program many times."""
     if "intervals" not in program.memo:
-        program.memo["intervals"] = [(node, RULES.get(type(node)), n.operands(node)) for node in program.nodes]
-    steps: list[tuple[n.Node, Callable[..., Interval] | None, tuple[int, ...]]] = program.memo["intervals"]
+        program.memo["intervals"] = [
+            _Step(node, _bound_constant(node, program), _find_rule(node), n.operands(node)) for node in program.nodes
+        ]
+    steps: list[_Step] = program.memo["intervals"]
     return steps
 
 
-def _bound_node(
-    node: n.Node, program: Program, box: Mapping[str, Interval], found: list[Interval], integers: Sequence[bool]
-) -> Interval:
-    """Return the interval of a node that its operands' intervals alone do not give."""
+def _bound_constant(node: n.Node, program: Program) -> Interval | None:
     match node:
         case n.Const(value):
             return Interval(float(value), float(value))
         case n.Param(name):
             return Interval(float(program.params[name]), float(program.params[name]))
-        case n.Input(name):
-            return box[name]
         case n.Label(field, value):
             return _bound_label(program, field, value)
-        case n.Item(table, index):
-            return _bound_entry(table, found[index])
-        case n.Select(condition, then, otherwise):
-            test = found[condition]
-            return (
-                found[then]
-                if test.low == 1
-                else found[otherwise]
-                if test.high == 0
-                else join_intervals(found[then], found[otherwise])
-            )
+    return None
+
+
+def _find_rule(node: n.Node) -> Callable[..., Interval] | None:
+    """Return the rule of a node; an input has none, nor has whether an operation is inside its domain."""
+    match node:
+        case n.Item(table):
+            return partial(_bound_entry, table)
         case n.Mul(left, right):
-            return _square(found[left]) if left == right else _product(found[left], found[right])
-        case n.Defined(arg):
-            return decide_defined(program.nodes[arg], found, integers)
-    raise AssertionError(f"no rule for {node}")
+            return _bound_square if left == right else _product
+    return RULES.get(type(node))
+
+
+def _choose(test: Interval, then: Interval, otherwise: Interval) -> Interval:
+    return then if test.low == 1 else otherwise if test.high == 0 else join_intervals(then, otherwise)
 
 
 def _make_corner_rule(operation: Callable[[float, float], float]) -> Callable[[Interval, Interval], Interval]:
     def rule(left: Interval, right: Interval) -> Interval:
         values = [operation(a, b) for a in left for b in right]
-        return ANYTHING if any(math.isnan(value) for value in values) else Interval(min(values), max(values))
+        return ANYTHING if any(map(math.isnan, values)) else Interval(min(values), max(values))
 
     return rule
 
 
-_product = _make_corner_rule(lambda a, b: a * b)
-_quotient = _make_corner_rule(lambda a, b: a / b)
+_product = _make_corner_rule(operator.mul)
+_quotient = _make_corner_rule(operator.truediv)
+
+
+def _bound_square(arg: Interval, _: Interval) -> Interval:
+    return _square(arg)
 
 
 def _square(arg: Interval) -> Interval:
@@ -217,7 +232,7 @@ def _divide(left: Interval, right: Interval) -> Interval:
 def _floor_divide(left: Interval, right: Interval) -> Interval:
     if right.low <= 0 <= right.high or not left.finite or not right.finite:
         return ANYTHING
-    return _make_corner_rule(lambda a, b: a // b)(left, right)
+    return _make_corner_rule(operator.floordiv)(left, right)
 
 
 def _take_absolute(arg: Interval) -> Interval:
@@ -375,6 +390,7 @@ RULES: Mapping[type[n.Node], Callable[..., Interval]] = {
     n.Neg: lambda a: Interval(-a.high, -a.low),
     n.Abs: _take_absolute,
     n.Number: lambda a: a,
+    n.Select: _choose,
     **{kind: _make_function_rule(kind) for kind in n.FUNCTIONS if kind.monotone or kind.falling},
     n.Sin: _make_wave_rule(math.sin, 0.0, math.pi / 2),
     n.Cos: _make_wave_rule(math.cos, 1.0, 0.0),

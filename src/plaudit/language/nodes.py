@@ -606,6 +606,15 @@ def operands(node: Node) -> tuple[int, ...]:
     return _READERS[kind](node)
 
 
+def is_plain(kind: type[Node]) -> bool:
+    """Return whether a node of `kind` is told by its operands alone.
+
+    >>> is_plain(Add), is_plain(Item)
+    (True, False)
+    """
+    return kind in _PLAIN
+
+
 def _build_reader(kind: type[Node]) -> Callable[[Node], tuple[int, ...]]:
     """Return the function that reads the operands of a node of `kind`."""
     match operand_names(kind):
@@ -616,3 +625,6 @@ def _build_reader(kind: type[Node]) -> Callable[[Node], tuple[int, ...]]:
             return lambda node: (read(node),)
         case names:
             return attrgetter(*names)
+
+
+_PLAIN = {kind for kind in KINDS.values() if operand_names(kind) and len(operand_names(kind)) == len(fields(kind))}

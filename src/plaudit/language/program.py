@@ -7,7 +7,7 @@ things about it, rendering it, storing it. A value computed once is one node how
 import builtins
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -178,7 +178,10 @@ def renumber(node: n.Node, moved: Mapping[int, int]) -> n.Node:
     """Return `node` with its operands at their new positions."""
     before = n.operands(node)
     after = tuple([moved[at] for at in before])
-    return node if after == before else replace(node, **dict(zip(n.operand_names(type(node)), after, strict=True)))
+    if after == before:
+        return node
+    kind = type(node)
+    return kind(*after) if n.is_plain(kind) else replace(node, **dict(zip(n.operand_names(kind), after, strict=True)))
 
 
 def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Iterable[int] = ()) -> Iterator[int]:
@@ -263,17 +266,22 @@ PYTHON_OPERATIONS: Mapping[type[n.Node], Callable[..., Any]] = {
 """What Python does for each operation, where its operands are inside the domain."""
 
 
+def _identify(node: n.Node) -> Hashable:
+    """Return what equal nodes share: where they hold more than operands, a repr, which tells 1, 1.0 and True apart."""
+    return (type(node), n.operands(node)) if n.is_plain(type(node)) else repr(node)
+
+
 class Builder:
     """A growing list of nodes in which equal nodes are one."""
 
     def __init__(self, nodes: Iterable[n.Node] = ()) -> None:
         """Begin with `nodes`, which must already be distinct."""
         self.nodes = list(nodes)
-        self._at = {repr(node): at for at, node in enumerate(self.nodes)}  # repr tells 1, 1.0, True, 0.0, -0.0 apart
+        self._at = {_identify(node): at for at, node in enumerate(self.nodes)}
 
     def add(self, node: n.Node) -> int:
         """Return the position of `node`, adding it if it is new."""
-        at = self._at.setdefault(repr(node), len(self.nodes))
+        at = self._at.setdefault(_identify(node), len(self.nodes))
         if at == len(self.nodes):
             self.nodes.append(node)
         return at

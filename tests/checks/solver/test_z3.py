@@ -215,8 +215,9 @@ def test_nothing_that_happens_at_infinity_is_called_impossible(text):
     fields = [field for field in (FAR, SIDE) if re.search(rf"\b{field.name}\b", text)]
     model = RewardModel(reward_from(f"def f({', '.join(field.name for field in fields)}): return {text}", *fields))
     translated = Translated(model.program)
-    for values in product((0.0, 6.0, 7.5, math.inf), (-2.0, -0.5, 0.0, 1.5, 2.0)):
-        row = {name: value for name, value in zip("xy", values, strict=True) if name in model.program.inputs}
+    tried = {"x": (0.0, 6.0, 7.5, math.inf), "y": (-2.0, -0.5, 0.0, 1.5, 2.0)}
+    for values in product(*(tried[name] for name in model.program.inputs)):
+        row = dict(zip(model.program.inputs, values, strict=True))
         scores = model.score(row)
         if scores is None:
             assert not translated.exact(row) or translated.possible(row) == Impossible(), row

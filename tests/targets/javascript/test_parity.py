@@ -46,7 +46,7 @@ def run_any_knobs(node, compiled, batch):
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("run", [run_rows, run_batch, run_any_knobs])
 def test_javascript_keeps_every_law(node, run, times):
-    report = check_target("javascript", run=partial(run, node), **draw(5, times))
+    report = check_target("javascript", run=partial(run, node), **draw(3, times))
     assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")
     assert report.counts["aside"] <= 0.08 * report.counts["rows"]
 

@@ -31,7 +31,7 @@ def test_polars_keeps_every_law(engine, times):
             batch.reward, compiled.select(to_frame(batch.reward, batch.rows).lazy()).collect(engine=engine)
         )
 
-    report = check_target("polars", run=run, without=WITHOUT, **draw(10, times))
+    report = check_target("polars", run=run, without=WITHOUT, **draw(6, times))
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(WITHOUT)
     assert report.counts["aside"] <= 0.08 * report.counts["rows"]
 

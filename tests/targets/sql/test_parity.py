@@ -24,7 +24,7 @@ def test_a_database_keeps_every_law(engine, times):
         run=run,
         options={"dialect": engine.name},
         without=WITHOUT,
-        **draw(8, times),
+        **draw(5, times),
         rows=32,
         stored=stored_in(engine),
     )

@@ -57,8 +57,10 @@ class Aim:
 
     def list_rows(self, questions: BranchQuestions, model: RewardModel, *, most: int) -> list[FlatRow]:
         """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
-        for _ in range(EXPLORED):
-            self._keep(self._draw_row())
+        for row in [self._draw_row() for _ in range(EXPLORED)]:
+            if all(len(self.found.get(branch, ())) >= KEPT for branch in self._branches.all):
+                break
+            self._keep(row)
         for branch in self._branches.all:
             if branch not in self.found:
                 self._turn_decision(branch)
