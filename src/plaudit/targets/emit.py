@@ -9,9 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from plaudit.errors import UnsupportedNode
@@ -274,12 +272,6 @@ def format_function(name: str, arguments: list[str], body: list[str]) -> str:
     return f"def {name}({', '.join(arguments)}):\n" + "\n".join(f"    {line}" for line in body) + "\n"
 
 
-@lru_cache(maxsize=256)
-def _compile(text: str, place: str | Path) -> CodeType:
-    """Return the code of a generated text: a reward that is loaded again is not compiled again."""
-    return compile(text, place, "exec")
-
-
 def build_function(
     name: str, arguments: list[str], body: list[str], names: dict[str, Any], *, path: Path | None = None
 ) -> Any:
@@ -290,7 +282,7 @@ def build_function(
     text = format_function(name, arguments, body)
     # PyTorch looks for __import__ in the frame that calls it; our own text calls nothing but `names`
     namespace: dict[str, Any] = {"__builtins__": {"__import__": __import__}, **names}
-    exec(_compile(text, path or f"<plaudit {name}>"), namespace)  # our own text: see emit
+    exec(compile(text, path or f"<plaudit {name}>", "exec"), namespace)  # our own text: see emit
     made = namespace[name]
     made.source = text
     return made
