@@ -53,6 +53,12 @@ def counted(record_property):
     return count
 
 
+@pytest.fixture
+def young_heap():
+    """Let the garbage collector look at what a test makes and nothing else: all that others keep takes it seconds."""
+    gc.freeze()
+
+
 def _skip_reasons(config: pytest.Config) -> Counter[str]:
     """Return how many tests were skipped, by reason; with xdist only the controller knows."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")

@@ -268,7 +268,7 @@ def test_a_link_among_what_was_left_is_not_followed(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [AtomicFile, AtomicPath])
-def test_whatever_interrupts_it_nothing_is_left(tmp_path, kind, monkeypatch):
+def test_whatever_interrupts_it_nothing_is_left(tmp_path, kind, monkeypatch, young_heap):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 

@@ -141,7 +141,7 @@ EVERY = {
     "table_heads": 3,
 }
 """Of so many rows of a table one is edited, in every column; `make soak` edits all."""
-SHARE = 4
+SHARE = 6
 """A column gets one in so many of the values that it could get; `make soak` tries all."""
 
 

@@ -1,6 +1,5 @@
 """What the tests of a switch share: a time that passes only while somebody sleeps."""
 
-import gc
 import types
 
 import pytest
@@ -36,11 +35,3 @@ def router(time):
 @pytest.fixture
 def engine(router, time):
     return SwitchEngine(router, quiesce_timeout=5, poll=1, clock=time.clock, sleep=time.sleep)
-
-
-@pytest.fixture
-def young_heap():
-    """Let the garbage collector look at what a test makes and nothing else: all that others keep takes it seconds."""
-    gc.freeze()
-    yield
-    gc.unfreeze()

@@ -56,7 +56,7 @@ def test_a_sumo_that_died_between_two_worlds_is_replaced(elsewhere: Simulation) 
 
 
 @pytest.mark.parametrize("binding", AWAY)
-def test_a_simulation_that_nobody_holds_ends_its_sumo(binding: Binding) -> None:
+def test_a_simulation_that_nobody_holds_ends_its_sumo(binding: Binding, young_heap: None) -> None:
     """Without a warning, and without a process that nobody collects."""
     sumo = build_simulation(binding)
     sumo.begin(CONVOY)
@@ -69,7 +69,7 @@ def test_a_simulation_that_nobody_holds_ends_its_sumo(binding: Binding) -> None:
 
 
 @pytest.mark.parametrize("binding", AWAY)
-def test_closing_leaves_no_process_and_no_open_file(binding: Binding) -> None:
+def test_closing_leaves_no_process_and_no_open_file(binding: Binding, young_heap: None) -> None:
     """However often."""
     build_simulation(binding).begin(CONVOY)  # what is opened once for all
     gc.collect()
