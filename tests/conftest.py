@@ -80,7 +80,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave alone what has been imported: going through it took a seventh of all time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
     gc.enable()
