@@ -50,7 +50,7 @@ quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, 
 lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports --no-cache
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can mend
