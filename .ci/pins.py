@@ -60,7 +60,7 @@ class Platform:
 def linux(machine: str) -> Platform:
     """Return a Linux with glibc 2.36, as Debian 12 has."""
     wheels = [f"manylinux_2_{minor}_{machine}" for minor in range(36, 4, -1)]
-    older = (f"manylinux2014_{machine}", f"manylinux2010_{machine}")
+    older = (f"manylinux{age}_{machine}" for age in (2014, 2010, 1))
     return Platform(f"linux-{machine}", "linux", machine, (*wheels, *older))
 
 

@@ -57,7 +57,7 @@ class Aim:
 
     def list_rows(self, questions: BranchQuestions, model: RewardModel, *, most: int) -> list[FlatRow]:
         """Return rows that take each branch, at most so many; then up to half as many at thresholds, and others."""
-        for row in [self._draw_row() for _ in range(EXPLORED)]:
+        for row in [self._draw_row() for _ in range(EXPLORED)]:  # all are drawn: what is drawn later stays the same
             if all(len(self.found.get(branch, ())) >= KEPT for branch in self._branches.all):
                 break
             self._keep(row)
