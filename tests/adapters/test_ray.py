@@ -18,18 +18,25 @@ pytestmark = [
 
 
 KEPT = ["id", "torque", "prev", "phase"]  # one of every kind
+UNUSED = ("start_monitor", "start_log_monitor", "start_api_server")
+"""Start processes that scale a cluster, read its logs and serve its state: nothing here asks them, and each takes seconds."""
 
 
 @pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.slow)], ids="{} at work".format)
 def cluster(request):
     """A cluster on this machine; each further process of it starts for seconds."""
     import ray
+    from ray._private.node import Node  # Ray has no public way to do without them
 
     own = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
     when_asked = {"prestart_worker_first_driver": False}  # else one starts that nothing is given to
-    ray.init(num_cpus=request.param, object_store_memory=100 << 20, _system_config=when_asked, **own)
-    yield
-    ray.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_DATA_PARQUET_FOOTER_NUM_ACTORS", "1")  # else 32 processes are to read three footers
+        for process in UNUSED:
+            patch.setattr(Node, process, lambda node, **options: None)
+        ray.init(num_cpus=request.param, object_store_memory=100 << 20, _system_config=when_asked, **own)
+        yield
+        ray.shutdown()
 
 
 def test_ray_gives_what_one_process_gives(cluster, folder, ordered, tmp_path):
