@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.commands import QUICK_JAX
 from support.forking import run_python
 
 BENCH = Path(__file__).parent.parent / "bench"
@@ -30,7 +31,8 @@ def test_a_benchmark_runs_and_prints_its_figures(script, tmp_path):
     for library in NEEDS.get(script.stem, []):
         pytest.importorskip(library)
     command = [sys.executable, script, "--quick"]
-    done = run_python(command, cwd=tmp_path, env=os.environ, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, **QUICK_JAX}
+    done = run_python(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert any(character.isdigit() for character in done.stdout)
 

@@ -20,16 +20,15 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+from click.testing import CliRunner
+
+from plaudit.cli import main
 from plaudit.targets import registry
-from support.commands import run_command
+from support.commands import QUICK_JAX, run_command
 
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1", "TERM": "dumb"}
-OF_COMMANDS = {
-    "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "XLA_FLAGS": "--xla_cpu_use_fusion_emitters=false",
-}
-"""JAX compiles in a third of the time what runs for a moment, and does not say on stderr when a machine is slow."""
+HERE = ("play",)
+"""Commands that run in this process: what other tests have traced here, JAX would trace for ten seconds in another."""
 FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w-]*)[ ]*(?P<file>[^`\n]*)$")
 
 
@@ -143,11 +142,14 @@ def _run_console(block: Block, folder: Path, where: str) -> None:
 def _run_command(command: str, folder: Path) -> tuple[int, str]:
     """Run one command line, which may end in `> file`, and return its exit code and what it printed."""
     _, *arguments = shlex.split(command, comments=True)
+    if arguments[0] in HERE:
+        done = CliRunner().invoke(main, arguments, prog_name="plaudit", catch_exceptions=False)
+        return done.exit_code, done.output
     target = None
     if len(arguments) > 1 and arguments[-2] == ">":
         *arguments, _, target = arguments
     code, printed, errors = run_command(
-        arguments, folder=folder, environment=ENVIRONMENT | OF_COMMANDS, apart=target is not None
+        arguments, folder=folder, environment=ENVIRONMENT | QUICK_JAX, apart=target is not None
     )
     if target is None:
         return code, printed
