@@ -26,7 +26,7 @@ def driven(plaudit, lent_workers):
 
 
 def test_it_prints_what_was_earned_and_marks_the_hack(driven, tmp_path):
-    done = driven("--workers", 1)  # each takes half a second to start, for driving and again for checking
+    done = driven("--workers", 1)  # each takes half a second to start
     assert done.exit_code == 0, done.stderr
     for text in (
         "Discrete actions: 3 policies × 2 situations × 1 seed, 6,000 steps on SUMO 1.",

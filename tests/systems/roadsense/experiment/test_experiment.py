@@ -134,12 +134,18 @@ def test_a_worker_drives_without_pyarrow_and_without_a_ledger():
     case = (
         '__import__("plaudit.systems.roadsense.experiment.study", fromlist=["_"]).Case("continuous", "full", False, 0)'
     )
-    assert list(driving.run_in_workers(eval, [LOADED.replace("CASE", case)], workers=1)) == [[]]
+    with driving.Workers(1) as workers:
+        assert list(workers.run(eval, [LOADED.replace("CASE", case)])) == [[]]
 
 
 def test_a_worker_that_dies_is_an_error():
-    with pytest.raises(SimulatorError, match="a worker process died"):
-        list(driving.run_in_workers(os._exit, [3], workers=1))
+    with pytest.raises(SimulatorError, match="a worker process died"), driving.Workers(1) as workers:
+        list(workers.run(os._exit, [3]))
+
+
+def test_what_comes_later_is_done_by_the_same_worker():
+    with driving.Workers(1) as workers:
+        assert len({process for _ in range(2) for process in workers.run(eval, ["__import__('os').getpid()"])}) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,10 +92,9 @@ def _drive_case(convoy: Convoy, study: Study, case: Case) -> Rows:
     return np.array(rows, np.float64)
 
 
-def drive_in_workers(cases: Sequence[Case], *, workers: int) -> Iterator[Drive]:
+def drive_in_workers(cases: Sequence[Case], workers: "Workers") -> Iterator[Drive]:
     """Drive cases in worker processes and yield each drive as it comes; when the caller stops, the rest is dropped."""
-    tasks = [list(part) for part in _group_cases(cases)]
-    for drives in run_in_workers(_drive_all, tasks, workers=workers):
+    for drives in workers.run(_drive_all, [list(part) for part in _group_cases(cases)]):
         yield from drives
 
 
@@ -108,19 +109,35 @@ def _drive_all(cases: list[Case]) -> list[Drive]:
     return list(drive_cases(cases))
 
 
-def run_in_workers(function: Callable[[Given], Found], tasks: Sequence[Given], *, workers: int) -> Iterator[Found]:
-    """Yield what a function makes of each task, in worker processes and as it comes.
+class Workers:
+    """Worker processes, so many at once, for all that is given to them; each starts when it is first needed."""
 
-    A worker gets its next task when it asks for one, so that there is little to wait for when the caller stops.
-    """
-    if not tasks:
-        return
-    left = iter(tasks)
-    with _open_pool(min(workers, len(tasks))) as pool:
+    def __init__(self, count: int) -> None:
+        """Start none yet."""
+        self.count = count
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    @cached_property
+    def _pool(self) -> ProcessPoolExecutor:
+        return self._opened.enter_context(_open_pool(self.count))
+
+    def run(self, function: Callable[[Given], Found], tasks: Sequence[Given]) -> Iterator[Found]:
+        """Yield what a function makes of each task, as it comes.
+
+        A worker gets its next task when it asks for one, so that there is little to wait for when the caller stops.
+        """
         running: set[Future[Found]] = set()
-        for task in left:
-            running.add(pool.submit(function, task))
-            if len(running) < workers:
+        for task in tasks:
+            running.add(self._pool.submit(function, task))
+            if len(running) < self.count:
                 continue
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)

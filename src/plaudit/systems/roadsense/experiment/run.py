@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from plaudit.errors import DefinitionError, did_you_mean
-from plaudit.systems.roadsense.experiment.driving import Drive, drive_in_workers, run_in_workers
+from plaudit.systems.roadsense.experiment.driving import Drive, Workers, drive_in_workers
 from plaudit.systems.roadsense.experiment.results import (
     PROBABILITY,
     CheckSummary,
@@ -66,22 +66,23 @@ def run_experiment(
     for name in policies:
         _validate_name("policy", name, sorted({policy for study in chosen for policy in study.policies}))
     wanted = {study.name: _list_cases(study, policies, seeds) for study in chosen}
-    count = workers or os.cpu_count() or 1
     ledger.register(drive_reward)  # a label that means another formula is an error before anything is driven
     drives = {study.name: _load_wanted(ledger, study, wanted[study.name]) for study in chosen}
     missing = [case for study in chosen for case in wanted[study.name] if case not in drives[study.name]]
-    for done, drive in enumerate(_drive_missing(missing, count, on_progress), 1):
-        record_drive(ledger, drive)
-        drives[drive.case.study][drive.case] = drive
-        on_progress(DRIVING, done, len(missing))
-    results = {study.name: score_study(study, rewards, list(drives[study.name].values())) for study in chosen}
-    return Experiment(results, _summarise_checks(tuple(rewards), count, on_progress) if checks else {}, len(missing))
+    with Workers(workers or os.cpu_count() or 1) as processes:
+        for done, drive in enumerate(_drive_missing(missing, processes, on_progress), 1):
+            record_drive(ledger, drive)
+            drives[drive.case.study][drive.case] = drive
+            on_progress(DRIVING, done, len(missing))
+        results = {study.name: score_study(study, rewards, list(drives[study.name].values())) for study in chosen}
+        summaries = _summarise_checks(tuple(rewards), processes, on_progress) if checks else {}
+    return Experiment(results, summaries, len(missing))
 
 
-def _drive_missing(missing: Sequence[Case], workers: int, on_progress: OnProgress) -> Iterator[Drive]:
+def _drive_missing(missing: Sequence[Case], workers: Workers, on_progress: OnProgress) -> Iterator[Drive]:
     if missing:
         on_progress(DRIVING, 0, len(missing))
-    return drive_in_workers(missing, workers=workers)
+    return drive_in_workers(missing, workers)
 
 
 def _validate_name(what: str, name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -102,11 +103,11 @@ def _load_wanted(ledger: "Ledger", study: Study, wanted: Sequence[Case]) -> dict
     return {drive.case: drive for drive in load_drives(ledger, study) if drive.case in cases}
 
 
-def _summarise_checks(labels: Sequence[str], workers: int, on_progress: OnProgress) -> dict[str, CheckSummary]:
+def _summarise_checks(labels: Sequence[str], workers: Workers, on_progress: OnProgress) -> dict[str, CheckSummary]:
     """Return what `plaudit check` finds in each version, in their order."""
     on_progress(CHECKING, 0, len(labels))
     answers = {}
-    for done, each in enumerate(run_in_workers(summarise_check, labels, workers=workers), 1):
+    for done, each in enumerate(workers.run(summarise_check, labels), 1):
         answers[each.version] = each
         on_progress(CHECKING, done, len(labels))
     return {label: answers[label] for label in labels}
