@@ -1,12 +1,13 @@
 """Two versions of a reward on the same history, and how far apart many are."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from plaudit.analysis.compare import compare
-from plaudit.analysis.comparison import TITLES
+from plaudit.analysis.comparison import TITLES, Comparison
 from plaudit.analysis.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.effect import Effect, StepChange
 from plaudit.errors import PlauditError
@@ -136,10 +137,16 @@ def _describe_step(source: LedgerSource, run: str | None, listing: Listing, step
     }
 
 
+@lru_cache(maxsize=64)
+def _compare(*rewards: Reward) -> Comparison:
+    """Return how far apart rewards are: the same for every run and page, and a third of what a report takes."""
+    return compare(*rewards, samples=SAMPLES, means=64, fields="all", seed=SEED)
+
+
 def _measure_distances(rewards: Sequence[Reward]) -> Document:
     """Return every distance of two rewards over what their fields declare, with what they were measured on."""
     try:
-        found = compare(*rewards, samples=SAMPLES, means=64, fields="all", seed=SEED)
+        found = _compare(*rewards)
     except PlauditError as error:
         return {"distances": [], "distances_note": str(error)}
     measured = [
@@ -171,7 +178,7 @@ def build_matrix(rewards: Sequence[Reward]) -> Document:
     if len(alike) < 2:
         return empty | {"note": "There is one version of each reward on this page; name another to compare."}
     try:
-        found = compare(*alike, samples=SAMPLES, means=64, fields="all", seed=SEED)
+        found = _compare(*alike)
     except PlauditError as error:
         return empty | {"note": str(error)}
     measured = found.measures["epic"]
