@@ -40,6 +40,8 @@ TOGETHER = {
 """What tests share that takes long to make, to import or to start: one worker runs all of them."""
 LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py", "tests/systems/roadsense/")
 """What takes longest: it comes first, so that no worker waits for it in the end."""
+LAST = "tests/test_typing.py"
+"""What mypy has checked by then takes it seconds."""
 
 
 @pytest.fixture
@@ -74,8 +76,8 @@ def _avoidable(reasons: Counter[str]) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    """Put the longest first, and last what needs what `make lint` finds out meanwhile."""
+    items.sort(key=lambda item: (not item.nodeid.startswith(LONG), item.nodeid.startswith(LAST)))
 
 
 def pytest_collection_finish() -> None:
