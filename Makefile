@@ -14,7 +14,7 @@ UV := UV_CACHE_DIR=$(VENV)/cache/uv $(BIN)/uv pip install --quiet --python $(BIN
 # PySpark alone is built here, into a wheel that is unpacked at once: it need not be compressed.
 STORED := --config-settings=--build-option=--compression=stored
 EVERYTHING := --no-build-isolation --only-binary z3-solver $(STORED) -e '.[dev,all]'
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/pytest --workers $(WORKERS)
 CORE := tests/language tests/targets tests/reward tests/checks/rules tests/checks/solver tests/checks/formats
 HEAVY := jax or torch or numba or spark or postgres or test_parity or test_gradients
 MEASURED := src/plaudit/language/*,src/plaudit/targets/*,src/plaudit/reward/*,src/plaudit/checks/*,src/plaudit/ledger/*
@@ -32,7 +32,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format coverage soak bench pins build clean
+.PHONY: help demo test tested quick lint format coverage soak bench pins build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,8 +40,10 @@ help: ## List the targets
 demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
 	$(BIN)/plaudit demo --output demo.html
 
-test: $(VENV)/.dev ## Install what the tests need and run all of them
-	@$(MAKE) --no-print-directory -j 2 lint $(VENV)/.imported
+test: $(VENV)/.dev ## Install what the tests need, run all of them, and lint meanwhile
+	@$(MAKE) --no-print-directory -j 2 lint tested
+
+tested: $(VENV)/.dev
 	$(PYTEST)
 
 quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, PyTorch, SUMO or Spark (under a minute)
@@ -96,14 +98,11 @@ $(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
-	$(INSTALL) torch==2.13.0 hatchling uv
+	$(INSTALL) hatchling setuptools uv
+	@$(UV) --no-build-isolation $(STORED) pyspark 2>/dev/null & $(INSTALL) torch==2.13.0; ended=$$?; wait; exit $$ended
 	$(UV) $(EVERYTHING) || $(INSTALL) $(EVERYTHING)
 	@rm -rf $(VENV)/cache/uv
 	@touch $@ $(VENV)/.core
-
-# What tests import is compiled once, while the types are checked, and not by every process that runs tests.
-$(VENV)/.imported: $(VENV)/.dev
-	@$(BIN)/pytest --collect-only -qq >$@ || true # whatever is wrong, the tests themselves will say
 
 $(VENV)/.peers: $(VENV)/.dev
 	@$(INSTALL) --no-build-isolation --prefer-binary -e '.[peers]' || echo "Some peers cannot be installed here; the benchmarks say which they leave out."

@@ -4,12 +4,12 @@ import gc
 import os
 import sys
 from collections import Counter
-from typing import Any
+from functools import cache
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
+from support.forked_workers import ForkedWorkers
 from support.local_spark import spark
 from support.mounts import NOT_ALLOWED
 from support.postgres import postgres, postgres_url
@@ -41,6 +41,8 @@ TOGETHER = {
 """What tests share that takes long to make, to import or to start: one worker runs all of them."""
 LONG = ("tests/systems/hackmatrix/", "tests/test_docs.py", "tests/test_bench.py", "tests/systems/roadsense/")
 """What takes longest: it comes first, so that no worker waits for it in the end."""
+LAST = "tests/test_typing.py"
+"""What mypy has checked by then takes it seconds."""
 
 
 @pytest.fixture
@@ -61,9 +63,9 @@ def young_heap():
 
 
 def _skip_reasons(config: pytest.Config) -> Counter[str]:
-    """Return how many tests were skipped, by reason; with xdist only the controller knows."""
+    """Return how many tests were skipped, by reason."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or hasattr(config, "workerinput"):
+    if reporter is None:
         return Counter()
     reports = reporter.stats.get("skipped", [])
     return Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
@@ -75,8 +77,8 @@ def _avoidable(reasons: Counter[str]) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    """Put the longest first, and last what needs what `make lint` finds out meanwhile."""
+    items.sort(key=lambda item: (not item.nodeid.startswith(LONG), item.nodeid.startswith(LAST)))
 
 
 def pytest_collection_finish() -> None:
@@ -92,39 +94,28 @@ def _share_jax_context() -> None:
     """Let JAX keep what it makes anew for each of the thousands of programs that it translates here."""
     from jax._src.interpreters import mlir
 
-    context = mlir.make_ir_context()
-    mlir.make_ir_context = lambda: context
+    mlir.make_ir_context = cache(mlir.make_ir_context)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Let a worker tell of a test once, not five times, where nothing is wrong before and after it.
-
-    So `--durations` knows of fixtures only without workers (`-n 0`).
-    """
-    if not hasattr(item.config, "workerinput"):
-        return None
-    for report in runtestprotocol(item, log=False, nextitem=nextitem):
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let tests run on several cores."""
+    parser.addoption("--workers", type=int, default=0, help="run tests in N processes (on Linux)", metavar="N")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker whole files, so that what tests share is compiled and started once."""
-    from xdist.scheduler import LoadFileScheduling
+def pytest_configure(config: pytest.Config) -> None:
+    """Fork, where that is asked for and is safe."""
+    if config.option.workers and sys.platform == "linux":
+        config.pluginmanager.register(ForkedWorkers(config.option.workers, find_group))
 
-    class Scheduler(LoadFileScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            for start, what in TOGETHER.items():
-                if nodeid.startswith(start):
-                    return what
-            if nodeid.startswith(("tests/test_docs.py", "tests/test_bench.py")):
-                return nodeid  # they share nothing
-            return super()._split_scope(nodeid)
 
-    return Scheduler(config, log)
+def find_group(nodeid: str) -> str:
+    """Return what names all tests that one worker should run: those of a file, and those that share what takes long."""
+    for start, what in TOGETHER.items():
+        if nodeid.startswith(start):
+            return what
+    if nodeid.startswith(("tests/test_docs.py", "tests/test_bench.py")):
+        return nodeid  # they share nothing
+    return nodeid.split("::", 1)[0]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

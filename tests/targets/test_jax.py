@@ -97,7 +97,7 @@ def test_inside_jit_a_bad_row_is_masked_and_outside_it_is_raised():
         ({"x": 1.0, "on": True}, "float32"),
         ({"x": 1, "on": True}, "float32"),
         ({"x": np.ones(2, np.float16), "on": np.ones(2, bool)}, "float16"),
-        ({"x": jnp.ones(2, jnp.bfloat16), "on": True}, "bfloat16"),
+        ({"x": np.ones(2, jnp.bfloat16), "on": True}, "bfloat16"),
         ({"x": np.ones(2), "on": True}, "float32"),  # JAX keeps 64 bits only where it is told to
     ],
     ids=str,

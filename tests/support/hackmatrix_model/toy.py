@@ -17,7 +17,7 @@ from plaudit.systems.hackmatrix.training.ppo import Environment, Outcome  # noqa
 
 LENGTH = 4
 """Steps of an episode; the best return is 4, one for each."""
-GOOD = jnp.array([1, 0])
+GOOD = (1, 0)
 """The good action of place 0 and 1. Action 2 is legal in place 0 only, and leads nowhere."""
 
 
@@ -61,7 +61,7 @@ def toy(max_steps=None):
 
     def advance(key, states, action):
         legal = jnp.take_along_axis(mask(states), action[:, None], axis=-1)[:, 0]
-        good = legal & (action == GOOD[states.place])
+        good = legal & (action == jnp.array(GOOD)[states.place])
         steps = states.steps + 1
         terminated = (steps >= LENGTH) | ~legal
         cut_off = jnp.zeros_like(terminated) if max_steps is None else (steps >= max_steps) & ~terminated

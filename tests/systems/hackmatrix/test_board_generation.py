@@ -1,6 +1,7 @@
 """New games and stages: what every board holds to, and how often each of the things on it comes."""
 
 from collections import Counter
+from functools import cache
 
 import jax
 import numpy as np
@@ -18,8 +19,12 @@ AT_ONCE = 512
 SOME = 150
 """As many are looked at cell by cell."""
 
-KEYS = jax.random.split(jax.random.key(0), BATCH)
 ALL, NONE = np.ones(BATCH, bool), np.zeros(BATCH, bool)
+
+
+@cache
+def split_keys():
+    return jax.random.split(jax.random.key(0), BATCH)
 
 
 @jax.jit
@@ -45,12 +50,12 @@ def before():
 
 @pytest.fixture(scope="module")
 def stages(before):
-    return all_renewed(KEYS, before, ALL, NONE)
+    return all_renewed(split_keys(), before, ALL, NONE)
 
 
 @pytest.fixture(scope="module")
 def games(before):
-    return all_renewed(KEYS, before, NONE, ALL)
+    return all_renewed(split_keys(), before, NONE, ALL)
 
 
 def survivors(count=BATCH):
@@ -298,7 +303,7 @@ def assert_equal(got, wanted):
 def test_lanes_of_a_batch_get_what_each_would_get_alone(before, stages, games):
     rng = np.random.default_rng(3)
     stage_over, game_over = rng.random(BATCH) < 0.1, rng.random(BATCH) < 0.05
-    got = all_renewed(KEYS, before, stage_over, game_over)
+    got = all_renewed(split_keys(), before, stage_over, game_over)
 
     def chosen(game, stage, old):
         first, second = (flags.reshape(-1, *[1] * (old.ndim - 1)) for flags in (game_over, stage_over))
@@ -306,16 +311,16 @@ def test_lanes_of_a_batch_get_what_each_would_get_alone(before, stages, games):
 
     assert_equal(got, jax.tree.map(chosen, games, stages, before))
     for at in np.flatnonzero(game_over)[:5].tolist():
-        assert_equal(entry(got, at), new_game(KEYS[at]))
+        assert_equal(entry(got, at), new_game(split_keys()[at]))
     for at in np.flatnonzero(stage_over & ~game_over)[:5].tolist():
-        assert_equal(entry(got, at), new_stage(KEYS[at], entry(before, at)))
+        assert_equal(entry(got, at), new_stage(split_keys()[at], entry(before, at)))
 
 
 def test_vmaps_nest_and_old_keys_are_keys(before, stages):
     few, wanted = (
         jax.tree.map(lambda leaf: leaf[:36].reshape(3, 12, *leaf.shape[1:]), each) for each in (before, stages)
     )
-    got = jax.jit(jax.vmap(jax.vmap(new_stage)))(jax.random.key_data(KEYS[:36]).reshape(3, 12, -1), few)
+    got = jax.jit(jax.vmap(jax.vmap(new_stage)))(jax.random.key_data(split_keys()[:36]).reshape(3, 12, -1), few)
     assert_equal(got, wanted)
 
 

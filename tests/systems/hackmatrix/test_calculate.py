@@ -222,8 +222,9 @@ def test_only_enemies_in_the_list_count_at_death():
     assert parts["siphon_death_penalty"] == 0
 
 
-@pytest.mark.parametrize("true", [True, 1, np.True_, np.int64(1), jnp.bool_(True), jnp.int32(1)], ids=repr)
-def test_flags_and_actions_may_be_plain_or_arrays(true):
+@pytest.mark.parametrize("make", [bool, int, np.bool_, np.int64, jnp.bool_, jnp.int32])
+def test_flags_and_actions_may_be_plain_or_arrays(make):
+    true = make(1)
     state = EnvState(stage=2, before=Before(missed_credits=2))
     kind = type(true) if not isinstance(true, bool | np.bool_) else int
     action = 4 if isinstance(true, jax.Array) else kind(4)
@@ -232,43 +233,49 @@ def test_flags_and_actions_may_be_plain_or_arrays(true):
     assert parts["siphon_quality"] == pytest.approx(-0.05)
 
 
-STATE = EnvState()
-
-
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments_of", "error", "words"),
     [
-        ((STATE, False, False, False, 28), OutOfRange, "the action is 28; it goes from 0 to 27"),
-        ((STATE, False, False, False, -1), OutOfRange, "the action is -1"),
-        ((STATE, False, False, False, 2.0), WrongType, "the action is 2.0; an integer from 0 to 27"),
-        ((STATE, False, False, False, jnp.float32(2)), WrongType, "an integer from 0 to 27"),
-        ((STATE, False, False, False, True), WrongType, "the action is True; an integer"),
-        ((STATE, False, False, False, "UP"), WrongType, "the action is 'UP'; an integer"),
-        ((STATE, False, False, False, None), WrongType, "the action is None; an integer"),
-        ((STATE, False, False, False, [1, 2]), ShapeMismatch, r"the action has the shape \(2,\).*jax.vmap"),
-        ((STATE, 0.5, False, False, 0), WrongType, "stage_completed is 0.5; a bool"),
-        ((STATE, False, 2, False, 0), OutOfRange, "game_won is 2; a bool"),
-        ((STATE, False, False, None, 0), WrongType, "player_died is None; a bool"),
-        ((STATE, False, [True], False, 0), ShapeMismatch, r"game_won has the shape \(1,\)"),
-        ((STATE.player, False, False, False, 0), WrongType, "the state is a Player; an EnvState is needed"),
-        ((random_states(3), False, False, False, 0), ShapeMismatch, r"states of shape \(3,\).*jax.vmap"),
+        (lambda state: (state, False, False, False, 28), OutOfRange, "the action is 28; it goes from 0 to 27"),
+        (lambda state: (state, False, False, False, -1), OutOfRange, "the action is -1"),
+        (lambda state: (state, False, False, False, 2.0), WrongType, "the action is 2.0; an integer from 0 to 27"),
+        (lambda state: (state, False, False, False, jnp.float32(2)), WrongType, "an integer from 0 to 27"),
+        (lambda state: (state, False, False, False, True), WrongType, "the action is True; an integer"),
+        (lambda state: (state, False, False, False, "UP"), WrongType, "the action is 'UP'; an integer"),
+        (lambda state: (state, False, False, False, None), WrongType, "the action is None; an integer"),
+        (
+            lambda state: (state, False, False, False, [1, 2]),
+            ShapeMismatch,
+            r"the action has the shape \(2,\).*jax.vmap",
+        ),
+        (lambda state: (state, 0.5, False, False, 0), WrongType, "stage_completed is 0.5; a bool"),
+        (lambda state: (state, False, 2, False, 0), OutOfRange, "game_won is 2; a bool"),
+        (lambda state: (state, False, False, None, 0), WrongType, "player_died is None; a bool"),
+        (lambda state: (state, False, [True], False, 0), ShapeMismatch, r"game_won has the shape \(1,\)"),
+        (
+            lambda state: (state.player, False, False, False, 0),
+            WrongType,
+            "the state is a Player; an EnvState is needed",
+        ),
+        (lambda _: (random_states(3), False, False, False, 0), ShapeMismatch, r"states of shape \(3,\).*jax.vmap"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_arguments_are_named(arguments, error, words):
+def test_bad_arguments_are_named(arguments_of, error, words):
+    arguments = arguments_of(EnvState())
     with pytest.raises(error, match=words):
         calculate_reward(*arguments)
 
 
 def test_inside_jit_types_are_checked_and_values_are_not():
-    scored = jax.jit(lambda action: calculate_reward(STATE, False, False, False, action)[0])
+    scored = jax.jit(lambda action: calculate_reward(EnvState(), False, False, False, action)[0])
     with pytest.raises(WrongType, match="the action is of float32; an integer"):
         scored(2.0)
     assert scored(99) == pytest.approx(-0.01)
 
 
 def test_what_the_reward_reads_has_its_names():
-    inputs = measure_inputs(STATE, *[jnp.bool_(False)] * 3, jnp.int32(0), rules=Rules.seed())
+    inputs = measure_inputs(EnvState(), *[jnp.bool_(False)] * 3, jnp.int32(0), rules=Rules.seed())
     assert sorted(inputs) == sorted(hackmatrix.reward.program.inputs)
 
 

@@ -1,5 +1,7 @@
 """What `reset`, `step` and `auto_reset_step` are given: errors outside of jit, and what happens inside of it."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,32 +22,42 @@ from plaudit.systems.hackmatrix import (
 )
 from support.hackmatrix_model.steps import BATCH, step_all
 
-KEY = jax.random.key(0)
-STATE = EnvState()
-MANY = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), STATE)
+
+@cache
+def key():
+    return jax.random.key(0)
+
+
+@cache
+def many_states():
+    return jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), EnvState())
 
 
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
         (lambda: reset(0), WrongType, "jax.random.key(0)"),
-        (lambda: reset(jax.random.split(KEY)), ShapeMismatch, "jax.vmap"),
-        (lambda: step(0, STATE, 1), WrongType, "the key is 0"),
-        (lambda: step(STATE, 1, KEY), WrongType, "a random key is needed"),
-        (lambda: step(KEY, STATE, 28), OutOfRange, "from 0 to 27"),
-        (lambda: step(KEY, STATE, -1), OutOfRange, "from 0 to 27"),
-        (lambda: step(KEY, STATE, 1.0), WrongType, "an integer"),
-        (lambda: step(KEY, STATE, np.array([1, 2])), ShapeMismatch, "jax.vmap"),
-        (lambda: step(KEY, MANY, 1), ShapeMismatch, "states of shape (2,)"),
-        (lambda: step(KEY, {"hp": 3}, 1), WrongType, "an EnvState is needed"),
-        (lambda: step(KEY, STATE, 0, reward="potential"), WrongType, "hackmatrix.version('potential')"),
-        (lambda: step(KEY, STATE, 0, rules="seed"), WrongType, "Rules.seed()"),
-        (lambda: auto_reset_step(KEY, STATE, 0, max_steps=0), OutOfRange, "at least one step"),
-        (lambda: action_mask(MANY), ShapeMismatch, "jax.vmap"),
+        (lambda: reset(jax.random.split(key())), ShapeMismatch, "jax.vmap"),
+        (lambda: step(0, EnvState(), 1), WrongType, "the key is 0"),
+        (lambda: step(EnvState(), 1, key()), WrongType, "a random key is needed"),
+        (lambda: step(key(), EnvState(), 28), OutOfRange, "from 0 to 27"),
+        (lambda: step(key(), EnvState(), -1), OutOfRange, "from 0 to 27"),
+        (lambda: step(key(), EnvState(), 1.0), WrongType, "an integer"),
+        (lambda: step(key(), EnvState(), np.array([1, 2])), ShapeMismatch, "jax.vmap"),
+        (lambda: step(key(), many_states(), 1), ShapeMismatch, "states of shape (2,)"),
+        (lambda: step(key(), {"hp": 3}, 1), WrongType, "an EnvState is needed"),
+        (lambda: step(key(), EnvState(), 0, reward="potential"), WrongType, "hackmatrix.version('potential')"),
+        (lambda: step(key(), EnvState(), 0, rules="seed"), WrongType, "Rules.seed()"),
+        (lambda: auto_reset_step(key(), EnvState(), 0, max_steps=0), OutOfRange, "at least one step"),
+        (lambda: action_mask(many_states()), ShapeMismatch, "jax.vmap"),
         (lambda: bfs_distance(jnp.zeros((6, 6), bool), 0, 0, 0, 7), OutOfRange, "from 0 to 5"),
         (lambda: bfs_distance(jnp.zeros((5, 6), bool), 0, 0, 0, 5), ShapeMismatch, "(5, 6)"),
-        (lambda: jax.vmap(step)(jax.random.split(KEY, 3), MANY, jnp.zeros(3, jnp.int32)), ValueError, "sizes"),
-        (lambda: jax.jit(step)(KEY, STATE, 1.0), WrongType, "an integer"),
+        (
+            lambda: jax.vmap(step)(jax.random.split(key(), 3), many_states(), jnp.zeros(3, jnp.int32)),
+            ValueError,
+            "sizes",
+        ),
+        (lambda: jax.jit(step)(key(), EnvState(), 1.0), WrongType, "an integer"),
     ],
 )
 def test_what_cannot_be_played_is_refused_with_the_reason(call, error, says):

@@ -282,22 +282,23 @@ def test_transmissions_take_free_cells_out_of_the_line_of_fire_first():
                 assert (leaf[old + total :] == 0).all()
 
 
-CROWDED = EnvState(
-    player=Player(row=2, col=2),
-    grid=Grid.of(
-        {
-            (r, c): data_block(3)
-            for r, c in PLACES
-            if (r, c) not in {(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 2), (5, 5)}
-        }
-    ),
-    transmissions=Transmissions.of(Transmission("virus", 2, 1, turns=4)),
-)
-"""Free and hidden: (0, 0), (0, 1), (5, 5). Free and in line: (3, 2), and (2, 0), which the transmission does not hide."""
+def make_crowded_board():
+    """Free and hidden: (0, 0), (0, 1), (5, 5). Free and in line: (3, 2), and (2, 0), which the transmission does not hide."""
+    return EnvState(
+        player=Player(row=2, col=2),
+        grid=Grid.of(
+            {
+                (r, c): data_block(3)
+                for r, c in PLACES
+                if (r, c) not in {(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 2), (5, 5)}
+            }
+        ),
+        transmissions=Transmissions.of(Transmission("virus", 2, 1, turns=4)),
+    )
 
 
 def test_cells_are_uniform_without_repeats_and_types_uniform():
-    entries = placed_often(CROWDED, tasks=1, siphons=2, plain=9)
+    entries = placed_often(make_crowded_board(), tasks=1, siphons=2, plain=9)
     assert (entries.count == 6).all()
     cells = [tuple(row) for row in (entries.row * 6 + entries.col)[:, 1:6].tolist()]
     orders = Counter(cells)

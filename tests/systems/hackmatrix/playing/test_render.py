@@ -1,6 +1,7 @@
 """Games as text: what stands where, in 80 columns, and nothing that the player does not see."""
 
 import re
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -26,34 +27,39 @@ from support.hackmatrix_model.boards import entry, random_states
 
 SOME = 64
 """How many random states are drawn."""
-BOARD = EnvState(
-    player=Player(row=1, col=2, hp=2, credits=3, energy=1, data_siphons=1, score=9, attack=2),
-    grid=Grid.of(
-        {
-            (0, 5): {"data_siphon": True, "energy": 2},
-            (1, 4): program_block("ANTI-V"),
-            (2, 2): data_block(5),
-            (2, 3): {"siphon_center": True, "siphoned": True},
-            (2, 4): data_block(9, siphoned=True),
-            (3, 3): program_block("PUSH", siphoned=True),
-            (4, 4): data_block(7, question=True),
-            (5, 1): {"credits": 3},
-        }
-    ),
-    enemies=Enemies.of(
-        Enemy("virus", 1, 5, stunned=True),
-        Enemy("glitch", 2, 4, hp=1),
-        Enemy("daemon", 3, 0, hp=2, disabled=1, from_siphon=True),
-        Enemy("virus", 3, 0),
-        Enemy("cryptog", 4, 3),
-        Enemy("cryptog", 5, 2),
-    ),
-    transmissions=Transmissions.of(Transmission("daemon", 0, 0), Transmission("virus", 5, 3, turns=4)),
-    stage=3,
-    turn=7,
-    next_task=10,
-    owned=[name in ("WAIT", "CRASH", "UNDO") for name in PROGRAMS],
-)
+
+
+@cache
+def make_board():
+    return EnvState(
+        player=Player(row=1, col=2, hp=2, credits=3, energy=1, data_siphons=1, score=9, attack=2),
+        grid=Grid.of(
+            {
+                (0, 5): {"data_siphon": True, "energy": 2},
+                (1, 4): program_block("ANTI-V"),
+                (2, 2): data_block(5),
+                (2, 3): {"siphon_center": True, "siphoned": True},
+                (2, 4): data_block(9, siphoned=True),
+                (3, 3): program_block("PUSH", siphoned=True),
+                (4, 4): data_block(7, question=True),
+                (5, 1): {"credits": 3},
+            }
+        ),
+        enemies=Enemies.of(
+            Enemy("virus", 1, 5, stunned=True),
+            Enemy("glitch", 2, 4, hp=1),
+            Enemy("daemon", 3, 0, hp=2, disabled=1, from_siphon=True),
+            Enemy("virus", 3, 0),
+            Enemy("cryptog", 4, 3),
+            Enemy("cryptog", 5, 2),
+        ),
+        transmissions=Transmissions.of(Transmission("daemon", 0, 0), Transmission("virus", 5, 3, turns=4)),
+        stage=3,
+        turn=7,
+        next_task=10,
+        owned=[name in ("WAIT", "CRASH", "UNDO") for name in PROGRAMS],
+    )
+
 
 PICTURE = """\
        0       1       2       3       4       5
@@ -90,26 +96,26 @@ def cell(picture, row, col):
 
 
 def test_a_board_in_one_line_says_what_the_player_sees():
-    assert render.describe_board(BOARD.snapshot()) == (
+    assert render.describe_board(make_board().snapshot()) == (
         ". 3c C2 *4 . EXIT/. . . . #,? ./D2xs+ . . :,PUSH . ./"
         ". . #,+5*,5pt x :,G1,9pt ./. . @ . #,+4*,ANTI-V V2z/*1 . . . . 2e,(S)"
     )
 
 
 def test_a_board_is_drawn_with_row_5_on_top_and_what_the_player_has_beside_it():
-    assert render.to_text(BOARD) == PICTURE
+    assert render.to_text(make_board()) == PICTURE
 
 
 def test_a_hidden_cryptog_a_question_block_and_the_type_of_a_transmission_are_seen_when_all_is_revealed():
-    revealed = render.to_text(BOARD, reveal=True)
+    revealed = render.to_text(make_board(), reveal=True)
     assert cell(revealed, 4, 3)[0].strip() == "C2"
     assert cell(revealed, 4, 4) == ["▒ +7* ▒", "▒7pt?▒▒"]
     assert cell(revealed, 5, 3)[0].strip() == "*4V"
 
 
 def test_show_lets_cryptogs_be_seen():
-    assert cell(render.to_text(BOARD), 4, 3)[0].strip() == ""
-    assert cell(render.to_text(BOARD.replace(show=jnp.bool_(True))), 4, 3)[0].strip() == "C2"
+    assert cell(render.to_text(make_board()), 4, 3)[0].strip() == ""
+    assert cell(render.to_text(make_board().replace(show=jnp.bool_(True))), 4, 3)[0].strip() == "C2"
 
 
 def test_a_hidden_cryptog_hides_who_stands_behind_it():
@@ -151,13 +157,13 @@ def test_a_picture_shows_what_an_observation_shows(states):
 
 
 def test_colours_are_added_and_nothing_else():
-    coloured = render.to_text(BOARD, color=True)
+    coloured = render.to_text(make_board(), color=True)
     assert "\x1b[1;31mV2z\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == PICTURE
 
 
 def test_ascii_is_enough():
-    plain = render.to_text(BOARD, ascii=True, legend=True)
+    plain = render.to_text(make_board(), ascii=True, legend=True)
     assert plain.isascii()
     assert [len(line) for line in plain.splitlines()[:20]] == [len(line) for line in PICTURE.splitlines()]
     assert cell(plain, 2, 2) == ["# +5* #", "# 5pt #"]

@@ -154,27 +154,27 @@ def at(row, col, *enemies, transmissions=(), blocks=(), exit=(5, 5)):
 
 
 @pytest.mark.parametrize(
-    ("state", "action"),
+    ("make", "action"),
     [
-        (at(0, 0), "UP"),
-        (at(5, 0), "RIGHT"),
-        (at(5, 5, exit=(0, 5)), "DOWN"),
-        (at(5, 5, exit=(5, 0)), "LEFT"),
-        (at(0, 0, (0, 4)), "RIGHT"),
-        (at(2, 2, (2, 0), (2, 5)), "LEFT"),
-        (at(2, 2, (0, 2), (2, 0)), "DOWN"),
-        (at(2, 2, transmissions=[(0, 2)]), "DOWN"),
-        (at(2, 2, (3, 3)), "UP"),  # in no line
-        (at(2, 2, (2, 5), blocks=[(2, 4)]), "UP"),  # behind a block
-        (at(2, 2, (2, 4), blocks=[(2, 4)]), "RIGHT"),  # on the first block in line
-        (at(2, 2, (2, 3), blocks=[(2, 3)]), "RIGHT"),  # on a block beside the player
-        (at(0, 0, blocks=[(1, 0)]), "RIGHT"),
-        (at(0, 0, blocks=[(2, 0), (1, 1), (0, 3), (2, 1)]), "RIGHT"),  # the short way round
-        (at(4, 5, blocks=[(5, 4)]), "UP"),
+        (lambda: at(0, 0), "UP"),
+        (lambda: at(5, 0), "RIGHT"),
+        (lambda: at(5, 5, exit=(0, 5)), "DOWN"),
+        (lambda: at(5, 5, exit=(5, 0)), "LEFT"),
+        (lambda: at(0, 0, (0, 4)), "RIGHT"),
+        (lambda: at(2, 2, (2, 0), (2, 5)), "LEFT"),
+        (lambda: at(2, 2, (0, 2), (2, 0)), "DOWN"),
+        (lambda: at(2, 2, transmissions=[(0, 2)]), "DOWN"),
+        (lambda: at(2, 2, (3, 3)), "UP"),  # in no line
+        (lambda: at(2, 2, (2, 5), blocks=[(2, 4)]), "UP"),  # behind a block
+        (lambda: at(2, 2, (2, 4), blocks=[(2, 4)]), "RIGHT"),  # on the first block in line
+        (lambda: at(2, 2, (2, 3), blocks=[(2, 3)]), "RIGHT"),  # on a block beside the player
+        (lambda: at(0, 0, blocks=[(1, 0)]), "RIGHT"),
+        (lambda: at(0, 0, blocks=[(2, 0), (1, 1), (0, 3), (2, 1)]), "RIGHT"),  # the short way round
+        (lambda: at(4, 5, blocks=[(5, 4)]), "UP"),
     ],
 )
-def test_the_script_shoots_what_it_sees_and_else_goes_to_the_exit(state, action):
-    assert said(state) == action
+def test_the_script_shoots_what_it_sees_and_else_goes_to_the_exit(make, action):
+    assert said(make()) == action
 
 
 def test_where_no_way_leads_to_the_exit_the_script_moves_all_the_same():

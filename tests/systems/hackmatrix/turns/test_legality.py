@@ -9,7 +9,10 @@ from plaudit.systems.hackmatrix.state import Enemies, Enemy, EnvState, Grid, Pla
 from plaudit.systems.hackmatrix.turns.legality import action_mask, explain_refusal
 from support.hackmatrix_model.boards import entry, random_states
 
-RICH = EnvState(player=Player(row=2, col=2, credits=50, energy=50), owned=[True] * len(PROGRAMS), stage=8)
+
+def make_rich(**changes):
+    state = EnvState(player=Player(row=2, col=2, credits=50, energy=50), owned=[True] * len(PROGRAMS), stage=8)
+    return state.replace(**changes)
 
 
 def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
@@ -22,34 +25,38 @@ def test_an_action_has_a_reason_where_it_is_not_allowed_and_only_there():
 
 
 @pytest.mark.parametrize(
-    ("state", "action", "why"),
+    ("make", "action", "why"),
     [
-        (EnvState(), "LEFT", "the board ends there"),
-        (EnvState(grid=Grid.of({(1, 0): data_block(3)})), "UP", "a block is in the way, and no enemy on it"),
-        (EnvState(), "SIPHON", "there is no data siphon left"),
-        (EnvState(), "PUSH", "you do not own PUSH; programs are siphoned from blocks"),
+        (EnvState, "LEFT", "the board ends there"),
+        (lambda: EnvState(grid=Grid.of({(1, 0): data_block(3)})), "UP", "a block is in the way, and no enemy on it"),
+        (EnvState, "SIPHON", "there is no data siphon left"),
+        (EnvState, "PUSH", "you do not own PUSH; programs are siphoned from blocks"),
         (
-            RICH.replace(player=Player(energy=1)),
+            lambda: make_rich(player=Player(energy=1)),
             "CRASH",
             "CRASH costs 3 credits and 2 energy, and you have 0 credits and 1 energy",
         ),
-        (RICH.replace(player=Player(energy=3)), "RESET", "RESET costs 4 energy, and you have 0 credits and 3 energy"),
-        (RICH, "RESET", "you have all your hit points"),
-        (RICH, "ROW", "no enemy is in your row"),
-        (RICH, "UNDO", "there is no turn to undo"),
-        (RICH, "SCORE", "it gives nothing on the last stage"),
-        (RICH.replace(enemies=Enemies.of(Enemy("virus", 0, 0))), "D_BOM", "there is no daemon"),
-        (RICH.replace(calm=jnp.bool_(True)), "CALM", "CALM is on already"),
-        (RICH.replace(atk_uses=jnp.int32(2)), "ATK+", "it was run twice on this stage"),
+        (
+            lambda: make_rich(player=Player(energy=3)),
+            "RESET",
+            "RESET costs 4 energy, and you have 0 credits and 3 energy",
+        ),
+        (make_rich, "RESET", "you have all your hit points"),
+        (make_rich, "ROW", "no enemy is in your row"),
+        (make_rich, "UNDO", "there is no turn to undo"),
+        (make_rich, "SCORE", "it gives nothing on the last stage"),
+        (lambda: make_rich(enemies=Enemies.of(Enemy("virus", 0, 0))), "D_BOM", "there is no daemon"),
+        (lambda: make_rich(calm=jnp.bool_(True)), "CALM", "CALM is on already"),
+        (lambda: make_rich(atk_uses=jnp.int32(2)), "ATK+", "it was run twice on this stage"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_reason_says_what_is_lacking(state, action, why):
-    assert explain_refusal(state, action_of(action)) == why
+def test_a_reason_says_what_is_lacking(make, action, why):
+    assert explain_refusal(make(), action_of(action)) == why
 
 
 def test_every_program_that_can_be_refused_for_more_than_its_cost_says_why():
-    reasons = {name: explain_refusal(RICH, action_of(name)) for name in PROGRAMS}
+    reasons = {name: explain_refusal(make_rich(), action_of(name)) for name in PROGRAMS}
     assert [name for name, why in reasons.items() if why is None] == [
         "WAIT",
         "STEP",
