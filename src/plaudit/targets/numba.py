@@ -160,7 +160,8 @@ def _compile_loop(arguments: list[str], lines: list[str], tables: Mapping[str, A
     path = _write_source(format_function("loop", arguments, lines), tables) if keep else None
     made = build_function("loop", arguments, lines, {**_NAMES, **tables}, path=path)
     # Nobody calls it from C, and it allocates nothing: without both it is compiled in a sixth less time.
-    compiled = numba.njit(made, error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=False)
+    spared: dict[str, Any] = {"no_cfunc_wrapper": True, "_nrt": False}
+    compiled = numba.njit(made, error_model="numpy", nogil=True, **spared)
     if path is not None:
         compiled._cache = _KeptCode(compiled.py_func)  # type: ignore[no-untyped-call]
     return compiled
@@ -230,6 +231,7 @@ def _spread(array: Any, shape: tuple[int, ...], size: int) -> Any:
 
     Numba compiles a loop again for arrays that can be written to.
     """
+    column: Any
     if array.ndim > len(shape):
         column = np.broadcast_to(array, (len(array), *shape)).reshape(len(array), size)  # as it lies: Numba adapts
     else:
