@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from support.forked_workers import ForkedWorkers
+from support.hasty_compiler import compile_hastily
 from support.local_spark import spark
 from support.mounts import NOT_ALLOWED
 from support.postgres import postgres, postgres_url
@@ -81,13 +82,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (not item.nodeid.startswith(LONG), item.nodeid.startswith(LAST)))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Let the garbage collector leave alone what has been imported: going through it took a seventh of all time."""
     gc.freeze()
     gc.set_threshold(50_000)
     gc.enable()
     if "jax" in sys.modules:
         _share_jax_context()
+        if session.config.getoption("--hypothesis-profile") != "soak":
+            compile_hastily()
 
 
 def _share_jax_context() -> None:

@@ -56,7 +56,7 @@ def test_every_schedule_is_what_it_says_when_called(target):
 @pytest.mark.parametrize("target", SCORING)
 def test_numbers_above_the_terms_can_be_passed_with_a_batch(target):
     params = {"gate.reach": 2.0, "override.fell": -9.0, "dt": 1.0}
-    wanted = scored(REWARD.with_params(params), target, STEPS)
+    wanted = scored(REWARD.with_params(params), "python", STEPS)
     np.testing.assert_allclose(scored(REWARD, target, STEPS, params=params).total, wanted.total, rtol=1e-12)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from plaudit import Field, Reward, term
 from plaudit.errors import NotFinite, OutOfRange
+from support.hasty_compiler import usual_compiler
 from support.running import need, plain, wide
 
 jax = need("jax")
@@ -25,10 +26,21 @@ REWARD = Reward("small", version="1", terms=[near, lit], fields=[Field("x", low=
 KEYS = ["lit", "near"]
 
 
+@pytest.fixture
+def _usual_compiler():
+    with usual_compiler():
+        yield
+
+
+usually_compiled = pytest.mark.usefixtures("_usual_compiler")
+"""Marks tests of what is compiled whole: that it computes the same is the law, whatever the compiler optimizes."""
+
+
 def batch(*numbers):
     return {"x": jnp.array(numbers, jnp.float32), "on": jnp.array([True] * len(numbers))}
 
 
+@usually_compiled
 def test_jit_gives_what_a_plain_call_gives_with_every_key():
     compiled = REWARD.compile("jax")
     found, plainly = jax.jit(compiled)(batch(1.0, 20.0)), compiled(batch(1.0, 20.0))
@@ -50,6 +62,7 @@ def test_vmap_maps_over_parameters():
     assert found.total.tolist() == [[3.0, 7.0], [2.0, 4.0], [1.5, 2.5]]
 
 
+@usually_compiled
 def test_grad_by_knobs_and_by_inputs_inside_jit():
     compiled = REWARD.compile("jax")
 
@@ -67,6 +80,7 @@ def test_grad_by_knobs_and_by_inputs_inside_jit():
     }
 
 
+@usually_compiled
 def test_scan_carries_it_through_an_episode():
     compiled = REWARD.compile("jax")
 
@@ -80,6 +94,7 @@ def test_scan_carries_it_through_an_episode():
     assert found.total.tolist() == [2.0, 3.0, 4.0]
 
 
+@usually_compiled
 def test_inside_jit_a_bad_row_is_masked_and_outside_it_is_raised():
     compiled = REWARD.compile("jax")
     found = jax.jit(compiled)(batch(1.0, float("nan"), -1.0))
@@ -154,6 +169,7 @@ def test_constants_and_parameters_are_rounded_to_the_dtype():
     assert reward.compile("jax")({"x": jnp.float32(0.1)}, {"edge.limit": 0.1}).total == 1.0
 
 
+@usually_compiled
 def test_the_whole_reward_is_one_computation():
     compiled = REWARD.compile("jax")
     text = jax.jit(compiled).lower(batch(*range(1000))).compile().as_text()

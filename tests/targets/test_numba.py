@@ -76,6 +76,15 @@ def test_scores_of_an_earlier_call_are_written_over():
         compiled(batch(5), out=out)
 
 
+def test_a_single_value_runs_the_loop_that_was_compiled_for_columns():
+    compiled = REWARD.compile("numba", parallel=False)
+    columns = batch(4)
+    compiled(columns)
+    compiled({**columns, "x": 1.0})
+    compiled({name: column[0] for name, column in columns.items()})
+    assert len(compiled._default.run.signatures) == 1
+
+
 def test_rounding_does_not_overflow_where_whole_numbers_of_64_bits_would():
     @term
     def rounds(x):

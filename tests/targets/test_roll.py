@@ -97,7 +97,7 @@ def expected(found, columns):
     return np.array([found.score(**{k: v[at].tolist() for k, v in columns.items()}).total for at in range(rows)])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["numpy", "jax", "torch", pytest.param("numba", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("function", EVERY, ids=lambda function: function.__name__)
 def test_a_vector_scores_what_python_gives(function, target):
     found = reward(function)
@@ -109,9 +109,26 @@ def test_a_vector_scores_what_python_gives(function, target):
         np.testing.assert_allclose(totals, expected(found, columns), rtol=1e-4, atol=1e-4)  # JAX: in float32
 
 
-@pytest.mark.parametrize("target", ["numpy", "numba"])
-def test_however_the_columns_come_the_bits_are_the_same(target):
-    found = reward(*EVERY)
+def test_vectors_of_one_loop_score_what_python_gives():
+    columns = draw_rows()
+    scores = reward(*EVERY).compile("numba")(columns).scores
+    for function in EVERY:
+        found = reward(function)
+        wanted = expected(found, {field: columns[field] for field in found.fields})
+        assert scores[function.__name__].tobytes() == wanted.tobytes(), function.__name__
+
+
+@pytest.mark.parametrize(
+    ("target", "functions"),
+    [
+        ("numpy", EVERY),
+        ("numba", (power, largest, calm, mixed)),  # compiled for three ways in which columns lie
+        pytest.param("numba", EVERY, marks=pytest.mark.slow),
+    ],
+    ids=["numpy", "numba", "numba-every"],
+)
+def test_however_the_columns_come_the_bits_are_the_same(target, functions):
+    found = reward(*functions)
     columns = draw_rows()
     wanted = expected(found, columns)
     compiled = found.compile(target)

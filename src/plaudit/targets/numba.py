@@ -225,7 +225,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def _spread(array: Any, shape: tuple[int, ...], size: int) -> Any:
-    """Return a column for every row, and of a vector with its entries first."""
+    """Return a column for every row, and of a vector with its entries first, read-only as all of them.
+
+    Numba compiles a loop again for arrays that can be written to.
+    """
+    column: Any
     if array.ndim > len(shape):
-        return np.broadcast_to(array, (len(array), *shape)).reshape(len(array), size)  # rows as they lie: Numba adapts
-    return np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array)
+        column = np.broadcast_to(array, (len(array), *shape)).reshape(len(array), size)  # as it lies: Numba adapts
+    else:
+        column = np.broadcast_to(array, shape).reshape(-1) if array.shape else np.full(size, array)
+    column.flags.writeable = False
+    return column
