@@ -11,10 +11,11 @@ from _pytest.runner import runtestprotocol
 from hypothesis import settings
 
 from support.local_spark import spark
+from support.memory import find_memory
 from support.mounts import NOT_ALLOWED
-from support.postgres import postgres, postgres_url
+from support.postgres import postgres, postgres_ledger, postgres_url
 
-__all__ = ["postgres", "postgres_url", "spark"]  # fixtures for every test
+__all__ = ["postgres", "postgres_ledger", "postgres_url", "spark"]  # fixtures for every test
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)
@@ -71,6 +72,13 @@ def _skip_reasons(config: pytest.Config) -> Counter[str]:
 def _avoidable(reasons: Counter[str]) -> bool:
     """Return whether a test was skipped for want of something that could have been installed."""
     return any(not reason.startswith(NOT_ALLOWED) for reason in reasons)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep files of tests in memory: on a disk, a ledger of a few records takes half as long again. A soak uses it."""
+    memory = None if config.getoption("--hypothesis-profile") == "soak" else find_memory()
+    if memory is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
