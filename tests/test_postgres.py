@@ -1,7 +1,8 @@
 """The PostgreSQL that tests run against: alone, durable, and gone when its tests are."""
 
+import contextlib
 import os
-import signal
+import signal as signals
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from plaudit import Entry, Ledger
+from support.ledgers import REWARD, signal, verified
 from support.postgres import Server
 
 STARTS_ONE = """
@@ -49,6 +52,47 @@ def test_a_database_that_was_given_back_is_empty_and_used_again(postgres):
     postgres.give_back(url)
 
 
+def test_a_ledger_that_was_given_back_has_nothing_in_it_and_is_used_again(postgres):
+    lent = postgres.new_ledger()
+    with Ledger(lent.url) as ledger:
+        new = ledger.stats().head
+        ledger.record_many([Entry(signal=signal(at), run="a", key=f"k{at}") for at in range(5)])
+        ledger.rescore(REWARD.with_weights(comfort=2.0).with_version("2"))
+    postgres.give_back_ledger(lent)
+    assert postgres.new_ledger() is lent
+    with Ledger(lent.url) as ledger:
+        assert ledger.stats().head == new
+        assert (ledger.history().count(), ledger.stats().rewards) == (0, {})
+        assert ledger.record(signal(0), key="k0") == 1
+        verified(ledger)
+    postgres.give_back_ledger(lent)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP INDEX blocks_by_writer",
+        "CREATE TABLE other (n int)",
+        "ALTER TABLE writers ADD COLUMN more int",
+        "CREATE OR REPLACE FUNCTION append_block() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "UPDATE powers SET value = 1 WHERE exponent = 1",
+        "DELETE FROM table_heads WHERE name = 'specs'",
+        "UPDATE alembic_version SET version_num = '9999'",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()",
+    ],
+    ids=lambda change: " ".join(change.split()[:4]),
+)
+def test_a_ledger_of_which_more_was_changed_is_made_anew(postgres, change):
+    lent = postgres.new_ledger()
+    with contextlib.suppress(psycopg.OperationalError), psycopg.connect(lent.url, autocommit=True) as connection:
+        connection.execute(change.encode())  # the last of them ends itself too
+    postgres.give_back_ledger(lent)
+    assert lent.connection.closed
+    assert postgres.new_database() == lent.url
+    assert scalar(lent.url, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
+    postgres.give_back(lent.url)
+
+
 @pytest.fixture(scope="module")
 def own_server(postgres):
     """A server for these tests: others keep connections to the one they share."""
@@ -84,7 +128,7 @@ def test_a_killed_test_run_leaves_no_server_behind(postgres):
     assert run.stdout is not None
     folder, url = run.stdout.readline().split()
     assert scalar(url, "SELECT 1") == 1
-    run.send_signal(signal.SIGKILL)
+    run.send_signal(signals.SIGKILL)
     run.communicate()
     patience = time.monotonic() + 30
     while Path(folder).exists() and time.monotonic() < patience:

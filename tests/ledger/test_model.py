@@ -15,8 +15,8 @@ from plaudit import Entry, Ledger
 from plaudit.errors import KeyConflict, NotInLedger
 from support.examples import examples
 from support.ledgers import REWARD, columns, signal, verified
+from support.memory import find_memory
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # no disk: this is about content
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OTHERS = {
     label: REWARD.with_params(comfort={"harsh": number}).with_version(label)
@@ -38,7 +38,7 @@ class Model(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-model-", dir=MEMORY))
+        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-model-", dir=find_memory()))
         self.time = START
         self.rows = []
         self.by_key = {}

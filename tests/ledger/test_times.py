@@ -76,9 +76,9 @@ def test_a_time_without_a_zone_is_local(where):
 
 
 def test_since_is_inclusive_and_until_is_not(where):
-    moments = [NOON + n * MICROSECOND for n in (0, 1, 2, 5, 1000, 1001)]
+    moments = [NOON + n * MICROSECOND for n in (0, 1, 5, 1000)]
     with Ledger(where) as ledger:
-        ledger.record_batch(REWARD, columns(0, 6), step=range(6), at=moments)
+        ledger.record_batch(REWARD, columns(0, 4), step=range(4), at=moments)
         ledger.record_many(Entry(signal=signal(n), step=n, at=at) for n, at in enumerate(moments))
         for since, until in itertools.product([None, *moments, NOON + 3 * MICROSECOND], repeat=2):
             wanted = [

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -14,15 +15,38 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
+from support.memory import find_memory
+
+if TYPE_CHECKING:
+    import psycopg
+
 DEBIAN = Path("/usr/lib/postgresql")
-MEMORY = Path("/dev/shm")  # where there is one with room, a server starts and stops without a disk
-ROOM = 2 << 30
 # Waits until this process closes the pipe, by stopping or by dying, and then clears everything away.
 GUARDIAN = 'read -r _; "$1" stop --silent --wait --mode=immediate --pgdata="$2/data"; rm -rf "$2"'
+
+END_OTHERS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+EMPTY_LEDGER = """
+SET session_replication_role = replica; -- references are not looked at
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+        AND tablename NOT IN ('powers', 'alembic_version', 'table_heads')
+    LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+END $$;
+UPDATE table_heads SET rows = 0, head = decode(repeat('00', 32), 'hex'), signature = NULL;
+SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S';
+"""
+DESCRIBED = (
+    *("pg_class", "pg_attribute", "pg_attrdef", "pg_constraint", "pg_trigger", "pg_rewrite", "pg_proc", "pg_namespace"),
+    *("powers", "alembic_version"),
+)
+"""Tables of which no row changes while a ledger is written to."""
 
 
 class NoServer(Exception):
@@ -57,6 +81,14 @@ def _free_port() -> int:
         return int(door.getsockname()[1])
 
 
+class EmptyLedger(NamedTuple):
+    """A ledger on a server with nothing in it, and what its tables were when they were made."""
+
+    url: str
+    connection: "psycopg.Connection[Any]"
+    made: tuple[object, ...]
+
+
 class Server:
     """One PostgreSQL server with a data folder of its own; `port` stays the same over restarts."""
 
@@ -66,14 +98,14 @@ class Server:
         self._account = _account()
         self._names = itertools.count(1)
         self._emptied: list[str] = []
+        self._ledgers: list[EmptyLedger] = []
         self._guardian: subprocess.Popen[bytes] | None = None
         self.folder = Path()
         self.port = 0
 
     def start(self) -> None:
         """Create the data folder and start; returns when the server answers."""
-        in_memory = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM
-        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=MEMORY if in_memory else None))
+        self.folder = Path(tempfile.mkdtemp(prefix="plaudit-pg-", dir=find_memory()))
         if self._account is not None:
             os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         self._guardian = subprocess.Popen(
@@ -84,7 +116,7 @@ class Server:
             start_new_session=True,  # Ctrl-C is for the tests
             **self._as_account(),
         )
-        self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+        self._make_data()
         for attempt in range(5):
             self.port = _free_port()  # free a moment ago: another process may be faster
             options = f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories={self.folder}"
@@ -103,8 +135,27 @@ class Server:
             else:
                 return
 
+    def _make_data(self) -> None:
+        """Make the data folder: a copy of one that is kept beside what else is cached, for `initdb` takes a second."""
+        kept = None
+        if cache := os.environ.get("PLAUDIT_CACHE_DIR"):
+            said = subprocess.check_output([self._binaries / "postgres", "--version"], text=True)
+            kept = Path(cache).parent / "postgres" / re.sub(r"\W+", "-", said.strip())
+        if kept is not None and kept.exists():
+            subprocess.run(["cp", "-a", kept, self.folder / "data"], check=True)
+            return
+        self._run("initdb", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=kept.parent) as draft:
+                subprocess.run(["cp", "-a", self.folder / "data", draft], check=True)
+                with contextlib.suppress(OSError):  # another process was quicker
+                    os.rename(f"{draft}/data", kept)
+
     def stop(self) -> None:
         """Stop the server and remove its folder."""
+        for ledger in self._ledgers:
+            ledger.connection.close()
         if self._guardian is not None:
             self._guardian.communicate(b"\n", timeout=300)  # its input may not end: copies of this process hold it too
             self._guardian = None
@@ -153,14 +204,40 @@ class Server:
         import psycopg
 
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+            connection.execute(END_OTHERS)
             connection.execute("SET client_min_messages = warning")
             connection.execute("DROP SCHEMA public CASCADE")
             connection.execute("CREATE SCHEMA public")
         self._emptied.append(url)
+
+    def new_ledger(self) -> "EmptyLedger":
+        """Return a ledger that nobody has written to: one that was given back, or else a new one."""
+        if self._ledgers:
+            return self._ledgers.pop()
+        import psycopg
+
+        from plaudit import Ledger
+
+        url = self.new_database()
+        Ledger(url).close()
+        connection = psycopg.connect(url, autocommit=True)
+        return EmptyLedger(url, connection, _describe_tables(connection))
+
+    def give_back_ledger(self, ledger: "EmptyLedger") -> None:
+        """Take out of a ledger what was written to it: to drop all tables and make them anew takes five times as long.
+
+        Where something else was changed, that is what is done.
+        """
+        import psycopg
+
+        with contextlib.suppress(psycopg.OperationalError):  # a test has ended every connection
+            ledger.connection.execute(END_OTHERS)
+            if _describe_tables(ledger.connection) == ledger.made:
+                ledger.connection.execute(EMPTY_LEDGER)
+                self._ledgers.append(ledger)
+                return
+        ledger.connection.close()
+        self.give_back(ledger.url)
 
     def log(self) -> str:
         """Return what the server has said so far."""
@@ -178,6 +255,15 @@ class Server:
             said.seek(0)
             if done.returncode:
                 raise RuntimeError(f"{program} failed: {said.read().decode(errors='replace')}")
+
+
+def _describe_tables(connection: "psycopg.Connection[Any]") -> tuple[object, ...]:
+    """Return what is another as soon as a table, an index, a trigger or a power of two is: how many, and the newest."""
+    parts = [f"(SELECT (count(*), max(xmin::text::bigint))::text FROM {name})" for name in DESCRIBED]
+    parts.append("(SELECT string_agg(name, ' ' ORDER BY name) FROM table_heads)")
+    found = connection.execute(f"SELECT {', '.join(parts)}".encode()).fetchone()
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -199,3 +285,11 @@ def postgres_url(postgres: Server) -> Iterator[str]:
     url = postgres.new_database()
     yield url
     postgres.give_back(url)
+
+
+@pytest.fixture
+def postgres_ledger(postgres: Server) -> Iterator[str]:
+    """The address of a ledger with nothing in it."""
+    ledger = postgres.new_ledger()
+    yield ledger.url
+    postgres.give_back_ledger(ledger)

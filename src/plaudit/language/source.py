@@ -128,8 +128,9 @@ def read_source(function: object) -> Source:
         ) from None
     text = "".join(lines)
     indented = text[:1].isspace()
+    placed = "\n" * (first - 2) + "if True:\n" + text if indented else "\n" * (first - 1) + text  # on its lines
     try:
-        body = ast.parse("if True:\n" + text if indented else text).body
+        body = ast.parse(placed).body
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ReadError(f"{name!r} cannot be read: its source does not parse on its own ({error}).") from None
     block = body[0]
@@ -139,7 +140,6 @@ def read_source(function: object) -> Source:
             f"{name!r} cannot be read: it is not a function made with `def`.\n  {file}, line {first}\n"
             "Write `def name(field, *, knob=1.0): ...`."
         )
-    ast.increment_lineno(tree, first - (2 if indented else 1))
     if not _is_source_of(tree, function):
         raise ReadError(
             f"{name!r} cannot be read: {file}, line {first}, no longer holds the function that runs.\n"

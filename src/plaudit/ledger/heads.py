@@ -14,6 +14,9 @@ from plaudit.errors import SpecError, WrongType
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.schema import table_heads, writers
 
+_WRITERS = select(writers).order_by(writers.c.id)
+_TABLES = select(table_heads).order_by(table_heads.c.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -106,9 +109,9 @@ def read_head(connection: Connection) -> LedgerHead:
     """Return where every chain of a ledger ends, in one view of it."""
     heads = [
         Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, bytes(row.head).hex())
-        for row in connection.execute(select(writers).order_by(writers.c.id))
+        for row in connection.execute(_WRITERS)
     ]
-    tables = connection.execute(select(table_heads).order_by(table_heads.c.name))
+    tables = connection.execute(_TABLES)
     return LedgerHead(tuple(heads), {row.name: TableHead(row.rows, bytes(row.head).hex()) for row in tables})
 
 

@@ -4,12 +4,12 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, or_, select
 
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope
@@ -75,9 +75,8 @@ class BlockSearch:
 
     def read_blocks(self, firsts: Sequence[int], columns: Sequence[ColumnElement[Any]]) -> Iterator[Any]:
         """Yield columns of the blocks with these numbers that are still there, in order."""
-        statement = _join(select(*columns)).where(blocks.c.first.in_(firsts)).order_by(blocks.c.first)
         with self._backend.snapshot() as connection:
-            yield from connection.execute(statement).all()
+            yield from connection.execute(_select_blocks(tuple(columns)), {"firsts": firsts}).all()
 
     # -- two ways to go through blocks ---------------------------------------------------------------------------------
 
@@ -277,6 +276,13 @@ def _join(statement: Select[Any], *, summarized: bool = False) -> Select[Any]:
     if summarized or summaries in asked:
         source = source.join(summaries, summaries.c.first == blocks.c.first)
     return statement.select_from(source)
+
+
+@lru_cache(maxsize=64)
+def _select_blocks(columns: tuple[ColumnElement[Any], ...]) -> Select[Any]:
+    """Return what reads columns of blocks by their numbers; to make it takes as long as to run it."""
+    chosen = blocks.c.first.in_(bindparam("firsts", expanding=True))
+    return _join(select(*columns)).where(chosen).order_by(blocks.c.first)
 
 
 def _limit_to(window: Window) -> list[ColumnElement[bool]]:

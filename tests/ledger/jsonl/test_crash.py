@@ -285,7 +285,7 @@ def failing():
     return command
 
 
-@pytest.mark.parametrize("number", [1, 2, 5, 10])
+@pytest.mark.parametrize("number", [1, 5, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 10))])
 def test_no_row_is_acknowledged_that_the_disk_did_not_keep(tmp_path, failing, number):
     done = python(FAIL, tmp_path / "rows.jsonl", before=failing("fdatasync", number, "EIO"))
     said = done.stdout.splitlines()

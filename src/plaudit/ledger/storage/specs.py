@@ -25,6 +25,7 @@ _TOGETHER = 500
 """Rewards to read at a time."""
 _ADD = insert(specs).values({name: bindparam(name) for name in (*IDENTITY, "spec", "inputs", "outputs")})
 _FIND = select(specs.c.id).where(*(specs.c[name] == bindparam(name) for name in IDENTITY))
+_LIST = select(specs).order_by(specs.c.id)
 _TIED = select(labels.c.fingerprint).where(labels.c.name == bindparam("name"), labels.c.version == bindparam("version"))
 _TIE = insert(labels).values({name: bindparam(name) for name in ("name", "version", "fingerprint")})
 ChainRows = Callable[[Any, str, Sequence[tuple[Any, ...]]], None]
@@ -247,4 +248,4 @@ def _parse_layout(spec: str, part: str) -> RecordLayout:
 
 def list_specs(connection: Connection) -> list[Row[Any]]:
     """Return every row of rewards, oldest first."""
-    return list(connection.execute(select(specs).order_by(specs.c.id)))
+    return list(connection.execute(_LIST))

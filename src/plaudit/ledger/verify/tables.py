@@ -1,9 +1,10 @@
 """What is wrong with the tables beside the blocks: rewards, labels, scopes, re-scorings, imports, what is derived."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from plaudit.ledger.backends.backend import UNREADABLE
 from plaudit.ledger.context import Scope
@@ -31,6 +32,27 @@ _SUMMARIZED = ("records", "earliest", "latest", "job", "episodes", "steps", "out
 _SPLIT = ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 _STREAMED = {"yield_per": 100}
 
+# Made once: to make a statement takes longer than to run it on a small ledger.
+_LABELS, _SCOPES, _JOBS = select(labels), select(scopes), select(jobs)
+_CHAINED = {
+    name: select(*(metadata.tables[name].c[column] for column in columns)).order_by(metadata.tables[name].c[columns[0]])
+    for name, columns in CHAINED.items()
+}
+_TABLE_HEAD = select(table_heads).where(table_heads.c.name == bindparam("wanted"))
+_COUNTS = {table.name: select(func.count()).select_from(table) for table in (keys, summaries, episode_parts)}
+_OF_BLOCK = ("first", *dict.fromkeys((*_SUMMARIZED, *_SPLIT)))
+_DERIVED = (
+    select(*(blocks.c[name] for name in _OF_BLOCK), *(summaries.c[name] for name in Summary._fields))
+    .select_from(blocks.outerjoin(summaries, summaries.c.first == blocks.c.first))
+    .order_by(blocks.c.first)
+)
+_TAKE_SUMMARIZED, _TAKE_SPLIT = (itemgetter(*map(_OF_BLOCK.index, names)) for names in (_SUMMARIZED, _SPLIT))
+_PARTS = (
+    select(episode_parts.c.first, *(episode_parts.c[name] for name in EpisodePart._fields))
+    .where(episode_parts.c.first.between(bindparam("start"), bindparam("end")))
+    .order_by(episode_parts.c.first, episode_parts.c.position)
+)
+
 Kept = Sequence[tuple[str, TableHead]]
 
 
@@ -43,7 +65,7 @@ def find_problems(
     yield from _check_jobs(connection, layouts)
     for name in CHAINED:
         yield from _check_rows(connection, name, [head for of, head in kept if of == name])
-    found = connection.execute(select(func.count()).select_from(keys)).scalar_one()
+    found = connection.execute(_COUNTS["keys"]).scalar_one()
     if found != keyed:
         yield "key", f"{found:,} keys are kept, and {keyed:,} records have one"
     cursor = connection.connection.cursor()  # two thousand rows, which need not be more than tuples
@@ -53,7 +75,7 @@ def find_problems(
 
 
 def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
-    tied = {(row.name, row.version): row.fingerprint for row in connection.execute(select(labels))}
+    tied = {(row.name, row.version): row.fingerprint for row in connection.execute(_LABELS)}
     wanted = {layout.identity[:2]: layout.identity[3] for layout in layouts.values()}
     for label in tied.keys() | wanted.keys():
         if tied.get(label) != wanted.get(label):
@@ -61,13 +83,13 @@ def _check_labels(connection: Connection, layouts: Mapping[int, RecordLayout]) -
 
 
 def _check_scopes(connection: Connection) -> Iterator[tuple[str, str]]:
-    for row in connection.execute(select(scopes)):
+    for row in connection.execute(_SCOPES):
         if digest_scope(Scope(row.run, row.phase, row.decision_class, row.actor)) != row.digest:
             yield "edited", f"scope {row.id} (run, phase, decision class, actor) is not what it was"
 
 
 def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> Iterator[tuple[str, str]]:
-    for row in connection.execute(select(jobs)):
+    for row in connection.execute(_JOBS):
         layout = layouts.get(row.spec)
         if layout is None or digest_job(layout, row.filters) != row.digest:
             yield "edited", f"re-scoring {row.id} is not what it was: its reward or its choice of records is another"
@@ -79,18 +101,16 @@ def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> 
 
 def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the chain of a small table, and which kept heads it does not come to."""
-    table = metadata.tables[name]
-    columns = [table.c[column] for column in CHAINED[name]]
     wanted: dict[int, set[str]] = {}
     for each in kept:
         wanted.setdefault(each.rows, set()).add(each.checksum)
     head, count = EMPTY, 0
-    for row in connection.execute(select(*columns).order_by(columns[0])):
+    for row in connection.execute(_CHAINED[name]):
         if wanted:
             wanted.get(count, set()).discard(head.hex())
         head, count = extend_rows(head, [tuple(row)]), count + 1
     wanted.get(count, set()).discard(head.hex())
-    said = connection.execute(select(table_heads).where(table_heads.c.name == name)).one_or_none()
+    said = connection.execute(_TABLE_HEAD, {"wanted": name}).one_or_none()
     rows, end = (0, b"") if said is None else (said.rows, bytes(said.head))
     if rows != count:
         yield "removed", f"{rows} rows were written to {name!r}, and {count} are there"
@@ -102,34 +122,27 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
 
 def check_derived(connection: Connection) -> Iterator[tuple[int | None, str]]:
     """Yield the first record of each block of which another table says what does not follow from it; None for all."""
-    joined = blocks.outerjoin(summaries, summaries.c.first == blocks.c.first)
-    columns = [blocks.c[name] for name in dict.fromkeys((*_SUMMARIZED, *_SPLIT))]
-    stored = [summaries.c[name].label(f"stored_{name}") for name in Summary._fields]
-    statement = select(blocks.c.first, *columns, *stored).select_from(joined).order_by(blocks.c.first)
     counted = split = 0
-    for page in connection.execute(statement, execution_options=_STREAMED).partitions():
+    for page in connection.execute(_DERIVED, execution_options=_STREAMED).partitions():
         parts = _read_parts(connection, page[0].first, page[-1].first)
         for row in page:
             counted += 1
-            summary = tuple(row[-len(stored) :])
-            if not _follows(summarize, [row._mapping[name] for name in _SUMMARIZED], summary):
+            if not _follows(summarize, _TAKE_SUMMARIZED(row), tuple(row[len(_OF_BLOCK) :])):
                 yield row.first, "its summary is not what follows from it: searches may miss it, and sums be wrong"
             own = parts.get(row.first, [])
             split += len(own)
-            if not _follows(summarize_episodes, [row._mapping[name] for name in _SPLIT], own):
+            if not _follows(summarize_episodes, _TAKE_SPLIT(row), own):
                 yield row.first, "its episodes do not add up to what is kept of them: what is listed of them is wrong"
-    for table, wanted, what in ((summaries, counted, "summaries"), (episode_parts, split, "parts of episodes")):
-        found = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    for table, wanted, what in (("summaries", counted, "summaries"), ("episode_parts", split, "parts of episodes")):
+        found = connection.execute(_COUNTS[table]).scalar_one()
         if found != wanted:
             yield None, f"there are {found:,} {what} of {counted:,} blocks"
 
 
 def _read_parts(connection: Connection, first: int, last: int) -> dict[int, list[tuple[Any, ...]]]:
     """Return what is kept of the episodes of some blocks, by block."""
-    columns = [episode_parts.c[name] for name in EpisodePart._fields]
-    statement = select(episode_parts.c.first, *columns).where(episode_parts.c.first.between(first, last))
     found: dict[int, list[tuple[Any, ...]]] = {}
-    for block, *part, terms in connection.execute(statement.order_by(episode_parts.c.first, episode_parts.c.position)):
+    for block, *part, terms in connection.execute(_PARTS, {"start": first, "end": last}):
         found.setdefault(block, []).append((*part, bytes(terms)))
     return found
 

@@ -36,6 +36,9 @@ _PAGE = (
     .where(blocks.c.first > bindparam("after"), blocks.c.first <= bindparam("to"))
     .order_by(blocks.c.first)
 )
+_EXTENT = select(func.sum(blocks.c.records), func.max(blocks.c.first))
+_NEXT = select(func.min(blocks.c.first)).where(blocks.c.first > bindparam("after"))
+_WRITERS, _JOBS, _KEYS = select(writers), select(jobs), select(keys.c.key, keys.c.record)
 _FIND_SCOPE = select(*(scopes.c[name] for name in Scope._fields)).where(scopes.c.id == bindparam("wanted"))
 
 
@@ -108,7 +111,7 @@ class _Walk:
         for text in find_changed_objects(self.connection):
             self.result.add("edited", None, text)
         self._read_small_tables()
-        total, last = self.connection.execute(select(func.sum(blocks.c.records), func.max(blocks.c.first))).one()
+        total, last = self.connection.execute(_EXTENT).one()
         for row in self._read_blocks(last or 0):
             try:
                 self._check_block(BlockRow(*row))
@@ -145,14 +148,14 @@ class _Walk:
                 self.layouts[row.id] = load_spec(self.backend, row)
             except LedgerBroken as error:
                 self.result.add("reward", None, str(error))
-        for row in self.connection.execute(select(writers)):
+        for row in self.connection.execute(_WRITERS):
             self.chains[row.id] = open_chain(row, [head for head in self.heads if head.writer == row.id])
         for head in self.heads:
             if head.records and head.writer not in self.chains:
                 self.result.add(
                     "removed", None, f"writer {head.writer}, of which a head was kept, is not in the ledger"
                 )
-        self.jobs = {row.id: row.digest for row in self.connection.execute(select(jobs))}
+        self.jobs = {row.id: row.digest for row in self.connection.execute(_JOBS)}
         self.result.writers = len(self.chains)
 
     def _read_blocks(self, last: int) -> Iterator[Sequence[Any]]:
@@ -167,8 +170,8 @@ class _Walk:
             after += span
             size = sum(len(row[-3]) + len(row[-2]) for row in found)
             if not found:
-                following = self.connection.execute(select(func.min(blocks.c.first)).where(blocks.c.first > after))
-                after = max(after, (following.scalar() or last + 1) - 1)
+                following = self.connection.execute(_NEXT, {"after": after}).scalar()
+                after = max(after, (following or last + 1) - 1)
             elif len(found) < _BLOCKS and size < _BYTES // 2:
                 span *= 2
             elif len(found) > 2 * _BLOCKS or size > 2 * _BYTES:
@@ -236,7 +239,7 @@ class _Walk:
     def _check_keys(self) -> None:
         """Check that keys still lead to their records; one by one only where their sums differ."""
         found = 0
-        self.cursor.execute(self.backend.render(select(keys.c.key, keys.c.record)))
+        self.cursor.execute(self.backend.render(_KEYS))
         while rows := self.cursor.fetchmany(10_000):
             found += sum(map(hash, rows))
         if found == self.key_sum:
