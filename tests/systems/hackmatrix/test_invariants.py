@@ -54,13 +54,14 @@ def step_and_begin_anew(seed: int, states: EnvState, actions: np.ndarray) -> tup
     """Take a step in each game of a batch, and begin another one in place of each that is over."""
     after, reward, terminated, _, info, _ = step_all(seed, states, actions)
     truncated = (after.steps >= MAX_STEPS) & ~terminated
-    return begin_anew(seed, after, terminated | truncated).state, reward, terminated, truncated, info
+    return begin_anew(seed, after, terminated | truncated), reward, terminated, truncated, info
 
 
 def auto_reset(seed: int, states: EnvState, actions: np.ndarray) -> tuple[Any, ...]:
     """Do the same by `auto_reset_step`, which is a program of its own."""
     keys = jax.random.split(jax.random.key(seed), BATCH)
-    return jax.device_get(_auto_reset_all(keys, states, actions))[1:]
+    _, after, *rest = jax.device_get(_auto_reset_all(keys, states, actions))
+    return look_at_all(after), *rest
 
 
 @jax.jit
@@ -83,17 +84,16 @@ def play(request) -> Play:
         owned=np.ones_like(states.owned),
         player=states.player.replace(credits=states.player.credits + 30, energy=states.player.energy + 30),
     )
-    states, seen = choose_all(lanes % 4 == 1, rich, states), []
+    position, seen = look_at_all(choose_all(lanes % 4 == 1, rich, states)), []
     for number in range(steps):
-        mask = look_at_all(states).mask
+        states, mask = position.state, position.mask
         at_random = [chance.choice(np.flatnonzero(each)) for each in mask]
         follows = (lanes % 2 == 0) & (chance.random(BATCH) < 0.7)
         actions = np.where(follows, script_all(states), at_random).astype(np.int32)
-        after, *rest = take_step(number, states, actions)
+        position, *rest = take_step(number, states, actions)
         seen.append((states.replace(history=None), mask, actions, *rest))
-        states = after
     before, *others = jax.tree.map(lambda *leaves: np.stack(leaves), *seen)
-    last = states.replace(history=None)
+    last = position.state.replace(history=None)
     return Play(before, jax.tree.map(lambda all_, end: np.concatenate([all_[1:], end[None]]), before, last), *others)
 
 
