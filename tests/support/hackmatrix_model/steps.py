@@ -10,6 +10,7 @@ from plaudit.systems.hackmatrix.playing.game import Position, build_blank_states
 from plaudit.systems.hackmatrix.rewards import reward
 from plaudit.systems.hackmatrix.rules import Rules
 from plaudit.systems.hackmatrix.state import EnvState
+from plaudit.systems.hackmatrix.training.games import choose_scripted_action
 from support.hackmatrix_model.game import ACTIONS, COMPONENTS, Game
 from support.hackmatrix_model.states import BATCH, games_of, states_of
 
@@ -104,15 +105,16 @@ def step_all(seed: int, states: EnvState, actions: Any, *, rules: Rules = REFERE
 
 def begin_all(seed: int) -> EnvState:
     """Return a batch of new games."""
-    return _renew(seed, build_blank_states(BATCH), np.ones(BATCH, bool)).state
+    return begin_anew(seed, build_blank_states(BATCH), np.ones(BATCH, bool)).state
 
 
 def look_at_all(states: EnvState) -> Position:
     """Return what is seen of a batch of games, and which actions each of them allows."""
-    return _renew(0, states, np.zeros(BATCH, bool))
+    return begin_anew(0, states, np.zeros(BATCH, bool))
 
 
-def _renew(seed: int, states: EnvState, over: np.ndarray) -> Position:
+def begin_anew(seed: int, states: EnvState, over: np.ndarray) -> Position:
+    """Return a batch of games in which others have begun in place of those that are over."""
     seen: Position = jax.device_get(renew_games(np.uint32(seed), np.uint32(0), states, over))
     return seen
 
@@ -123,3 +125,7 @@ def choose_all(first: np.ndarray, new: EnvState, old: EnvState) -> EnvState:
         lambda mine, its: np.where(first.reshape(-1, *[1] * (mine.ndim - 1)), mine, its), new, old
     )
     return chosen
+
+
+script_all = jax.jit(jax.vmap(choose_scripted_action))
+"""What the script does in each game of a batch."""

@@ -15,6 +15,8 @@ from plaudit.systems import hackmatrix  # noqa: E402  # after the libraries that
 from plaudit.systems.hackmatrix.training.config import Config  # noqa: E402
 from plaudit.systems.hackmatrix.training.ppo import Environment, Outcome  # noqa: E402
 
+QUICK = {"envs": 8, "rollout": 4, "steps": 8 * 4 * 4, "hidden": (4,), "epochs": 1}
+"""Settings of runs in which nothing is learned: all train with the same program."""
 LENGTH = 4
 """Steps of an episode; the best return is 4, one for each."""
 GOOD = (1, 0)

@@ -316,11 +316,17 @@ def test_lanes_of_a_batch_get_what_each_would_get_alone(before, stages, games):
         assert_equal(entry(got, at), new_stage(split_keys()[at], entry(before, at)))
 
 
-def test_vmaps_nest_and_old_keys_are_keys(before, stages):
+def test_old_keys_are_keys(before, stages):
+    got = new_stage(jax.random.key_data(split_keys()[3]), entry(before, 3))
+    assert_equal(got, entry(stages, 3))
+
+
+@pytest.mark.slow  # a program of its own, for what every function of `masked_vmap` does
+def test_vmaps_nest(before, stages):
     few, wanted = (
         jax.tree.map(lambda leaf: leaf[:36].reshape(3, 12, *leaf.shape[1:]), each) for each in (before, stages)
     )
-    got = jax.jit(jax.vmap(jax.vmap(new_stage)))(jax.random.key_data(split_keys()[:36]).reshape(3, 12, -1), few)
+    got = jax.jit(jax.vmap(jax.vmap(new_stage)))(split_keys()[:36].reshape(3, 12), few)
     assert_equal(got, wanted)
 
 

@@ -185,7 +185,7 @@ def test_a_reward_that_reads_what_the_game_does_not_measure_is_refused():
 @pytest.mark.parametrize("rules", RULES, ids=NAMES)
 def test_before_an_action_everything_it_may_change_is_remembered(rules):
     states, *_, actions = drawn(7)
-    remembered = jax.jit(jax.vmap(lambda state, action: remember(state, action, rules=rules)))(states, actions)
+    remembered = jax.vmap(lambda state, action: remember(state, action, rules=rules))(states, actions)
     before = jax.device_get(remembered.before)
     for name in ("score", "hp", "credits", "energy"):
         np.testing.assert_array_equal(getattr(before, name), getattr(states.player, name))
@@ -209,11 +209,13 @@ def test_remembering_changes_nothing_else():
 
 def test_nothing_earns_anything_right_after_remembering_but_the_step_penalty():
     states, *_, actions = drawn(9)
+    nothing = [np.zeros(COUNT, bool)] * 3
 
-    def idle(state, action):
-        return calculate_reward(remember(state, action), False, False, False, 0)[0]
+    def idle(state, action, *happened):
+        return calculate_reward(remember(state, action), *happened)[0]
 
-    np.testing.assert_allclose(jax.vmap(idle)(states, actions), -0.01, atol=1e-7)
+    earned = jax.vmap(idle)(states, actions, *nothing, np.zeros(COUNT, np.int32))
+    np.testing.assert_allclose(earned, -0.01, atol=1e-7)
 
 
 def test_only_enemies_in_the_list_count_at_death():

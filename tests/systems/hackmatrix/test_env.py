@@ -17,6 +17,8 @@ from plaudit.systems.hackmatrix import (
     action_mask,
     auto_reset_step,
     bfs_distance,
+    env,
+    observe,
     reset,
     step,
 )
@@ -104,3 +106,24 @@ def test_hit_points_stay_within_their_bounds_also_in_the_step_that_kills():
         assert (after.player.hp == 0).all()
         assert terminated.all()
         assert info["died"].all()
+
+
+@pytest.mark.parametrize(("over", "goes_on"), [(False, False), (False, True), (True, False)])
+@pytest.mark.parametrize(("steps", "max_steps"), [(5, None), (4, 5), (5, 5), (6, 5)])
+def test_a_game_that_is_over_or_cut_off_is_followed_by_a_new_one(over, goes_on, steps, max_steps, monkeypatch):
+    """What comes of a step and is handed to `renew`; `make soak` plays by `auto_reset_step` itself."""
+    played = env._StepResult(EnvState(steps=steps), jnp.float32(7), jnp.bool_(over), jnp.bool_(goes_on), {"won": 1})
+    new, told = EnvState(stage=3), {}
+    monkeypatch.setattr(env, "_play", lambda key, state, action, *paid: told.update(turn=key) or played)
+    monkeypatch.setattr(env, "renew", lambda key, state, **ends: told.update(board=key, state=state, **ends) or new)
+    seen, after, paid, terminated, truncated, info = auto_reset_step(key(), EnvState(), 0, max_steps=max_steps)
+    cut_off = max_steps is not None and steps >= max_steps and not over
+    assert (paid, bool(terminated), bool(truncated), info) == (7, over, cut_off, {"won": 1})
+    assert told["state"] is played.state
+    assert (bool(told["game_over"]), bool(told["stage_over"])) == (
+        over or cut_off,
+        goes_on and not over and not cut_off,
+    )
+    assert after is new
+    assert seen.player.tolist() == observe(new).player.tolist()
+    assert len({*map(str, jax.random.key_data(jnp.stack([key(), told["turn"], told["board"]])))}) == 3

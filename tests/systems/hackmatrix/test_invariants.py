@@ -6,21 +6,28 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from plaudit.systems.hackmatrix.env import action_mask, auto_reset_step, reset
+from plaudit.systems.hackmatrix.env import auto_reset_step
 from plaudit.systems.hackmatrix.state import EnvState, History
-from plaudit.systems.hackmatrix.training.games import choose_random_action, choose_scripted_action
 from support.hackmatrix_model.examples import game_of
 from support.hackmatrix_model.following import board_faults
 from support.hackmatrix_model.game import ACTIONS, COMPONENTS, PLACES, TYPES, Block, Enemy, Game, Player, Transmission
 from support.hackmatrix_model.play import act, eligible_places
 from support.hackmatrix_model.random_games import random_game
 from support.hackmatrix_model.states import games_of, states_of
-from support.hackmatrix_model.steps import BATCH, masked, step_all
+from support.hackmatrix_model.steps import (
+    BATCH,
+    begin_all,
+    begin_anew,
+    choose_all,
+    look_at_all,
+    masked,
+    script_all,
+    step_all,
+)
 
 MAX_STEPS = 60
 UNLIKELY = 1e-4
@@ -43,48 +50,51 @@ class Play(NamedTuple):
         return self.terminated | self.truncated
 
 
-def policy(lane: Any, key: Any, state: EnvState, mask: Any) -> Any:
-    """Return any legal action for half of the games; the others mostly follow a script, and so get further."""
-    dice, choice = jax.random.split(key)
-    follows = (lane % 2 == 0) & jax.random.bernoulli(dice, 0.7)
-    return jnp.where(follows, choose_scripted_action(state), choose_random_action(choice, mask))
+def step_and_begin_anew(seed: int, states: EnvState, actions: np.ndarray) -> tuple[Any, ...]:
+    """Take a step in each game of a batch, and begin another one in place of each that is over."""
+    after, reward, terminated, _, info, _ = step_all(seed, states, actions)
+    truncated = (after.steps >= MAX_STEPS) & ~terminated
+    return begin_anew(seed, after, terminated | truncated), reward, terminated, truncated, info
 
 
-@pytest.fixture(scope="module", params=[(BATCH, 80), pytest.param((256, 200), marks=pytest.mark.slow)], ids=str)
+def auto_reset(seed: int, states: EnvState, actions: np.ndarray) -> tuple[Any, ...]:
+    """Do the same by `auto_reset_step`, which is a program of its own."""
+    keys = jax.random.split(jax.random.key(seed), BATCH)
+    _, after, *rest = jax.device_get(_auto_reset_all(keys, states, actions))
+    return look_at_all(after), *rest
+
+
+@jax.jit
+@jax.vmap
+def _auto_reset_all(key: Any, state: EnvState, action: Any) -> Any:
+    return auto_reset_step(key, state, action, max_steps=MAX_STEPS)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(step_and_begin_anew, 80), pytest.param((auto_reset, 800), marks=pytest.mark.slow)],
+    ids=["80 steps", "auto_reset_step"],
+)
 def play(request) -> Play:
-    """Return the play of so many games at once, with so many steps."""
-    count, steps = request.param
-    lanes = jnp.arange(count)
-
-    def one(lane: Any, key: Any, state: EnvState) -> Any:
-        dice, draws = jax.random.split(key)
-        mask = action_mask(state)
-        action = policy(lane, dice, state, mask)
-        _, after, reward, terminated, truncated, info = auto_reset_step(draws, state, action, max_steps=MAX_STEPS)
-        return after, (state.replace(history=None), mask, action, reward, terminated, truncated, info)
-
-    def step(states: EnvState, key: Any) -> Any:
-        return jax.vmap(one)(lanes, jax.random.split(key, count), states)
-
-    @jax.jit
-    def run(key: Any) -> Any:
-        begin, go = jax.random.split(key)
-        states = jax.vmap(lambda each: reset(each)[1])(jax.random.split(begin, count))
-        rich = states.replace(
-            owned=jnp.ones_like(states.owned),
-            player=states.player.replace(credits=states.player.credits + 30, energy=states.player.energy + 30),
-        )
-        states = jax.tree.map(lambda all_, few: jnp.where(_like(lanes % 4 == 1, few), all_, few), rich, states)
-        last, seen = jax.lax.scan(step, states, jax.random.split(go, steps))
-        return last.replace(history=None), seen
-
-    last, (states, *seen) = jax.device_get(run(jax.random.key(0)))
-    after = jax.tree.map(lambda all_, end: np.concatenate([all_[1:], end[None]]), states, last)
-    return Play(states, after, *seen)
-
-
-def _like(flags: Any, leaf: Any) -> Any:
-    return flags.reshape(-1, *[1] * (leaf.ndim - 1))
+    """Return the play of a batch of games; half of them mostly follow a script, and so get further."""
+    take_step, steps = request.param
+    chance, lanes = np.random.default_rng(0), np.arange(BATCH)
+    states = begin_all(0)
+    rich = states.replace(
+        owned=np.ones_like(states.owned),
+        player=states.player.replace(credits=states.player.credits + 30, energy=states.player.energy + 30),
+    )
+    position, seen = look_at_all(choose_all(lanes % 4 == 1, rich, states)), []
+    for number in range(steps):
+        states, mask = position.state, position.mask
+        at_random = [chance.choice(np.flatnonzero(each)) for each in mask]
+        follows = (lanes % 2 == 0) & (chance.random(BATCH) < 0.7)
+        actions = np.where(follows, script_all(states), at_random).astype(np.int32)
+        position, *rest = take_step(number, states, actions)
+        seen.append((states.replace(history=None), mask, actions, *rest))
+    before, *others = jax.tree.map(lambda *leaves: np.stack(leaves), *seen)
+    last = position.state.replace(history=None)
+    return Play(before, jax.tree.map(lambda all_, end: np.concatenate([all_[1:], end[None]]), before, last), *others)
 
 
 def cells_of(entries: Any) -> np.ndarray:

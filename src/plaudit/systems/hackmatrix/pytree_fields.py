@@ -68,6 +68,8 @@ def _convert(where: str, about: Any, value: Any) -> Any:
     """Return what was given as an array of the dtype that a field has; an error where it cannot be one."""
     dtype, shape = about["dtype"], about["shape"]
     if isinstance(value, jax.Array):
+        if value.dtype == dtype and not value.weak_type and value.shape[value.ndim - len(shape) :] == shape:
+            return value  # as it is in nearly all of the copies that a step is traced through
         given: Any = value
     elif value is None or isinstance(value, str):
         raise WrongType(f"{where} holds integers, and was given {value!r}.")

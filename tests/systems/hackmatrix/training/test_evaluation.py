@@ -1,5 +1,7 @@
 """Evaluation: every game counts once, however long it takes."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from support.hackmatrix_model.toy import jax, jnp, toy
 HALF = 50
 
 
+@cache  # the same game each time, which is compiled once
 def patience():
     """Return a game whose first half of episodes lasts 1 step and pays 1, and whose other half 9 steps and pays 0."""
 
@@ -32,8 +35,13 @@ def params():
     return init_network(jax.random.key(0), 1, 2, (4,))
 
 
+def play_all(params):
+    """Return the games of both halves, with what the reward read in the first half and in one more."""
+    return build_evaluator(patience(), episodes=2 * HALF, keep=HALF + 1)("sampled", params, jax.random.key(1))
+
+
 def test_long_episodes_count_as_much_as_short_ones(params):
-    found = build_evaluator(patience(), episodes=2 * HALF)("sampled", params, jax.random.key(1)).evaluation()
+    found = play_all(params).evaluation()
     assert found.mean_return == 0.5
     assert found.mean_length == 5
     assert found.deviation == pytest.approx(np.std([0, 1] * HALF, ddof=1))
@@ -54,8 +62,8 @@ def test_what_is_left_off_is_counted_as_far_as_it_went(params):
 
 
 def test_what_the_reward_read_is_kept_of_the_first_episodes(params):
-    inputs = build_evaluator(patience(), episodes=4, keep=3)("sampled", params, jax.random.key(1)).inputs
-    assert [episode["left"].tolist() for episode in inputs] == [[1], [1], [9, 8, 7, 6, 5, 4, 3, 2, 1]]
+    inputs = play_all(params).inputs
+    assert [episode["left"].tolist() for episode in inputs] == [[1]] * HALF + [[9, 8, 7, 6, 5, 4, 3, 2, 1]]
 
 
 def test_the_same_key_plays_the_same_games():

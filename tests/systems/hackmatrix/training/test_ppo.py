@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plaudit.systems.hackmatrix.training import ppo
-from support.hackmatrix_model.toy import jax, jnp, small, toy
+from support.hackmatrix_model.toy import QUICK, jax, jnp, small, toy
 
 advantages_of = jax.jit(ppo.compute_advantages)
 play = jax.jit(ppo.play, static_argnums=(0, 1))
@@ -73,8 +73,8 @@ def test_advantages_are_those_of_a_plain_loop(rollout):
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_probabilities_sum_to_1_and_illegal_actions_have_none(precision):
     random = np.random.default_rng(0)
-    params = init_network(jax.random.key(0), 7, 28, (16, 16))
-    observation = 10 * random.normal(size=(200, 7)).astype(jnp.dtype(precision))
+    params = init_network(jax.random.key(0), 40, 28, (24, 24))
+    observation = 10 * random.normal(size=(200, 40)).astype(jnp.dtype(precision))
     mask = (random.random((200, 28)) < 0.3) | (np.arange(28) == 5)
     log_probabilities, value = apply_network(params, observation, mask)
     probabilities = np.exp(log_probabilities)
@@ -166,7 +166,7 @@ def test_a_small_game_is_solved(max_steps, precision):
 
 def test_two_runs_with_one_seed_are_equal_and_with_two_are_not():
     def trained(seed):
-        config = small(rollout=2, seed=seed)
+        config = small(**QUICK, seed=seed)
         training, _ = ppo.compile_update(config, toy())(ppo.begin(config, toy()))
         return np.asarray(training.params["policy"]["weights"])
 
@@ -176,8 +176,7 @@ def test_two_runs_with_one_seed_are_equal_and_with_two_are_not():
 
 
 def test_where_no_episode_ended_means_are_not_numbers():
-    config = small(rollout=2)
-    _, metrics = ppo.compile_update(config, toy())(ppo.begin(config, toy()))
+    metrics = ppo.summarise_episodes(ppo.Episodes.none((), 2), toy().terms)
     assert metrics["episodes"] == 0
     assert np.isnan(metrics["return"])
     assert np.isnan(metrics["terms/hit"])

@@ -13,11 +13,11 @@ from plaudit.systems.hackmatrix.training import checkpoint, run
 from plaudit.systems.hackmatrix.training.report import build_report, evaluate_run
 from plaudit.systems.hackmatrix.training.run import train
 from plaudit.systems.training.run import Stop, write_report
-from support.hackmatrix_model.toy import jax, small, toy
+from support.hackmatrix_model.toy import QUICK, jax, small, toy
 
 REWARD = hackmatrix.reward
 POTENTIAL = hackmatrix.version("potential")
-CONFIG = small(envs=8, rollout=4, steps=8 * 4 * 4, hidden=(4,), epochs=1)
+CONFIG = small(**QUICK)
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_folder_that_cannot_be_made_is_told(started, tmp_path):
 
 def test_the_report_says_what_was_done_how_well_and_whether_it_was_healthy(started, tmp_path):
     done = started(reward=POTENTIAL)
-    found = evaluate_run(done, POTENTIAL, lambda reward: toy(), episodes=8)
+    found = evaluate_run(done, POTENTIAL, lambda reward: toy(), episodes=16)
     write_report(tmp_path, build_report(done, POTENTIAL, found))
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["updates"], report["steps"]) == (4, 128)

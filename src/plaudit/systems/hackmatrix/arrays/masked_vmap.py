@@ -29,23 +29,35 @@ def masked_vmap(function: Callable[[Any], Array]) -> Callable[[Array, Any], Arra
     traced = jax.jit(function)  # once, for its shape and for its work
 
     @custom_vmap
+    def one(needed: Array, row: Any) -> Array:
+        result = jax.eval_shape(traced, row)
+        out: Array = jax.lax.cond(needed, traced, lambda row: jnp.zeros(result.shape, result.dtype), row)
+        return out
+
+    @custom_vmap
     def batch(needed: Array, rows: Any) -> Array:
         return _compute_needed(traced, needed, rows)
 
+    @one.def_vmap
+    def many(size: int, batched: Any, needed: Array, rows: Any) -> tuple[Array, bool]:
+        return batch(*_repeat_shared(size, batched, (needed, rows))), True
+
     @batch.def_vmap
     def nested(size: int, batched: Any, needed: Array, rows: Any) -> tuple[Array, bool]:
-        def join(leaf: Array, is_batched: bool) -> Array:
-            whole = leaf if is_batched else jnp.broadcast_to(leaf, (size, *leaf.shape))
-            return whole.reshape(-1, *whole.shape[2:])
-
-        out = batch(*jax.tree.map(join, (needed, rows), tuple(batched)))
+        whole = _repeat_shared(size, batched, (needed, rows))
+        out = batch(*jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), whole))
         return out.reshape(size, -1, *out.shape[1:]), True
 
-    def one(needed: Array, row: Any) -> Array:
-        out: Array = batch(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (needed, row)))[0]
-        return out
+    return lambda needed, row: one(*jax.tree.map(jnp.asarray, (needed, row)))
 
-    return one
+
+def _repeat_shared(size: int, batched: Any, given: Any) -> Any:
+    """Return what was given with an axis for the environments also where they share it."""
+    return jax.tree.map(
+        lambda leaf, is_batched: leaf if is_batched else jnp.broadcast_to(leaf, (size, *leaf.shape)),
+        given,
+        tuple(batched),
+    )
 
 
 def _compute_needed(function: Callable[[Any], Array], needed: Array, rows: Any) -> Array:

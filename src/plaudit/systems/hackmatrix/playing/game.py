@@ -1,6 +1,6 @@
 """Games played move by move: the pure functions of the game, compiled once, with the state kept between moves."""
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from plaudit.errors import MissingExtra, OutOfRange
@@ -79,7 +79,7 @@ class Game:
 
     def prepare(self) -> None:
         """Have the first move compiled before it is played."""
-        self._advance(np.uint32(self.seed), np.uint32(0), self.state, np.int32(0))  # pure: nothing happens
+        self._advance(np.uint32(self.seed), np.uint32(0), self.state, 0)  # pure: nothing happens
 
     def play(self, action: int) -> Move:
         """Take an action; one that is not allowed ends the game, and earns nothing."""
@@ -89,7 +89,7 @@ class Game:
             raise OutOfRange(f"the action is {action}; it goes from 0 to {ACTIONS - 1}.")
         self.moves += 1
         seed, moves = np.uint32(self.seed), np.uint32(self.moves)
-        seen, earned, info = self._advance(seed, moves, self.state, np.int32(action))
+        seen, earned, info = self._advance(seed, moves, self.state, int(action))
         self.state, self.observation, self.allowed = seen.state, _to_numpy(seen.observation), np.array(seen.mask)
         earned, info = jax.device_get((earned, info))
         parts = {name: shorten_float32(info["reward_components"][name]) for name in self._terms}
@@ -138,14 +138,17 @@ def begin_game(seed: int, stage: int = 1) -> EnvState:
 
 @lru_cache(maxsize=16)
 def compile_game(reward: Reward, rules: Rules) -> Any:
-    """Return the function that makes a move; all games with this reward and these rules share it."""
+    """Return the function that makes a move; all games with this reward and these rules share it.
 
-    def advance(seed: Array, moves: Array, state: EnvState, action: Array) -> tuple[Position, Array, Any]:
-        key = jax.random.fold_in(jax.random.key(seed), moves)
-        observation, state, earned, _, _, info = step(key, state, action, rules=rules, reward=reward)
+    What takes long to compile is `jax.jit(step)` and nothing else, so that a program of one's own finds it compiled.
+    """
+    take_step = jax.jit(partial(step, rules=rules, reward=reward))
+
+    def advance(seed: Array, moves: Array, state: EnvState, action: int) -> tuple[Position, Array, Any]:
+        observation, state, earned, _, _, info = take_step(_draw_key(seed, moves), state, action)
         return Position(state, observation, action_mask(state)), earned, info
 
-    return jax.jit(advance)
+    return advance
 
 
 @jax.jit
@@ -178,8 +181,13 @@ def compile_games(reward: Reward, rules: Rules) -> Any:
     return jax.jit(advance)
 
 
+@jax.jit
+def _draw_key(seed: Array, time: Array) -> Array:
+    return jax.random.fold_in(jax.random.key(seed), time)
+
+
 def _draw_keys(seed: Array, time: Array, count: int) -> Array:
-    return jax.random.split(jax.random.fold_in(jax.random.key(seed), time), count)
+    return jax.random.split(_draw_key(seed, time), count)
 
 
 def build_blank_states(count: int) -> EnvState:
