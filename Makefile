@@ -52,8 +52,8 @@ quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, 
 lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --num-workers 2
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/mypy --num-workers 2
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only
