@@ -53,7 +53,7 @@ lint: $(VENV)/.dev ## Check style, formatting, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 
 format: $(VENV)/.dev ## Format the code and mend what the linter can mend
 	$(BIN)/ruff check --fix-only
