@@ -107,7 +107,7 @@ class Run:
                     self.log(config.hook.pytest_report_from_serializable(config=config, data=told))
 
     def log(self, report: Any) -> None:
-        """Tell pytest of the end of a test; where that is reason to stop, nothing is left to take."""
+        """Tell pytest how a test ended, and interrupt the others where that is reason to stop."""
         hook = self.session.config.hook
         hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
@@ -209,12 +209,9 @@ class Teller:
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
         """Tell of a warning; what it was made of stays here."""
-        shown = warnings.WarningMessage(
-            warning_message.category(str(warning_message.message)),
-            warning_message.category,
-            warning_message.filename,
-            warning_message.lineno,
-        )
+        text: Any = str(warning_message.message)
+        place = warning_message.filename, warning_message.lineno
+        shown = warnings.WarningMessage(text, warning_message.category, *place)
         told = {"warning_message": shown, "when": when, "nodeid": nodeid, "location": location}
         self.told.send(("pytest_warning_recorded", told))
 
