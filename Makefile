@@ -99,6 +99,7 @@ $(VENV)/.core: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing plaudit and what its tests need into $(VENV): a few minutes ..."
 	$(INSTALL) hatchling setuptools uv
+	@# PySpark is built while torch is unpacked; what is wrong with it, the next line says.
 	@$(UV) --no-build-isolation $(STORED) pyspark 2>/dev/null & $(INSTALL) torch==2.13.0; ended=$$?; wait; exit $$ended
 	$(UV) $(EVERYTHING) || $(INSTALL) $(EVERYTHING)
 	@rm -rf $(VENV)/cache/uv

@@ -3,8 +3,6 @@
 import re
 import runpy
 import shlex
-from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -50,23 +48,13 @@ def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
     for key, value in pages.ENVIRONMENT.items():
         monkeypatch.setenv(key, value)
     try:
-        with compiling():
-            pages.run_page(path, tmp_path)
+        pages.run_page(path, tmp_path)
     except plaudit.MissingExtra as error:
         pytest.skip(str(error))
     except ModuleNotFoundError as error:
         if (error.name or "plaudit").partition(".")[0] == "plaudit":
             raise
         pytest.skip(f"{name(path)} imports {error.name}, which is not installed")
-
-
-def compiling() -> AbstractContextManager[None]:
-    """Let JAX compile what a page runs in half the time, as tests of the game do."""
-    if find_spec("jax") is None:
-        return nullcontext()
-    from support.hasty_compiler import hasty_compiler
-
-    return hasty_compiler()
 
 
 def missing(words: list[str]) -> list[str]:

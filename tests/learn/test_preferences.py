@@ -62,16 +62,6 @@ MIXED = ("near.weight", "effort.weight", "effort.free")
 FEW, MANY = 300, 800
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _quickly_compiled():
-    import jax
-
-    usual = jax.config.read("jax_disable_most_optimizations")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", usual)
-
-
 def steps(generator, rows):
     return {
         "distance": generator.uniform(0, 3, rows),

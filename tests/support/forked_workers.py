@@ -1,8 +1,8 @@
 """Tests on several cores, by processes that are forked once all tests have been collected: `pytest --workers 3`.
 
-Workers of pytest-xdist import and collect everything each for itself, which takes a tenth of the time of all tests. These
-have it when they begin. They take whole groups of tests from one pipe, so that what the tests of a group share is made
-once, and tell the process that forked them how each test ended.
+Workers of pytest-xdist import and collect everything each for itself; these have it when they begin. They take whole
+groups of tests from one pipe, so that what the tests of a group share is made once, and tell the process that forked
+them how each test ended.
 """
 
 import atexit
@@ -100,7 +100,7 @@ class Run:
             for reports in wait(list(self.workers)):
                 name, told = _receive(reports)
                 if not name:
-                    self.bury(reports)
+                    self.replace_dead(reports)
                 elif name == "pytest_warning_recorded":
                     config.hook.pytest_warning_recorded.call_historic(kwargs=told)
                 else:
@@ -114,7 +114,7 @@ class Run:
         if self.session.shouldfail or self.session.shouldstop:
             self.stop()
 
-    def bury(self, reports: Any) -> None:
+    def replace_dead(self, reports: Any) -> None:
         """Report the test at which a worker has died, and let another one go on with its group."""
         worker = self.workers.pop(reports)
         reports.close()
@@ -170,7 +170,7 @@ class Run:
         factory._basetemp = factory.getbasetemp() / f"worker{place}-{os.getpid()}"
         factory._basetemp.mkdir(mode=0o700)
         config.pluginmanager.unregister(name="terminalreporter")
-        config.pluginmanager.register(Teller(config, told))
+        config.pluginmanager.register(WorkerReporter(config, told))
         numbers = self.take(first)
         number = next(numbers, None)
         while number is not None:
@@ -187,7 +187,7 @@ class Run:
             yield from self.groups[NUMBER.unpack(taken)[0]]
 
 
-class Teller:
+class WorkerReporter:
     """A plugin that tells, from a worker, how tests end."""
 
     def __init__(self, config: pytest.Config, told: Connection) -> None:
