@@ -253,6 +253,12 @@ def test_batches_of_any_length_are_compiled_twice_at_most():
     assert 1 <= len(graphs) <= 2
 
 
+def test_fused_rewards_do_not_share_the_number_of_versions_that_pytorch_makes():
+    with torch._dynamo.config.patch(recompile_limit=2):
+        for _ in range(3):
+            assert REWARD.compile("torch", fused={"backend": "eager"})(batch(1.0, 3.0)).total.tolist() == [2.0, 4.0]
+
+
 @pytest.mark.parametrize("cause", [True, False])
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, cause):
     class InvalidCxxCompiler(RuntimeError):

@@ -1,6 +1,7 @@
 """`compile("torch", fused=True)`: a reward that `torch.compile` makes one kernel of, and what that needs."""
 
 from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ def read_options(fused: Any) -> dict[str, Any] | None:
 class Fused:
     """A function that is compiled as a whole when it is first called, and again for other dtypes and devices."""
 
-    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], reward: str) -> None:
-        """Compile `function` of a reward with some options of `torch.compile`."""
-        self._function = function
+    def __init__(self, method: Callable[..., Any], options: Mapping[str, Any], reward: str) -> None:
+        """Compile `method` of a reward with some options of `torch.compile`."""
+        self._function = _copy_method(method)
         self._options = options
         self._reward = reward
         self._compiled: Callable[..., Any] | None = None
@@ -46,6 +47,13 @@ class Fused:
                 "Install one (Debian: apt-get install g++), name it in the environment variable CXX, or compile "
                 "without fused=True."
             ) from error
+
+
+def _copy_method(method: Any) -> MethodType:
+    """Return a method with code of its own: PyTorch makes eight versions of one at most, for all rewards together."""
+    function = method.__func__
+    copied = FunctionType(function.__code__.replace(), function.__globals__, function.__name__, function.__defaults__)
+    return MethodType(copied, method.__self__)
 
 
 def _is_about_compiler(error: BaseException | None) -> bool:
