@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from plaudit import Entry, Ledger, Signal
+from plaudit import Entry, Field, Ledger, Reward, Signal, term
 from plaudit.errors import InputError, NotInLedger, VersionConflict
 from plaudit.testing.rows import as_columns
 from support.examples import examples
@@ -113,6 +113,27 @@ def test_a_batch_with_a_bad_row_records_nothing(where):
         assert ledger.history().count() == 0
         assert ledger.record_batch(REWARD, {name: [] for name in bad}) == []
         ledger.record_batch(REWARD, columns(0, 3))
+        verified(ledger)
+
+
+@pytest.mark.parametrize("scale", [None, 0.5])
+def test_values_that_are_added_after_the_clamp_add_up_though_nothing_is_clamped(where, scale):
+    @term(after_clamp=True)
+    def first(x):
+        return x
+
+    @term(after_clamp=True)
+    def second(y):
+        return y
+
+    @term
+    def third(z):
+        return z
+
+    fields = [Field("x"), Field("y"), Field("z")]
+    reward = Reward("r", version="1", terms=[first, second, third], fields=fields, scale=scale)
+    with Ledger(where) as ledger:
+        ledger.record_batch(reward, {"x": np.arange(50) / 10, "y": np.arange(50) / -7, "z": np.arange(50) / 3})
         verified(ledger)
 
 

@@ -133,10 +133,12 @@ class Recomputer:
                 allowed = allowed + estimate_rounding(self.program, computation.dtype, stored)
             apart: Flags = np.abs(values.sum(axis=1) - stored[:, 0]) > allowed
             return apart
-        total = np.zeros(len(stored))
-        for at in range(2, self.layout.breadth, 2):
-            total = stored[:, at] if at == 2 else total + stored[:, at]
         reward = self.layout.scored
+        late = [reward.composed and term.after_clamp for term in reward.terms]
+        first, *others = sorted(range(len(late)), key=late.__getitem__)  # those after the clamp are added last
+        total = stored[:, 2 + 2 * first]
+        for at in others:
+            total = total + stored[:, 2 + 2 * at]
         if isinstance(reward.low, float):
             total = np.where(total < reward.low, reward.low, total)
         if isinstance(reward.high, float):
