@@ -364,6 +364,22 @@ def test_before_the_end_none_is_as_good_as_absent():
     assert ENDING.score(x=2, terminal=False, steps=None, verdict=None).total == 2.0
 
 
+@pytest.mark.parametrize("before", [{"x": 1, "verdict": "martian"}, {"x": 1, "verdict": None}, {"x": 1}])
+def test_before_the_end_a_part_of_the_state_that_only_the_end_reads_is_not_checked(before):
+    @term
+    def moved(prev, curr):
+        return curr.x - prev.x
+
+    @term(terminal=True)
+    def won(prev):
+        return prev.verdict == "won"
+
+    reward = Reward("r", version="1", terms=[moved, won], fields=[Field("x"), Field("verdict", values=("lost", "won"))])
+    assert reward.score(prev=before, curr={"x": 3}, terminal=False).total == 2.0
+    with pytest.raises(InputError, match=r"prev\.verdict"):
+        reward.score(prev=before, curr={"x": 3}, terminal=True)
+
+
 def test_the_end_alone_can_be_scored():
     found = ENDING.final(steps=4, verdict="won")
     assert found.total == 0.25

@@ -402,14 +402,13 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
                 path.lines.append(f"if len({vector}) != {slot.field.length}: raise KeyError")
         value = f"{vector}[{slot.entry}]"
     default = _find_default(program, slot)
-    if default is not None:
+    if slot.name in program.terminal:  # what only the end reads is nobody's business before it, as in convert_row
+        path.names[f"e{i}"] = slot.field.at_rest
+        value = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
+    elif default is not None:
         path.names[f"e{i}"] = default
-        at = top.index(slot.key)
         kept = f"{value} if {value} is not absent else e{i}"
-        instead = f"inputs.get(q{at}, e{i})" if path.keywords is None else kept
-        if slot.name in program.terminal:
-            instead = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
-        value = instead
+        value = f"inputs.get(q{top.index(slot.key)}, e{i})" if path.keywords is None else kept
     path.lines += [f"x{i} = {value}", *_format_conversion(path, i, slot)]
 
 
