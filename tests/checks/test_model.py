@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from plaudit import DefinitionError, Field, Reward, bounds, fact, term
+from plaudit import DefinitionError, Field, Reward, bounds, fact, piecewise, term
 from plaudit.checks.model import UNCLAMPED, Contradiction, RewardModel, find_contradiction
 from plaudit.checks.solver.boxes import evaluate
 from plaudit.checks.solver.question import Question
@@ -147,6 +147,16 @@ def test_a_row_that_stands_alone_is_told_in_plain_numbers():
     assert model.build_step({"x": 17.123456}, plain=True).inputs == {"x": 0.0}
     linear = RewardModel(reward_from("def f(x): return x", Field("x", low=0)))
     assert linear.build_step({"x": 17.123456}, plain=True).inputs == {"x": 17.123456}
+
+
+def test_a_row_in_plainer_numbers_is_one_that_schedules_weigh_the_same():
+    @term(weight=piecewise([0.5, -1.0, 3.0], at=[0.5, 3.0], counter="tick"))
+    def near(x):
+        return x
+
+    reward = Reward("r", version="1", terms=[near], fields=[Field("x"), Field("tick", low=0)])
+    step = RewardModel(reward).build_step({"x": 1.0, "tick": 1.123456}, plain=True)
+    assert reward.compile("python")(dict(step.inputs)).total == step.total
 
 
 def test_where_a_term_is_defined():

@@ -253,14 +253,14 @@ class RewardModel:
         )
 
     def _simplify_numbers(self, row: NumericRow, scores: Scores) -> NumericRow:
-        """Return a row of rounder numbers that every term scores the same."""
+        """Return a row of rounder numbers with the same scores, and the same total: schedules may count one of them."""
         for name, value in row.items():
             if is_plain(value) or name not in self.program.inputs or self.fields[name].kind != "number":
                 continue
             for plain in list_plainer_values(self.fields[name], value):
                 other = {**row, name: plain}
                 same = self.fields[name].holds(plain) and self.score(other)
-                if same and dict(same.scores) == dict(scores.scores):
+                if same and same.total == scores.total and dict(same.scores) == dict(scores.scores):
                     row = other
                     break
         return row
