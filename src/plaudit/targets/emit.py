@@ -78,8 +78,9 @@ def emit(
     nodes = program.nodes
     needed = list(find_reachable(nodes, roots, code.texts))
     uses = Counter(roots)
-    for at in needed:
-        uses.update(_list_reads(nodes, at, spelling, defined))
+    for at in reversed(needed):  # from those that read to those that are read
+        if uses[at]:
+            uses.update(_list_reads(nodes, at, spelling, defined))
     names = {name: f"x{i}" for i, name in enumerate(program.inputs)}
     params = {name: f"p{i}" for i, name in enumerate(program.params)}
     depth: dict[int, int] = {}
@@ -114,7 +115,7 @@ def _write_node(
     if not template:
         raise UnsupportedNode(f"reward {program.name!r} uses {type(source).__name__}, which this target cannot express")
     operands = n.operands(source)
-    slots = [code.texts[operand] for operand in operands]
+    slots = [code.texts.get(operand, "") for operand in operands]  # one that the template does not read may have none
     extra = {}
     if isinstance(source, n.Item) and at in defined and source.table == tuple(range(len(source.table))):
         template = "{0}"  # the position of a position

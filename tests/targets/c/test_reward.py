@@ -293,6 +293,14 @@ def test_a_reward_that_reads_nothing_but_its_state_has_no_warning():
         assert (found["total"][0], found["steps[0]"][0]) == (-5.0, 5.0)
 
 
+def test_what_only_a_dropped_quotient_reads_is_not_declared():
+    space = load("def kept(x, y, z):\n    spare = abs(x) / y + abs(x) / z\n    return y\n")
+    reward = Reward("r", version="1", terms=[term(space["kept"])], fields=[Field("x"), Field("y"), Field("z")])
+    for knobs in ("constant", "struct"):
+        found = CFunction(reward.compile("c", knobs=knobs))([[1.0, 2.0, 3.0], [1.0, 2.0, 0.0]])
+        assert [list(NUMBERED)[int(each)] for each in found["status"]] == ["OK", "OUTSIDE_DOMAIN"]
+
+
 def test_categories_that_spell_a_status_or_a_constant_get_other_names():
     space = load('def one(OUT, DOMAIN):\n    return 1 if OUT == "OF_RANGE" and DOMAIN == "FINGERPRINT" else 0\n')
     fields = [Field("OUT", values=("OF_RANGE", "x")), Field("DOMAIN", values=("FINGERPRINT", "x"))]
