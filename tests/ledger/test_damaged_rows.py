@@ -75,6 +75,7 @@ def use(folder):
     yield lambda ledger: [str(ledger.why(number)) for number in range(1, 10)]
     yield lambda ledger: str(ledger.why("key 1"))
     yield lambda ledger: str(ledger.stats())
+    yield lambda ledger: ledger.head().to_dict()
     yield lambda ledger: str(ledger.verify())
     yield lambda ledger: ledger.rewards()
     yield lambda ledger: ledger.jobs()
@@ -116,12 +117,17 @@ def test_nothing_is_wrong_with_what_is_not_damaged(tmp_path, original):
 
 READ = {
     "history": lambda ledger: list(ledger.history()),
+    "last": lambda ledger: ledger.history().last(2),
+    "one step": lambda ledger: list(ledger.history(step=1)),
+    "one episode": lambda ledger: list(ledger.history(episode=1)),
     "arrow": lambda ledger: list(ledger.history().arrow()),
     "why": lambda ledger: ledger.why(1),
     "stats": lambda ledger: ledger.stats(),
+    "head": lambda ledger: ledger.head(),
     "jobs": lambda ledger: ledger.jobs(),
     "record": lambda ledger: ledger.record(signal(0), key="key 0"),
     "rescore": lambda ledger: ledger.rescore(NEW),
+    "compact": lambda ledger: ledger.compact(),
 }
 
 
@@ -139,7 +145,18 @@ READ = {
         ("scopes.run", b"\xff", "rescore"),
         ("scopes.decision_class", b"\xff", "stats"),
         ("blocks.writer", 99, "why"),
+        ("blocks.records", "text", "compact"),
+        ("blocks.records", 10**18, "one step"),
+        ("blocks.records", -1, "last"),
+        ("blocks.episodes", b"", "one episode"),
+        ("blocks.scope", -1, "one episode"),
+        ("blocks.earliest", "text", "rescore"),
+        ("table_heads.head", 10**18, "head"),
+        ("table_heads.head", 10**18, "rescore"),
         ("writers.opened", "text", "stats"),
+        ("writers.opened", "text", "head"),
+        ("writers.host", b"\xff", "stats"),
+        ("writers.made_with", b"\xff", "why"),
         ("jobs.filters", "[", "jobs"),
     ],
 )

@@ -180,12 +180,13 @@ class Field:
 
 
 def to_integer(value: float) -> float:
-    """Return a whole number as an integer; -0.0, which no integer is, stays what it is.
+    """Return a whole number as an integer; -0.0 and what else is no integer, as in a damaged record, stays what it is.
 
-    >>> to_integer(2.0), to_integer(-0.0)
-    (2, -0.0)
+    >>> to_integer(2.0), to_integer(-0.0), to_integer(math.nan)
+    (2, -0.0, nan)
     """
-    return value if value == 0 and math.copysign(1.0, value) < 0 else int(value)
+    negative_zero = value == 0 and math.copysign(1.0, value) < 0
+    return int(value) if float(value).is_integer() and not negative_zero else value
 
 
 def _find_problems(field: Field) -> list[str]:

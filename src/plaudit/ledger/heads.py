@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from plaudit.errors import SpecError, WrongType
+from plaudit.ledger.backends.backend import read_bytes, require_type
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.schema import table_heads, writers
 
@@ -106,13 +107,18 @@ class LedgerHead:
 
 
 def read_head(connection: Connection) -> LedgerHead:
-    """Return where every chain of a ledger ends, in one view of it."""
-    heads = [
-        Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, bytes(row.head).hex())
-        for row in connection.execute(_WRITERS)
-    ]
-    tables = connection.execute(_TABLES)
-    return LedgerHead(tuple(heads), {row.name: TableHead(row.rows, bytes(row.head).hex()) for row in tables})
+    """Return where every chain of a ledger ends, in one view of it; one of UNREADABLE where a row is damaged."""
+    heads, tables = [], {}
+    for row in connection.execute(_WRITERS):
+        require_type(str, row.host)
+        require_type(int, row.process, row.records)
+        heads.append(
+            Head(row.id, row.host, row.process, to_datetime(row.opened), row.records, read_bytes(row.head).hex())
+        )
+    for row in connection.execute(_TABLES):
+        require_type(int, row.rows)
+        tables[row.name] = TableHead(row.rows, read_bytes(row.head).hex())
+    return LedgerHead(tuple(heads), tables)
 
 
 def collect_heads(kept: Iterable[Head | LedgerHead]) -> tuple[list[Head], list[tuple[str, TableHead]]]:

@@ -11,7 +11,7 @@ from sqlalchemy import Column, func, select
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
 from plaudit.frames import ArrowTable, PandasFrame, PolarsFrame, build_pandas, build_polars
 from plaudit.html import MOST_ROWS, build_heading, build_name, build_table, join
-from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.context import Scope, validate_integer
 from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import rank_records
@@ -275,4 +275,5 @@ def explain_record(store: Store, record: Record) -> Why:
     """Return a record with what is known of its writer."""
     with store.backend.snapshot() as connection, report_damage(store.backend.name, f"the writer {record.writer}"):
         row = connection.execute(select(writers).where(writers.c.id == record.writer)).one()
+        require_type(str, row.host, row.made_with)
     return Why(record, row.host, row.process, row.made_with)

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, func, insert, select
 
 from plaudit.atomic import parse_path
 from plaudit.errors import FileError, InputError, LedgerError, PlauditError, SpecError
+from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope, validate_string
 from plaudit.ledger.jsonl.encoding import LONGEST_LINE, decode, describe_problem
 from plaudit.ledger.quarantine import Refused, add_quarantined
@@ -89,7 +90,10 @@ class _Import:
         before, done = self.store.writer.recorded, 0
         records = self._read_records()
         while together := list(islice(records, _BATCH)):
-            self._insert(self._keep_missing(self._keep_computed(together)))
+            computed = self._keep_computed(together)
+            with report_damage(self.store.backend.name, "a record that is there already"):
+                missing = self._keep_missing(computed)
+            self._insert(missing)
             done += len(together)
             self._quarantine()
             if progress is not None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import CommitUnknown, WrongType, shorten
-from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.backend import Backend, report_damage
 from plaudit.ledger.episodes import Episodes, list_episodes
 from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead, read_head
@@ -340,7 +340,8 @@ class Ledger:
 
     def head(self) -> LedgerHead:
         """Return where every chain of the ledger ends: to be kept elsewhere, for `verify`."""
-        with self._store.backend.snapshot() as connection:
+        backend = self._store.backend
+        with backend.snapshot() as connection, report_damage(backend.name, "a chain"):
             return read_head(connection)
 
     def stats(self) -> Stats:

@@ -14,7 +14,7 @@ import numpy as np
 from sqlalchemy import bindparam, func, insert, select, update
 
 from plaudit.errors import LedgerError, MissingField
-from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.comparison import compare_rounding, compare_totals
 from plaudit.ledger.context import Scope, to_datetime
@@ -290,7 +290,8 @@ def _score_pages(
                 computation = found.find_computation(target, as_recorded=as_recorded)
                 made += _build_blocks(found, computation, group, job, carried)
     made.sort(key=lambda block: block.origin or 0)
-    store.writer.insert_blocks(cursor, made)
+    with report_damage(store.backend.name, "a block that is scored anew"):
+        store.writer.insert_blocks(cursor, made)
     return sum(block.count for block in made)
 
 
@@ -307,8 +308,7 @@ def _build_blocks(
         row, end = page.row, start + len(at)
         whole = page.chosen is None
         scope = Scope(row.run, row.phase, row.decision_class, row.actor)
-        if not all(part is None or isinstance(part, str) for part in scope):
-            raise TypeError(f"{scope} holds what is no string")
+        require_type(str, *scope)
 
         def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole) -> str | None:
             if column is None or whole:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func,
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Scope
 from plaudit.ledger.query import Query
-from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, decode_column
+from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, check_count, decode_column
 from plaudit.ledger.storage.schema import blocks, keys, scopes, specs, summaries
 from plaudit.ledger.storage.store import Store
 from plaudit.ledger.storage.summary import list_forks, number_episode
@@ -69,6 +69,7 @@ class BlockSearch:
         go_through = self._scan if self._is_ordered() else self._look_up
         for row, window in go_through(wanted, newest_first=newest_first):
             with report_damage(self._backend.name, f"the block of record {row.first}"):
+                check_count(row.records)
                 chosen = None if self.by_block and _lies_in(row, window) else self._find_chosen(row, window)
             if chosen is None or len(chosen):
                 yield Found(row, chosen)
@@ -98,10 +99,15 @@ class BlockSearch:
     def _look_up(self, columns: Sequence[Any], *, newest_first: bool) -> Iterator[tuple[Any, Window]]:
         """Yield blocks that an index finds anywhere in the ledger; of each, eight bytes are kept until it is read."""
         window, limit = Window(self.query.after), _FEWEST
+        before: tuple[Window, array[int]] | None = None
         while True:
             firsts = self._find(window)
             if newest_first:
                 firsts.reverse()
+            if (window, firsts) == before:  # nothing was merged meanwhile
+                with report_damage(self._backend.name, f"the block of record {firsts[0]}"):
+                    raise LookupError("its scope or its summary is not there")
+            before = window, firsts
             start = 0
             while start < len(firsts):
                 part = sorted(firsts[start : start + limit])
@@ -121,7 +127,7 @@ class BlockSearch:
         """Return the numbers of the blocks that may hold chosen records, in order."""
         probed = {"episode": blocks.c.episodes, "step": blocks.c.steps}
         texts = [column for name, column in probed.items() if getattr(self.query, name) is not None]
-        with self._backend.snapshot() as connection:
+        with self._backend.snapshot() as connection, report_damage(self._backend.name, "a block"):
             chosen = self.where(select(blocks.c.first).where(*_limit_to(window)), connection)
             statement = select(blocks.c.first, *texts).where(blocks.c.first.in_(chosen)).order_by(blocks.c.first)
             rows = connection.execute(statement, execution_options=_PROBED)

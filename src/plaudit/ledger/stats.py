@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import func, select
 
 from plaudit.html import Markup, build_element, build_heading, build_name, build_note, build_table, join
-from plaudit.ledger.backends.backend import report_damage
+from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.heads import Head, LedgerHead, read_head
 from plaudit.ledger.history import History
@@ -136,8 +136,7 @@ def _compute_stats(store: Store) -> Stats:
         head = read_head(connection)
         names = {row.id: f"{row.name}@{row.version}" for row in connection.execute(select(*_LABEL))}
         found = {row.id: row.decision_class for row in connection.execute(select(scopes.c.id, scopes.c.decision_class))}
-    if not all(label is None or isinstance(label, str) for label in found.values()):
-        raise TypeError("a decision class is no string")
+    require_type(str, *found.values())
     for (spec, scope), tally in tallies.items():
         rewards[names[spec]].join(tally)
         if found[scope] is not None:

@@ -1,6 +1,7 @@
 """Where a ledger is kept: what a ledger asks of SQLite and PostgreSQL alike."""
 
 import os
+import reprlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -140,6 +141,18 @@ def report_damage(ledger: str, what: str) -> Iterator[None]:
             f"{ledger}: {what} cannot be read, it is damaged ({type(error).__name__}: {str(error)[:200]}). "
             "Nothing was changed; verify says what else is."
         ) from error
+
+
+def require_type(kind: type, *values: object) -> None:
+    """Raise TypeError where a value that is there has another type: SQLite lets any column hold anything."""
+    for value in values:
+        if not (value is None or isinstance(value, kind)):
+            raise TypeError(f"{reprlib.repr(value)} is no {kind.__name__}")
+
+
+def read_bytes(value: Any) -> bytes:
+    """Return what a column of bytes holds; TypeError where it holds a number, say, of which `bytes` makes zeros."""
+    return value if isinstance(value, bytes) else bytes(memoryview(value))
 
 
 @lru_cache(maxsize=64)

@@ -373,10 +373,15 @@ def encode_contexts(texts: Sequence[str | None]) -> str | None:
     return f"[{','.join('null' if text is None else text for text in texts)}]"
 
 
+def check_count(count: object) -> None:
+    """Raise ValueError where no block has so many records."""
+    if not isinstance(count, int) or not 0 < count <= MAX_RECORDS:
+        raise ValueError(f"it says it holds {count!r:.40} records")
+
+
 def decode_column(column: str | None, count: int, parse: Callable[[str], Any] = json.loads) -> Iterable[Any]:
     """Return the entries of a column that `encode_column` wrote; ValueError where no block has so many records."""
-    if not 0 < count <= MAX_RECORDS:
-        raise ValueError(f"it says it holds {count} records")
+    check_count(count)
     if column is None:
         return (None,) * count
     found: list[Any] = parse(column)

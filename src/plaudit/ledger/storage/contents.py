@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, select
 
-from plaudit.ledger.backends.backend import Backend
+from plaudit.ledger.backends.backend import Backend, read_bytes
 from plaudit.ledger.context import Scope, to_datetime
 from plaudit.ledger.storage.codec import PackedRecord, decode_column
 from plaudit.ledger.storage.schema import blocks, scopes, specs
@@ -103,7 +103,7 @@ def _read_block(row: Sequence[Any], wanted: Sequence[int]) -> Iterator[tuple[int
     first, count, earliest, target, *shared = row[: -len(_COLUMNS)]
     *texts, inputs, outputs = row[-len(_COLUMNS) :]
     times, keys, episodes, steps, contexts = (list(decode_column(column, count)) for column in texts)
-    sides = [(bytes(side), len(side) // count) for side in (inputs, outputs)]
+    sides = [(read_bytes(side), len(side) // count) for side in (inputs, outputs)]
     for number in wanted:
         at = number - first
         context = None if contexts[at] is None else json.dumps(contexts[at], sort_keys=True)

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select
 
 from plaudit.errors import PlauditError
+from plaudit.ledger.backends.backend import read_bytes, report_damage
 from plaudit.ledger.storage.chain import BY_RECORD, SEGMENT, encode_moments, split_column
 from plaudit.ledger.storage.codec import MAX_RECORDS, encode_times
 from plaudit.ledger.storage.episode_parts import summarize_episodes
@@ -62,8 +63,9 @@ def merge_blocks(store: Store, segment: Segment | None = None) -> int:
     With `segment`, only blocks of that.
     """
     merged = 0
-    for spans in _find_spans(store, segment):
-        merged += store.writer.transact(lambda cursor, spans=spans: _merge_spans(store, cursor, spans))  # type: ignore[misc]
+    with report_damage(store.backend.name, "a block"):
+        for spans in _find_spans(store, segment):
+            merged += store.writer.transact(lambda cursor, spans=spans: _merge_spans(store, cursor, spans))  # type: ignore[misc]
     return merged
 
 
@@ -156,8 +158,8 @@ def _merge_rows(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "times": encode_times(moments),
         **{name: _join_column(rows, name, ", ") for name in ("keys", "episodes", "steps")},
         "contexts": _join_column(rows, "contexts", ","),
-        **{name: b"".join(bytes(row[name]) for row in rows) for name in ("inputs", "outputs")},
-        "head": bytes(rows[-1]["head"]),
+        **{name: b"".join(read_bytes(row[name]) for row in rows) for name in ("inputs", "outputs")},
+        "head": read_bytes(rows[-1]["head"]),
     }
 
 

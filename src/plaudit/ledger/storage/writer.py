@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import bindparam, insert, select, update
 
 from plaudit.errors import CommitUnknown, KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
-from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, read_bytes, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
 from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
 from plaudit.ledger.storage.codec import (
@@ -317,7 +317,8 @@ class BlockWriter:
         """Move the head of a small table to which rows were added: of each, what `CHAINED` says."""
         if rows:
             count, head = cursor.execute(self._backend.render(_READ_HEAD), (table,)).fetchone()
-            moved = count + len(rows), extend_rows(bytes(head), rows)
+            with report_damage(self._backend.name, f"the end of the chain of {table!r}"):
+                moved = count + len(rows), extend_rows(read_bytes(head), rows)
             signature = None if self.signer is None else self.signer.sign(format_table_end(table, *moved))
             cursor.execute(self._backend.render(_MOVE_HEAD), (*moved, signature, table))
 

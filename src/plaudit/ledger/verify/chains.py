@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from plaudit.ledger.backends.backend import read_bytes
 from plaudit.ledger.heads import Head
 from plaudit.ledger.storage.chain import (
     BY_BLOCK,
@@ -70,9 +71,9 @@ class WriterChain:
         name, missing = f"writer {row.token[:8]}", self._count_missing()
         if missing > 0:
             yield f"{name} wrote {self._describe_length()}; the last {missing} of them are missing"
-        elif (self.seen, self.last, self.counted) != (row.blocks, bytes(row.head), row.records):
+        elif (self.seen, self.last, self.counted) != (row.blocks, read_bytes(row.head), row.records):
             yield f"{name} wrote {self._describe_length()}; its last checksum or its count is another"
-        elif row.closing is None or bytes(row.closing) != close_chain(row.token, row.records, self.last):
+        elif row.closing is None or read_bytes(row.closing) != close_chain(row.token, row.records, self.last):
             yield f"{name} has a head that it did not end with: what came after it is missing"
         for heads in self.kept.values():
             for head in heads:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from plaudit.ledger.backends.backend import UNREADABLE
+from plaudit.ledger.backends.backend import UNREADABLE, read_bytes
 from plaudit.ledger.context import Scope
 from plaudit.ledger.heads import Head, LedgerHead, TableHead
 from plaudit.ledger.storage.chain import CHAINED, EMPTY, close_chain, extend_rows, seal_row
@@ -95,7 +95,7 @@ def _check_jobs(connection: Connection, layouts: Mapping[int, RecordLayout]) -> 
             yield "edited", f"re-scoring {row.id} is not what it was: its reward or its choice of records is another"
             continue
         content = [row._mapping[name] for name in (*CHAINED["jobs"], "finished")]
-        if row.seal is None or bytes(row.seal) != seal_row(content):
+        if row.seal is None or read_bytes(row.seal) != seal_row(content):
             yield "edited", f"re-scoring {row.id} is not what it was: when it was started or finished is another"
 
 
@@ -111,7 +111,7 @@ def _check_rows(connection: Connection, name: str, kept: Sequence[TableHead]) ->
         head, count = extend_rows(head, [tuple(row)]), count + 1
     wanted.get(count, set()).discard(head.hex())
     said = connection.execute(_TABLE_HEAD, {"wanted": name}).one_or_none()
-    rows, end = (0, b"") if said is None else (said.rows, bytes(said.head))
+    rows, end = (0, b"") if said is None else (said.rows, read_bytes(said.head))
     if rows != count:
         yield "removed", f"{rows} rows were written to {name!r}, and {count} are there"
     elif end != head:
@@ -143,7 +143,7 @@ def _read_parts(connection: Connection, first: int, last: int) -> dict[int, list
     """Return what is kept of the episodes of some blocks, by block."""
     found: dict[int, list[tuple[Any, ...]]] = {}
     for block, *part, terms in connection.execute(_PARTS, {"start": first, "end": last}):
-        found.setdefault(block, []).append((*part, bytes(terms)))
+        found.setdefault(block, []).append((*part, read_bytes(terms)))
     return found
 
 
@@ -165,11 +165,11 @@ def find_unsigned(
         if not checker.accepts(head.signature, format_ledger_end(head.digest)):
             yield f"the head of {head.records:,} records that was kept {_describe_signature(head.signature)}"
     for row in connection.execute(select(writers)):
-        end = format_writer_end(close_chain(row.token, row.records, bytes(row.head)))
+        end = format_writer_end(close_chain(row.token, row.records, read_bytes(row.head)))
         if row.records and not _is_signed(checker, row.signature, end):
             yield f"writer {row.token[:8]}: its head {_describe_signature(row.signature)}"
     for row in connection.execute(select(table_heads)):
-        end = format_table_end(row.name, row.rows, bytes(row.head))
+        end = format_table_end(row.name, row.rows, read_bytes(row.head))
         if row.rows and not _is_signed(checker, row.signature, end):
             yield f"the head of {row.name!r} {_describe_signature(row.signature)}"
 
