@@ -55,8 +55,8 @@ def arrow(request, monkeypatch):
 def test_a_table_says_what_json_says(arrow, contexts):
     text = text_of(contexts)
     found = parse_table(text, len(contexts))
-    if found is None:  # only where JSON escapes a character, or decisions name their parts in several orders
-        assert "\\" in text or len({tuple(each["decision"]) for each in contexts}) > 1
+    if found is None:  # only where JSON escapes a character, or contexts name their parts in several orders
+        assert "\\" in text or len({(*each, *each["decision"]) for each in contexts}) > 1
         return
     decisions = [each["decision"] for each in json.loads(text)]
     assert found.actions.expand() == [each["action"] for each in decisions]
