@@ -3,11 +3,13 @@
 Rich is imported when something is drawn, so that a command which prints a line starts without it.
 """
 
+import _thread
 import codecs
 import os
 import signal
 import sys
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -294,38 +296,47 @@ def _log_errors_of_pools(wanted: bool) -> None:
 
 
 @contextmanager
-def handle_signals() -> Iterator[Callable[[], None]]:
+def handle_signals() -> Iterator[None]:
     """Let SIGTERM end the command like Ctrl-C does: with nothing left behind.
 
-    An exception that a signal raises within a callback of the garbage collector goes nowhere. What is yielded raises it
-    once more; a command that calls it now and then cannot miss the signal.
+    An exception that a signal raises within a callback of the garbage collector goes nowhere; so the signal comes once
+    more, a moment later.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: None
+        yield
         return
-    stopped: list[type[BaseException]] = []
+    stopped: dict[type[BaseException], signal.Signals] = {}
     hook = sys.unraisablehook
 
     def leave(number: int, frame: object) -> NoReturn:
-        stopped.append(Terminated if number == signal.SIGTERM else KeyboardInterrupt)
+        error = Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        stopped[error] = signal.Signals(number)
         _log_errors_of_pools(False)
-        raise stopped[-1]
-
-    def check() -> None:
-        for error in stopped:
-            raise error
+        raise error
 
     def report(lost: "sys.UnraisableHookArgs") -> None:
-        if lost.exc_type not in stopped:
+        if lost.exc_type in stopped:
+            _thread.start_new_thread(repeat, (stopped[lost.exc_type],))  # no lock: whoever was interrupted may hold it
+        else:
             hook(lost)
+
+    def repeat(number: signal.Signals) -> None:
+        time.sleep(0.01)
+        if signal.getsignal(number) is not leave:
+            return  # the command has ended
+        if os.name == "posix":
+            os.kill(os.getpid(), number)  # also wakes what waits
+        else:
+            _thread.interrupt_main(number)
 
     ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody wants it ignored
     before = {number: signal.signal(number, leave) for number in [signal.SIGTERM, *[signal.SIGINT] * ctrl_c]}
     sys.unraisablehook = report
     try:
-        yield check
+        yield
     except Exception:
-        check()  # what goes wrong after a signal is its doing
+        for error in stopped:  # what goes wrong after a signal is its doing
+            raise error from None
         raise
     finally:
         sys.unraisablehook = hook

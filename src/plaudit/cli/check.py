@@ -90,8 +90,8 @@ def check(
     names = _list_names(rewards, everything)
     job = CheckJob(names, tuple(only), tuple(ignore), timeout, limit, params, tuple(settings), outcomes, where, query)
     done: list[LocatedReport] = []
-    with refuse_unreadable(), handle_signals() as stop, open_report(output) as file:
-        done = check_rewards(job, stop)
+    with refuse_unreadable(), handle_signals(), open_report(output) as file:
+        done = check_rewards(job)
         print_reports(done, form, file)
     exit_with(done, fail_on)
 
@@ -123,11 +123,8 @@ class CheckJob:
     query: Mapping[str, Any] = field(default_factory=dict)
 
 
-def check_rewards(job: CheckJob, stop: Callable[[], None] = lambda: None) -> list[LocatedReport]:
-    """Return a report for each reward; one that cannot be loaded is an error before any is checked.
-
-    `stop` is called after each, and may raise.
-    """
+def check_rewards(job: CheckJob) -> list[LocatedReport]:
+    """Return a report for each reward; one that cannot be loaded is an error before any is checked."""
     episodes = None if job.outcomes is None else read_outcomes(job.outcomes)
     loaded = {text: tune(find_reward(text), job.params, job.settings) for text in job.rewards}
     done = []
@@ -136,7 +133,6 @@ def check_rewards(job: CheckJob, stop: Callable[[], None] = lambda: None) -> lis
             show(text)
             outcomes = None if episodes is None else arrange_outcomes(episodes, reward)
             report = _check(job, reward, outcomes)
-            stop()
             file = str(Path.cwd() / text) if Path(text).is_file() else None
             done.append(LocatedReport.of(report, reward, file=file))
     return done

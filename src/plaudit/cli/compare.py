@@ -1,8 +1,6 @@
 """`plaudit compare`: how far apart rewards are in what they make an agent want."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,7 +120,7 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
     from plaudit.analysis import compare as measure
 
     found = [find_reward(each) for each in rewards]
-    with _watch_progress() as progress:
+    with handle_signals(), show_progress("steps") as progress:
         return measure(*found, progress=progress, **options)
 
 
@@ -134,21 +132,8 @@ def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: in
     function = find_reward_or_function(features)
     if isinstance(function, Reward):
         raise click.UsageError(f"--features {features}: this is a reward; a function of a step is needed.")
-    with _watch_progress() as progress:
+    with handle_signals(), show_progress("steps") as progress:
         return sample_transitions(environment, found, function, steps=steps, seed=seed, progress=progress)
-
-
-@contextmanager
-def _watch_progress() -> Iterator[Callable[[int, int], None]]:
-    """Show how many steps are done, and stop where somebody asks to."""
-    with handle_signals() as check, show_progress("steps") as show:
-
-        def progress(done: int, total: int) -> None:
-            check()
-            if show is not None:
-                show(done, total)
-
-        yield progress
 
 
 def _parse_range(text: str) -> tuple[str, tuple[float, float]]:

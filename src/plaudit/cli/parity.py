@@ -101,12 +101,7 @@ def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options:
     against = find_program(text, shell=shell)
     total = None if isinstance(against, Recorded) else examples
     # What a function prints must not end up in our own output.
-    with handle_signals() as check, _show_tested(text, total) as show, contextlib.redirect_stdout(sys.stderr):
-
-        def progress(tested: int) -> None:
-            check()
-            show(tested)
-
+    with handle_signals(), _show_tested(text, total) as progress, contextlib.redirect_stdout(sys.stderr):
         try:
             return find_mismatch(reward, against, examples=examples, progress=progress, **options)
         except FileError as error:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -102,13 +102,12 @@ def probe(
         raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
     paying = tune(find_reward(reward), params, settings)
     chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
-    with ExitStack() as stack, handle_signals() as check:
+    with ExitStack() as stack, handle_signals():
         ledger = None if where is None else stack.enter_context(open_ledger_to_write(where, new=True))
         found = _probe(
             find_environment(env),
             paying,
             find_beside(reward, "features") if features is None else _find_function(features),
-            check,
             make=dict(map(_parse_option, options)),
             ledger=ledger,
             run=run,
@@ -123,16 +122,10 @@ def probe(
         raise click.exceptions.Exit(UNDECIDED)
 
 
-def _probe(env: Any, reward: Any, features: Any, check: Callable[[], None], **options: Any) -> "Probe":
+def _probe(env: Any, reward: Any, features: Any, **options: Any) -> "Probe":
     from plaudit.analysis import probe as play
 
-    with show_progress("probing") as show:
-
-        def progress(done: int, total: int) -> None:
-            check()
-            if show is not None:
-                show(done, total)
-
+    with show_progress("probing") as progress:
         return play(env, reward, features, progress=progress, **options)
 
 

@@ -54,18 +54,12 @@ def run(missions: int, seed: int, output: str | None, as_json: bool) -> None:
     the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --output.
     """
     with ExitStack() as stack:
-        check = stack.enter_context(handle_signals())
+        stack.enter_context(handle_signals())
         stack.enter_context(explain_interrupt(describe_kept(output)))
         folder = stack.enter_context(lock_folder(output or stack.enter_context(TemporaryDirectory())))
         store = stack.enter_context(RewardStore(folder))
         validate_store(store, missions=missions, seed=seed)
-        with show_progress("missions") as progress:
-
-            def show(done: int, of: int) -> None:
-                check()
-                if progress is not None:
-                    progress(done, of)
-
+        with show_progress("missions") as show:
             loop, met = simulate(store, missions=missions, seed=seed, on_mission=show)
         report = build_report(loop, met, missions=missions, seed=seed)
         if output is not None:

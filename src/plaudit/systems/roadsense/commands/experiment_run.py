@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +70,7 @@ def run_experiment_job(job: ExperimentJob) -> None:
 def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
     kept = f"{where} keeps every drive that was complete, and the next run goes on"
     with (
-        handle_signals() as check,
+        handle_signals(),
         explain_interrupt(kept),
         watch_experiment(quiet=job.quiet) as show,
         open_ledger_to_write(where, new=True) as ledger,
@@ -83,7 +83,7 @@ def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
             seeds=job.seeds,
             checks=job.checks,
             workers=job.workers,
-            on_progress=_check_signals(check, show),
+            on_progress=show,
         )
 
 
@@ -93,16 +93,6 @@ def _keep(job: ExperimentJob, folder: Path, found: Experiment) -> None:
         draft.commit()
     for path in (str(folder / PLOT), *job.plots):
         save_picture(found, path)
-
-
-def _check_signals(check: Callable[[], None], show: OnProgress) -> OnProgress:
-    """Return what shows how it goes, and raises where a signal came."""
-
-    def show_and_check(what: str, done: int, of: int) -> None:
-        check()
-        show(what, done, of)
-
-    return show_and_check
 
 
 @contextmanager
