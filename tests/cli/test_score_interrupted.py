@@ -33,7 +33,7 @@ def stopped(process, folder, number, output="scores.jsonl") -> int:
             written = max((os.path.getsize(folder / name) for name in drafts(folder)), default=0)
     assert not (folder / output).exists() or (folder / output).read_bytes() == b"as it was"
     running.send_signal(number)
-    code = running.wait(timeout=30)
+    code = running.wait(timeout=300)
     for stream in (running.stdin, running.stdout, running.stderr):
         with suppress(BrokenPipeError):
             stream.close()
@@ -86,7 +86,7 @@ def test_a_reader_of_the_scores_that_leaves_is_no_error(process, tmp_path):
     running = process("score", "roadsense", "rows.jsonl", "-o", "-")
     running.stdout.close()
     assert running.stderr.read() == b""
-    assert running.wait(timeout=30) == 141
+    assert running.wait(timeout=300) == 141
     running.stderr.close()
     running.stdin.close()
 

@@ -30,10 +30,10 @@ def test_it_says_where_the_page_is_and_ends_when_asked_to(rewards, process, numb
     try:
         line = running.stdout.readline().decode()
         assert line.startswith("rewards.db: http://127.0.0.1:")
-        with urllib.request.urlopen(line.split()[-1], timeout=20) as answer:
+        with urllib.request.urlopen(line.split()[-1], timeout=300) as answer:
             assert b"<!doctype html>" in answer.read()
         running.send_signal(number)
-        _, err = running.communicate(timeout=20)
+        _, err = running.communicate(timeout=300)
     finally:
         running.kill()
     assert running.returncode == code

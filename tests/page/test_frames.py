@@ -96,7 +96,7 @@ def test_a_system_that_never_returns_is_given_up_and_not_asked_again_meanwhile(l
     def draw(record, reward):
         asked.append(record.step)
         if record.step == 2:
-            go_on.wait(60)
+            go_on.wait(300)
         return "<svg/>"
 
     moving_system(draw)

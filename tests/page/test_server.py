@@ -155,7 +155,7 @@ def test_another_name_than_its_own_is_refused(client, host):
     "hosts", ["Host: localhost\r\nHost: evil.example", "Host: evil.example\r\nX-Forwarded-Host: localhost", ""]
 )
 def test_two_names_at_once_are_refused_and_what_a_proxy_would_say_is_not_asked(client, hosts):
-    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=300) as connection:
         connection.sendall(
             f"GET /documents/index HTTP/1.1\r\n{hosts}\r\nConnection: close\r\n\r\n".replace(
                 "\r\n\r\nC", "\r\nC"
@@ -215,7 +215,7 @@ def test_there_is_nothing_but_documents(client, path):
 
 
 def test_an_address_of_a_megabyte_is_refused_and_the_server_goes_on(client):
-    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=300) as connection:
         connection.sendall(b"GET /documents/" + b"a" * 1_000_000)
         assert connection.recv(12) in (b"HTTP/1.1 400", b"")
     assert client.get(f"/documents/{'a' * 300_000}").status == 414
@@ -321,7 +321,7 @@ def test_a_document_that_takes_forever_does_not_keep_the_server_from_ending(monk
     monkeypatch.setattr(serving, "_PATIENCE", 0.1)
     begun, go_on = threading.Event(), threading.Event()
     shelf = Shelf()
-    monkeypatch.setattr(shelf, "get", lambda address: (begun.set(), go_on.wait(20)))
+    monkeypatch.setattr(shelf, "get", lambda address: (begun.set(), go_on.wait(300)))
     with serve(shelf) as client:
         client.leave("/documents/index", begun)
     assert not go_on.is_set()
@@ -336,7 +336,7 @@ def test_many_who_ask_at_once_wait_for_one(shelf, client):
     class Slow(Shelf):
         def get(self, address):
             begun.set()
-            go_on.wait(20)
+            go_on.wait(300)
             return super().get(address)
 
     slow = Slow()
@@ -344,11 +344,11 @@ def test_many_who_ask_at_once_wait_for_one(shelf, client):
         asking = [threading.Thread(target=lambda: answers.append(client.get("/documents/index"))) for _ in range(8)]
         for each in asking:
             each.start()
-        assert begun.wait(20)
+        assert begun.wait(300)
         assert client.get("/").status == 200, "the page is sent while documents are built"
         go_on.set()
         for each in asking:
-            each.join(20)
+            each.join(300)
         client.get("/documents/index")
     assert [answer.status for answer in answers] == [200] * 8
     assert slow.built == ["index"]
@@ -358,7 +358,7 @@ def test_the_first_view_is_built_before_anybody_asks(monkeypatch):
     shelf, begun = Shelf(), threading.Event()
     monkeypatch.setattr(shelf, "get", lambda address: (begun.set(), Shelf.get(shelf, address))[1])
     with serve(shelf):
-        assert begun.wait(20)
+        assert begun.wait(300)
     assert shelf.built == ["index"]
 
 
@@ -385,7 +385,7 @@ def test_what_is_asked_for_next_is_built_before_it_is(monkeypatch):
     )
     with serve(shelf) as client:
         client.get("/documents/index")
-        assert done.wait(20)
+        assert done.wait(300)
         assert shelf.built == ["index", *expected]
         assert all(client.get(f"/documents/{address}").status == 200 for address in expected[1:])
         client.get("/documents/index")

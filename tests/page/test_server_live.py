@@ -92,7 +92,7 @@ def test_a_ledger_is_read_while_it_is_compacted(path, client):
             record(ledger, "night", 1, start)
             ledger.compact()
     for each in readers:
-        each.join(20)
+        each.join(300)
     assert failed == []
 
 
@@ -182,5 +182,5 @@ def test_scoring_a_run_ends_when_nobody_waits_for_it(library):
     with serve(library) as client:
         asking = threading.Thread(target=lambda: client.leave("/rescore/l0/night", begun))
         asking.start()
-        assert ended.wait(20)
-        asking.join(20)
+        assert ended.wait(300)
+        asking.join(300)

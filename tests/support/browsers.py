@@ -80,7 +80,7 @@ class View:
         self.page, self.address = page, ""
         self.complaints: list[str] = []
         self.asked: list[str] = []
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(300_000)
         page.on("console", self._hear)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: self.asked.append(request.url))
@@ -122,7 +122,7 @@ class View:
         """Wait until the view of the address is drawn."""
         self.wait("document.querySelector('main')?.dataset.shown === location.hash")
 
-    def wait(self, condition, seconds=10.0):
+    def wait(self, condition, seconds=300.0):
         """Wait until a condition holds; Playwright's own way of waiting evaluates text, which the policy forbids."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(condition):

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -44,11 +44,12 @@ def plaudit(tmp_path, monkeypatch) -> Command:
 
 
 @pytest.fixture
-def process(tmp_path) -> Callable[..., subprocess.Popen[bytes]]:
-    """Start a command as its own process in an empty folder."""
+def process(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Start a command as its own process in an empty folder; one that still runs after the test is killed."""
+    started: list[subprocess.Popen[bytes]] = []
 
     def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
-        return PythonProcess(
+        running = PythonProcess(
             [sys.executable, "-m", "plaudit", *map(str, arguments)],
             cwd=tmp_path,
             env=os.environ | {"PYTHONUNBUFFERED": ""} | environment,
@@ -56,8 +57,14 @@ def process(tmp_path) -> Callable[..., subprocess.Popen[bytes]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+        started.append(running)
+        return running
 
-    return start
+    yield start
+    for each in started:
+        if each.poll() is None:
+            each.kill()
+            each.communicate()
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class Client:
         """Yield an answer as it begins; a header of None is left out."""
         sent = {"Host": f"127.0.0.1:{self.port}"} | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)) as connection:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in sent.items():
                 if value is not None:
@@ -56,9 +56,9 @@ class Client:
 
     def leave(self, path: str, begun: threading.Event) -> None:
         """Ask for something, and go once it has `begun`."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as connection:
             connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            assert begun.wait(20)
+            assert begun.wait(300)
 
     def listen(self) -> Iterator[tuple[str, Any]]:
         """Yield events as they come, until the server ends."""
@@ -91,9 +91,9 @@ def serve(
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         try:
-            assert answering.wait(20), "the server does not start"
+            assert answering.wait(300), "the server does not start"
             yield Client(ready[0])
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(300)
         assert not thread.is_alive(), "the server does not end"

@@ -117,7 +117,7 @@ class Writing:
         """How many steps were called durable."""
         return max((int(line) for line in self.lines() if line.isdigit()), default=0)
 
-    def wait_for(self, enough, seconds=60):
+    def wait_for(self, enough, seconds=300):
         """Wait until `enough(self)` holds."""
         end = time.monotonic() + seconds
         while not enough(self):

@@ -45,7 +45,7 @@ class Node:
 
     def close(self):
         self._process.stdin.close()
-        self._process.wait(timeout=10)
+        self._process.wait(timeout=300)
         self._process.stdout.close()
 
 

@@ -160,5 +160,5 @@ def test_a_forked_process_has_threads_of_its_own():
     queue = context.Queue()
     process = context.Process(target=lambda: queue.put(compiled(columns).total.tolist()))
     process.start()
-    assert queue.get(timeout=60) == wanted.tolist()
+    assert queue.get(timeout=300) == wanted.tolist()
     process.join()

@@ -31,7 +31,7 @@ def wrap(ledger, **options):
     return RewardWrapper(walks.Walk(), REWARD, walks.features, ledger=ledger, **options)
 
 
-def wait_until(true, seconds=60):
+def wait_until(true, seconds=300):
     """Wait until something is true; it is an error if it never is."""
     end = time.monotonic() + seconds
     while not true():

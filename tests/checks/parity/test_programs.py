@@ -66,7 +66,7 @@ def short_grace(monkeypatch):
 def _nothing_stays():
     before = threading.active_count()
     yield
-    until = time.monotonic() + 5
+    until = time.monotonic() + 300
     while threading.active_count() > before and time.monotonic() < until:
         time.sleep(0.01)
     assert threading.active_count() == before
@@ -86,7 +86,7 @@ def is_alive(pid):
 
 
 def is_gone(pid):
-    until = time.monotonic() + 5
+    until = time.monotonic() + 300
     while is_alive(pid) and time.monotonic() < until:
         time.sleep(0.01)
     return not is_alive(pid)
@@ -140,7 +140,7 @@ def test_standard_error_is_no_answer(program):
 )
 def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
     failing = program(f"if row['distance'] != 2:\n    answer(right(row))\n    continue\n{body}")
-    report = parity(REWARD, failing, timeout=10)
+    report = parity(REWARD, failing, timeout=60)
     mismatch = report.mismatch
     assert mismatch.kind == kind
     assert told in mismatch.failure
@@ -183,7 +183,7 @@ def test_a_program_that_never_flushes_is_told_to(tmp_path):
 @pytest.mark.usefixtures("short_grace")
 def test_a_program_that_closes_its_input_is_told(program):
     deaf = program("if number == 3:\n    os.close(0)\nanswer(right(row))\nif number == 3:\n    time.sleep(60)")
-    mismatch = parity(REWARD, deaf, timeout=5).mismatch
+    mismatch = parity(REWARD, deaf, timeout=60).mismatch
     assert "closed its standard input instead of answering" in mismatch.failure
 
 
@@ -197,7 +197,7 @@ def test_a_program_that_closes_its_input_is_told(program):
     ],
 )
 def test_more_than_one_line_for_a_row_is_told(program, body):
-    mismatch = parity(REWARD, program(body), timeout=5).mismatch
+    mismatch = parity(REWARD, program(body), timeout=60).mismatch
     assert mismatch.kind == "extra output"
     assert "more than one line for a row" in mismatch.failure
 
@@ -210,14 +210,14 @@ def test_a_line_after_the_last_row_is_told(program):
 
 
 def test_a_greeting_is_told(program):
-    mismatch = parity(REWARD, program("answer(right(row))", before="say('ready')"), timeout=5).mismatch
+    mismatch = parity(REWARD, program("answer(right(row))", before="say('ready')"), timeout=60).mismatch
     assert mismatch.kind in ("garbage", "extra output")
     assert "'ready'" in mismatch.failure
 
 
 def test_a_flood_of_output_does_not_fill_the_memory(program):
     flood = program("pass", before="while True:\n    say('{\"total\": 0}' * 1000)")
-    mismatch = parity(REWARD, flood, timeout=5).mismatch
+    mismatch = parity(REWARD, flood, timeout=60).mismatch
     assert mismatch.kind in ("extra output", "garbage")
 
 

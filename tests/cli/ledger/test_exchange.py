@@ -166,7 +166,7 @@ def test_an_export_that_is_stopped_leaves_nothing_behind(process, tmp_path, numb
         assert running.poll() is None, running.communicate()
         time.sleep(0.005)
     running.send_signal(number)
-    assert running.wait(timeout=30) == code
+    assert running.wait(timeout=300) == code
     for stream in (running.stdin, running.stdout, running.stderr):
         with suppress(BrokenPipeError):
             stream.close()

@@ -21,7 +21,7 @@ def said_with(fault, path, mode="single"):
         tracing = ["-f", "-o", "/dev/null", "-e", f"trace={fault.split(':')[0]}", "-e", f"inject={fault}"]
         with subprocess.Popen(["strace", *tracing, "-p", str(writer.pid)], stderr=subprocess.PIPE, text=True) as strace:
             attached = strace.stderr.readline()
-            said, told = writer.communicate("go\n", timeout=120)
+            said, told = writer.communicate("go\n", timeout=300)
         assert "attached" in attached, attached
     return said.splitlines(), told
 

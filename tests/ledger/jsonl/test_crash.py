@@ -114,7 +114,7 @@ def test_four_writers_do_not_mix_their_lines(tmp_path, counted):
     for writer in writers:
         writer.stdin.write(b"go\n")
         writer.stdin.close()
-    assert [writer.wait(timeout=120) for writer in writers] == [0] * 4
+    assert [writer.wait(timeout=300) for writer in writers] == [0] * 4
     found = [(row["me"], row["n"]) for row in read_lines(path)]
     turns = sum(one[0] != other[0] for one, other in pairwise(found))
     counted("JSON lines of four writers at once", lines=len(found), turns=turns, mixed=0)

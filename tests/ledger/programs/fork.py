@@ -138,7 +138,7 @@ def a_buffered_writer_in_a_child(where):
                     raise AssertionError("a writer without its thread took a record")
             writer.close()
             with ledger.writer() as own:
-                own.record(signal(0), run="k", step=0).wait(20)
+                own.record(signal(0), run="k", step=0).wait(300)
 
         _, wait = in_child(work)
         wait()

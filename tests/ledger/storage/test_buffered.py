@@ -93,10 +93,10 @@ def test_what_went_wrong_is_raised_by_the_next_record(where):
         row = {"distance": 30.0, "deceleration": 1.0, "action": 0}
         first = writer.record(edited.score(**row))
         with pytest.raises(VersionConflict):
-            first.wait(30)
+            first.wait(300)
         with pytest.raises(VersionConflict):
             writer.record(signal())
-        assert writer.record(signal()).wait(30)
+        assert writer.record(signal()).wait(300)
         writer.close()
         assert ledger.history().count() == 2
 

@@ -117,14 +117,14 @@ def test_keys_through_a_buffered_writer(ledger):
     with ledger.writer(max_delay=0.001) as writer:
         first = writer.record(signal(), key="k", step=1)
         again = writer.record(signal(), key="k", step=1)
-        assert first.wait(20) == again.wait(20)
+        assert first.wait(300) == again.wait(300)
         wrong = writer.record(signal(1), key="k", step=1)
         with pytest.raises(KeyConflict):
-            wrong.wait(20)
+            wrong.wait(300)
         assert wrong.state == "failed"
         with pytest.raises(KeyConflict):
             writer.flush()
-        writer.record(signal(2)).wait(20)
+        writer.record(signal(2)).wait(300)
     assert ledger.history().count() == 2
 
 

@@ -42,7 +42,7 @@ with Ledger(sys.argv[1]) as ledger:
 
 def record_elsewhere(path, episode):
     """Record an episode in a process of its own, as a training does."""
-    run_python([sys.executable, "-c", RECORD, path, str(episode)], check=True, timeout=60)
+    run_python([sys.executable, "-c", RECORD, path, str(episode)], check=True)
 
 
 def test_a_run_is_followed_while_it_is_recorded(browser, serve_page, path):

@@ -269,7 +269,7 @@ with RewardStore(path) as store:
 def test_several_processes_add_at_once(tmp_path, processes):
     command = [sys.executable, "-c", ADD, str(tmp_path)]
     writers = [PythonProcess([*command, f"m{n}"], stdout=subprocess.DEVNULL) for n in range(processes)]
-    assert [writer.wait(timeout=120) for writer in writers] == [0] * processes
+    assert [writer.wait(timeout=300) for writer in writers] == [0] * processes
     with RewardStore(tmp_path) as store:
         for n in range(processes):
             assert [record.context["n"] for record in store.iter_history(mission_id=f"m{n}")] == list(range(40))

@@ -244,7 +244,7 @@ def test_a_ctrl_c_keeps_the_run_and_says_how_to_go_on(training, tmp_path):
 def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, tmp_path):
     running = endless("--save-every", 10**6)
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=60)
+    _, told = running.communicate(timeout=300)
     assert running.returncode == 130
     assert "Stopping after this update" in told
     assert "plaudit train hackmatrix --output run --resume" in told
@@ -263,7 +263,7 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, 
 def test_the_last_checkpoint_is_whole_however_a_run_ends(endless, tmp_path, number, code):
     running = endless("--save-every", 1)
     running.send_signal(number)
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
     assert running.returncode == code
     assert kept(tmp_path) >= 4
 

@@ -440,7 +440,7 @@ def test_options_that_are_none_are_refused(made):
 
 def alone(script):
     """Return what a process of its own prints, in which libsumo can be used and pyarrow is not loaded."""
-    done = run_python([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.strip()

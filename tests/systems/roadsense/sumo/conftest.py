@@ -50,7 +50,7 @@ def forking() -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-W", "error", "-c", PREAMBLE + FORKING]
     running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     yield running
-    running.communicate(timeout=60)
+    running.communicate(timeout=300)
 
 
 @pytest.fixture

@@ -116,7 +116,7 @@ def test_a_ctrl_c_is_for_the_program_and_ends_its_sumo(
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     os.killpg(parent.pid, signal.SIGINT)
-    _, errors = parent.communicate(timeout=20)
+    _, errors = parent.communicate(timeout=300)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert errors.count("Traceback") == 1
     assert is_gone(pid)
