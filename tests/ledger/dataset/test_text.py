@@ -137,8 +137,12 @@ def test_csv_becomes_parquet_with_texts_for_what_is_kept(parking, tmp_path):
         (b"", "is empty"),
         (b"metres,fast,kind,metres\n1,true,wall,2\n", "has the column 'metres' twice"),
         (b"\xff\xfem\x00", "r.csv is UTF-16 text; save it as UTF-8."),
-        (b"\xffm\n", "header cannot be read"),
-        (b"metres,fast,kind\n1,true,\xff\n", "cannot be read"),
+        (b"\xffm\n", "r.csv, line 1: this is not UTF-8; save the file as UTF-8."),
+        (b'"metres,fast,kind', "its header cannot be read"),
+        (b"metres,fast,kind\n1,true,\xff\n", "r.csv, line 2: this is not UTF-8"),
+        (b"metres,fast,kind\n1,true,wall\n\xff\n", "r.csv, line 3: this is not UTF-8"),
+        (b"metres,fast,kind\n1,true,w\xc3", "r.csv, line 2: this is not UTF-8"),
+        (b"metres,fast,kind\n" + b"1,true,wall\n" * 400_000 + b"\xff", "r.csv, line 400002: this is not UTF-8"),
     ],
 )
 def test_what_is_no_csv_is_refused(parking, tmp_path, text, told):
