@@ -1,6 +1,7 @@
-"""Rewards and signals elsewhere: copied, pickled, sent to another process, shared by threads."""
+"""Rewards, terms and signals elsewhere: copied, pickled, sent to another process, shared by threads."""
 
 import copy
+import dataclasses
 import os
 import pickle
 import subprocess
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from plaudit import Field
+from plaudit import Field, Reward, fact, term
 from support.samples import SAMPLES
 from support.written import reward_from
 
@@ -38,6 +39,34 @@ def test_a_copy_is_the_same_reward(reward, way):
     assert again == reward
     assert again.fingerprint == reward.fingerprint
     assert again.to_json() == reward.to_json()
+
+
+@term(weight=2.0)
+def level(x, *, reach=2.0):
+    return x / reach
+
+
+@fact
+def low(x):
+    return x < 1
+
+
+@pytest.mark.parametrize("read", [level, low], ids=["term", "fact"])
+def test_a_term_is_copied_and_pickled_as_a_function_is(read):
+    assert all(way(read) is read for way in (copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))))
+
+
+def test_a_term_that_no_name_stands_for_is_pickled_with_its_reward():
+    @term
+    def inner(x):
+        return x
+
+    loaded = Reward.from_json(REWARD.to_json()).terms[0]
+    for each in (inner, loaded, dataclasses.replace(level, weight=3.0)):
+        with pytest.raises(pickle.PicklingError, match=f"'{each.name}' is no name of its module.*pickle a reward"):
+            pickle.dumps(each)
+    reward = Reward("r", version="1", terms=[inner], fields=[Field("x")])
+    assert pickle.loads(pickle.dumps(reward)) == reward
 
 
 def test_a_reward_goes_to_a_process_that_has_none_of_its_source(tmp_path):

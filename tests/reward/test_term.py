@@ -1,11 +1,12 @@
 """A term: still the plain function it was, with a weight and clamps."""
 
 import dataclasses
+import inspect
 import math
 
 import pytest
 
-from plaudit import DefinitionError, Field, Reward, Term, term
+from plaudit import DefinitionError, Fact, Field, Reward, Term, term
 from support.strategies import load
 
 
@@ -99,10 +100,21 @@ def test_clamps_are_in_order():
         term(low=2, high=1)(load("def f(x):\n    return x\n")["f"])
 
 
-@pytest.mark.parametrize("name", ["not a name", "", "1x", "prev", "curr", "total", "terminal", "a.b", "x\n"])
+@pytest.mark.parametrize("name", ["not a name", "", "1x", "prev", "curr", "total", "terminal", "a.b", "x\n", 3, None])
 def test_a_name_is_a_plain_identifier_without_a_meaning_of_its_own(name):
     with pytest.raises(DefinitionError, match="must be a plain identifier"):
         Term(name)
+
+
+@pytest.mark.parametrize(("made", "how"), [(Term, "@term above it, or term"), (Fact, "@fact above it, or fact")])
+def test_a_function_is_no_name(made, how):
+    with pytest.raises(DefinitionError, match=f"is a function: write {how}"):
+        made(load("def f(x):\n    return x\n")["f"])
+
+
+def test_tools_see_the_parameters_of_the_class_and_of_the_function():
+    assert list(inspect.signature(Term).parameters)[:2] == ["name", "weight"]
+    assert str(inspect.signature(cost)) == "(tokens, *, most=100000, strict=True)"
 
 
 def test_a_kind_is_one_of_four():

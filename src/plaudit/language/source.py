@@ -11,7 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from pickle import PicklingError
+from pkgutil import resolve_name
+from typing import Any, NamedTuple, Self
 
 from plaudit.errors import ReadError
 from plaudit.language.advice import suggest_rewrite
@@ -89,18 +91,41 @@ class Source:
         return replace(self, name=tree.name, tree=tree)
 
 
+class _PlainFunction:
+    """The plain function; there is none on a class, nor where an object was loaded from a specification."""
+
+    def __get__(self, instance: "ReadFunction | None", owner: type) -> Callable[..., Any]:
+        if instance is None or instance.source is None:
+            raise AttributeError("__wrapped__")
+        return instance.source.function
+
+
 class ReadFunction:
     """What was read from a plain function, and shows it where tools look for one."""
 
     name: str
     source: Source | None
+    __wrapped__ = _PlainFunction()
 
-    @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        """The plain function; none where this was loaded from a specification."""
-        if self.source is None:
-            raise AttributeError("__wrapped__")
-        return self.source.function
+    def __copy__(self) -> Self:
+        """Return itself: what never changes needs no copy."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Return itself: what never changes needs no copy."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by name, as functions are; PicklingError where that name means something else."""
+        function = getattr(self, "__wrapped__", None)
+        name = f"{getattr(function, '__module__', None)}:{getattr(function, '__qualname__', self.name)}"
+        with suppress(ValueError, ImportError, AttributeError):
+            if resolve_name(name) is self:
+                return resolve_name, (name,)
+        raise PicklingError(
+            f"{self.name!r} is no name of its module, by which another process would find it: "
+            "pickle a reward that has it, or define it at the top of a module."
+        )
 
     @property
     def __name__(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from plaudit.errors import DefinitionError, DuplicateName
+from plaudit.errors import DefinitionError, DuplicateName, shorten
 from plaudit.language import nodes as n
 from plaudit.language.field import NAME, RESERVED, Field
 from plaudit.language.functions import read_fact
@@ -34,10 +34,7 @@ class Fact(ReadFunction):
 
     def __post_init__(self) -> None:
         """Refuse a name that cannot work."""
-        if not NAME.fullmatch(self.name) or self.name in RESERVED:
-            raise DefinitionError(
-                f"fact {self.name!r}: the name must be a plain identifier, and not one of {', '.join(RESERVED)}"
-            )
+        validate_name("fact", self.name)
 
     def __call__(self, *inputs: Any, **constants: Any) -> Any:
         """Return what the plain function returns, unchecked."""
@@ -182,6 +179,15 @@ def add_fact_guards(program: Program, facts: Program) -> Program:
                 condition = builder.add(n.Or(builder.add(n.Not(builder.add(n.Input("terminal")))), condition))
             guards.append(replace(guard, node=condition))
     return replace(program, nodes=tuple(builder.nodes), value_guards=(*program.value_guards, *guards)).prune()
+
+
+def validate_name(kind: str, name: object) -> None:
+    """Refuse what cannot be the name of a term or a fact."""
+    if callable(name):
+        raise DefinitionError(f"{shorten(name)} is a function: write @{kind} above it, or {kind}(function).")
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in RESERVED:
+        taken = ", ".join(RESERVED)
+        raise DefinitionError(f"{kind} {shorten(name)}: the name must be a plain identifier, and not one of {taken}")
 
 
 def validate_allow(owner: str, allow: object) -> Mapping[str, str]:

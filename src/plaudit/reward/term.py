@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args, overload
 
 from plaudit.errors import DefinitionError
-from plaudit.language.field import NAME, RESERVED, to_number
+from plaudit.language.field import NAME, to_number
 from plaudit.language.functions import read_term
 from plaudit.language.inputs import Scope
 from plaudit.language.parameters import (
@@ -20,7 +20,7 @@ from plaudit.language.parameters import (
 from plaudit.language.program import Builder
 from plaudit.language.schedule import Schedule
 from plaudit.language.source import ReadFunction, Source, read_source, validate_signature
-from plaudit.reward.declared import validate_allow
+from plaudit.reward.declared import validate_allow, validate_name
 
 Intent = Literal["goal", "penalty", "shaping", "bonus"]
 PARAMETERS = ("weight", "low", "high")
@@ -67,10 +67,7 @@ class Term(ReadFunction):
 
     def __post_init__(self) -> None:
         """Refuse names and numbers that cannot work."""
-        if not NAME.fullmatch(self.name) or self.name in RESERVED:
-            raise DefinitionError(
-                f"term {self.name!r}: the name must be a plain identifier, and not one of {', '.join(RESERVED)}"
-            )
+        validate_name("term", self.name)
         for knob in (*self.knobs, *self.shared):
             if not NAME.fullmatch(knob) or knob in PARAMETERS:
                 raise DefinitionError(f"term {self.name!r}: a knob cannot be called {knob!r}")
