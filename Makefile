@@ -32,7 +32,7 @@ export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test tested quick lint format coverage soak bench pins build clean
+.PHONY: help demo test quick lint format coverage soak bench pins build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,10 +41,10 @@ demo: $(VENV)/.core ## Install plaudit and take the tour (under two minutes)
 	$(BIN)/plaudit demo --output demo.html
 
 test: $(VENV)/.dev ## Install what the tests need, run all of them, and lint meanwhile
-	@$(MAKE) --no-print-directory -j 2 lint tested
-
-tested: $(VENV)/.dev
-	$(PYTEST)
+	@$(MAKE) --no-print-directory lint >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(PYTEST); tests=$$?; \
+	wait $$lint && tail -n 1 $(VENV)/lint.log || { cat $(VENV)/lint.log; exit 1; }; \
+	exit $$tests
 
 quick: $(VENV)/.dev ## The inner loop: tests of the core without services, JAX, PyTorch, SUMO or Spark (under a minute)
 	$(PYTEST) -q -k 'not ($(HEAVY))' --ignore=tests/targets/sql $(CORE)
