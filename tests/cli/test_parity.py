@@ -125,10 +125,10 @@ def test_a_failure_is_shown_with_the_row(plaudit, parking):
 
 
 def test_a_program_that_hangs_is_told_in_time(plaudit, parking):
-    command = parking("other.py", "time.sleep(60)")
+    command = parking("other.py", "time.sleep(600)")
     began = time.monotonic()
     result = plaudit("parity", "parking.py:reward", "--against", command, "--timeout", "0.3")
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300
     assert result.exit_code == 1
     assert "gave no answer within 0.3 s" in result.stdout
     assert "simplest" not in result.stdout
@@ -302,7 +302,7 @@ def test_a_signal_that_got_lost_comes_again(number, error):
     gc.callbacks.append(lose)
     with pytest.raises(error), handle_signals():
         gc.collect()
-        time.sleep(60)
+        time.sleep(600)
         raise AssertionError("it got lost")
 
 

