@@ -1,5 +1,7 @@
 """Rolling up: few operations on whole vectors, and not a bit of difference."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,16 @@ from plaudit.language import nodes as n
 from plaudit.targets import roll as rolled
 from plaudit.targets.compiled import Layout
 from plaudit.targets.roll import roll
+from support.running import need
 
 POSE = (0.1, 0.8, -1.5, 0.25)
 JOINT = Field("joint", length=4, low=-3, high=3)
 SPEED = Field("speed", length=4, low=-3, high=3)
+WHEEL = Field("wheel", length=6, low=-3, high=3)
 TARGETS = ("numpy", "numba", "jax", "torch")
 
 
-def reward(*functions, fields=(JOINT, SPEED)):
+def reward(*functions, fields=(JOINT, SPEED, WHEEL)):
     terms = [term(function) for function in functions]
     read = {name for each in terms for name in each.reads}
     return Reward("legs", version="1", terms=terms, fields=[field for field in fields if field.name in read])
@@ -83,12 +87,33 @@ def weighed(joint, *, gain=0.5):
     return sum(gain * q for q in joint)
 
 
-EVERY = (squares, pose, power, largest, smallest, hot, calm, inverse, neighbours, mixed, onto, every_second, weighed)
+def scaled(joint, wheel):
+    most = max(wheel)
+    return sum(most * q for q in joint)
+
+
+def driven(joint, wheel):
+    least = min(joint)
+    return sum(least * w for w in wheel)
+
+
+def rooted(joint, wheel):
+    return max(math.sqrt(q) for q in joint) if any(w > 0.0 for w in wheel) else -1.0
+
+
+def turned(joint, wheel):
+    return max(math.sqrt(w) for w in wheel) if any(q > 0.0 for q in joint) else -1.0
+
+
+EVERY = (
+    *(squares, pose, power, largest, smallest, hot, calm, inverse, neighbours, mixed, onto, every_second, weighed),
+    *(scaled, driven),
+)
 
 
 def draw_rows(rows=200):
     generator = np.random.default_rng(5)
-    return {name: generator.uniform(-3, 3, (rows, 4)) for name in ("joint", "speed")}
+    return {field.name: generator.uniform(-3, 3, (rows, field.length)) for field in (JOINT, SPEED, WHEEL)}
 
 
 def expected(found, columns):
@@ -118,6 +143,20 @@ def test_vectors_of_one_loop_score_what_python_gives():
         assert scores[function.__name__].tobytes() == wanted.tobytes(), function.__name__
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("function", "guarded", "asked"), [(rooted, JOINT, WHEEL), (turned, WHEEL, JOINT)])
+def test_a_condition_on_one_vector_guards_every_entry_of_another(function, guarded, asked, target):
+    need(target)
+    signs = [[1.0] * guarded.length for _ in range(guarded.length + 2)]
+    for row, entries in enumerate(signs[1:-1]):
+        entries[row] = -1.0  # the first row is fine, the last asks for nothing
+    signs[-1] = [-1.0] * guarded.length
+    asking = [[1.0] * asked.length] * (len(signs) - 1) + [[-1.0] * asked.length]
+    scores = reward(function).compile(target, on_bad="mask")({guarded.name: signs, asked.name: asking})
+    assert np.asarray(scores.ok).tolist() == [True, *[False] * guarded.length, True]
+    assert np.asarray(scores.total)[[0, -1]].tolist() == [1.0, -1.0]
+
+
 @pytest.mark.parametrize(
     ("target", "functions"),
     [
@@ -129,19 +168,19 @@ def test_vectors_of_one_loop_score_what_python_gives():
 )
 def test_however_the_columns_come_the_bits_are_the_same(target, functions):
     found = reward(*functions)
-    columns = draw_rows()
+    columns = {field: draw_rows()[field] for field in found.fields}
     wanted = expected(found, columns)
     compiled = found.compile(target)
-    apart = {f"{name}[{at}]": column[:, at] for name, column in columns.items() for at in range(4)}
+    apart = {f"{name}[{at}]": column[:, at] for name, column in columns.items() for at in range(column.shape[1])}
     assert compiled(apart).total.tobytes() == wanted.tobytes()
     assert compiled({name: column[7] for name, column in columns.items()}).total == wanted[7]
     assert compiled({name: column[7:8] for name, column in columns.items()}).total.tolist() == [wanted[7]]
-    shaped = {name: column.reshape(4, 50, 4) for name, column in columns.items()}
+    shaped = {name: column.reshape(4, 50, -1) for name, column in columns.items()}
     assert compiled(shaped).total.tobytes() == wanted.tobytes()
     transposed = {name: np.asfortranarray(column) for name, column in columns.items()}
     assert compiled(transposed).total.tobytes() == wanted.tobytes()
-    one_speed = {"joint": columns["joint"], "speed": columns["speed"][3]}
-    for_all = {"joint": columns["joint"], "speed": np.repeat(columns["speed"][3:4], 200, 0)}
+    one_speed = {**columns, "speed": columns["speed"][3]}
+    for_all = {**columns, "speed": np.repeat(columns["speed"][3:4], 200, 0)}
     assert compiled(one_speed).total.tobytes() == expected(found, for_all).tobytes()
 
 

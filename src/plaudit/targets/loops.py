@@ -32,7 +32,7 @@ class LoopWriter:
         self.columns: list[str] = []
         self.reads: list[str] = []
         self.vectors: dict[str, tuple[Any, ...]] = {}
-        self._is_vector = rolled.find_vectors()
+        self._scalars = frozenset(range(len(rolled.nodes))) - rolled.find_vectors()
         self._defined = rolled.find_safe_divisions()
         self._name_inputs()
         for at, node in enumerate(rolled.nodes):
@@ -97,8 +97,8 @@ class LoopWriter:
     def _write_loop(self, name: str, start: str, vector: int, template: str) -> None:
         """Write lines after which `name` is what `template` makes of `start`, or of the first entry, and the others."""
         nodes = self.rolled.nodes
-        inside = [at for at in find_reachable(nodes, [vector]) if at in self._is_vector]
-        outside = {operand for at in inside for operand in n.operands(nodes[at])} - self._is_vector
+        inside = list(find_reachable(nodes, [vector], self._scalars))  # a scalar may come of another vector
+        outside = {operand for at in inside for operand in n.operands(nodes[at])} & self._scalars
         emit(self.program, sorted(outside), SCALAR, self.code, defined=self._defined)
         for at in outside:
             if not self.code.texts[at].isidentifier() and not isinstance(nodes[at], n.Const):
@@ -107,13 +107,22 @@ class LoopWriter:
         body = Code(texts=dict(self.code.texts), tables=self.code.tables, table_names=self.code.table_names)
         emit(self.program, [vector], SCALAR, body, defined=self._defined)
         entry = body.texts[vector]
-        count = self.rolled.count_entries(vector)
+        count = _count_entries([nodes[at] for at in inside])
         if not start:
             self.code.lines += ["j = 0", *body.lines, f"{name} = {entry}"]
         else:
             self.code.lines.append(f"{name} = {start}")
         self.code.lines.append(f"for j in range({0 if start else 1}, {count}):")
         self.code.lines += indent([*body.lines, f"e = {entry}", f"{name} = {template.format(name, 'e')}"])
+
+
+def _count_entries(nodes: list[n.Node]) -> int:
+    """Return how many entries a vector has that is computed by these nodes."""
+    for node in nodes:
+        match node:
+            case Entries(given) | Params(given) | Constants(given):
+                return len(given)
+    raise AssertionError("this is no vector")
 
 
 _ONE_BY_ONE: dict[type[n.Node], type[n.Node]] = {Smallest: n.Min, Largest: n.Max}

@@ -143,16 +143,6 @@ class Rolled:
                         found.add(at)
         return frozenset(found)
 
-    def count_entries(self, at: int) -> int:
-        """Return how many entries a vector has."""
-        for found in find_reachable(self.nodes, [at]):
-            match self.nodes[found]:
-                case Entries(names) | Params(names):
-                    return len(names)
-                case Constants(values):
-                    return len(values)
-        raise AssertionError("this is no vector")
-
 
 def roll(
     program: Program,

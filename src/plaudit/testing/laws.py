@@ -173,18 +173,34 @@ def norm(force, drag):
 
 def picks(force):
     return force[2] if any(x < 0 for x in force) else force[0]
+
+
+def scales(force, wind):
+    most = max(wind)
+    return sum(most * x for x in force)
+
+
+def roots(force, wind):
+    return max(math.sqrt(x) for x in force) if any(x < 0 for x in wind) else min(force)
 """,
     Field("force", length=3, low=-8, high=8),
     Field("drag", length=3),
+    Field("wind", length=5),
 )
 
 
 @law
 def vectors(size: Size) -> Iterator[Trial]:
-    """Vectors are read entry by entry, and one bad entry refuses the row."""
-    good = [{"force": (1.0, -2.0, 0.5), "drag": (0.0, 4.0, -0.25)}, {"force": (8.0, 0.0, 0.0), "drag": (2.0, 2.0, 2.0)}]
+    """Vectors of any length are read entry by entry, and one bad entry refuses the row."""
+    calm, stormy = (0.0, 1.0, 2.0, 3.0, 0.5), (-1.0, -2.0, -3.0, -4.0, -0.5)
+    good = [
+        {"force": (1.0, -2.0, 0.5), "drag": (0.0, 4.0, -0.25), "wind": calm},
+        {"force": (8.0, 0.0, 0.0), "drag": (2.0, 2.0, 2.0), "wind": stormy},
+    ]
     bad = [(8.5, 0.0, 0.0), (0.0, 0.0, math.nan), (0.0, -math.inf, 1.0)]
-    yield Trial(_FORCES, [*good, *({**good[0], "force": force} for force in bad), {**good[0], "force": (0.0,) * 3}])
+    rootless = [{**good[1], "force": force} for force in ((-1.0, 0.0, 4.0), (4.0, -1.0, 0.0), (0.0, 4.0, -1.0))]
+    zeros = {**good[0], "force": (0.0,) * 3}
+    yield Trial(_FORCES, [*good, *({**good[0], "force": force} for force in bad), *rootless, good[1], zeros])
 
 
 # -- rows that do not count --------------------------------------------------------------------------------------------
