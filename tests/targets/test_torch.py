@@ -259,6 +259,20 @@ def test_fused_rewards_do_not_share_the_number_of_versions_that_pytorch_makes():
             assert REWARD.compile("torch", fused={"backend": "eager"})(batch(1.0, 3.0)).total.tolist() == [2.0, 4.0]
 
 
+PRICES = (1.0, 2.0, 4.0)
+
+
+def test_a_fused_reward_takes_a_knob_for_the_position_in_a_table():
+    @term
+    def priced(x, *, step=1.0):
+        return PRICES[round(step)] * x
+
+    compiled = Reward("r", version="1", terms=[priced], fields=[Field("x")]).compile(
+        "torch", fused={"backend": "eager"}
+    )
+    assert compiled({"x": torch.tensor([1.0, 3.0])}, {"priced.step": 2.0}).total.tolist() == [4.0, 12.0]
+
+
 @pytest.mark.parametrize("cause", [True, False])
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch, cause):
     class InvalidCxxCompiler(RuntimeError):

@@ -29,7 +29,8 @@ from plaudit.targets.torch_fused import Fused, all_count, hold_in_tensors, read_
 
 def take(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return the entries of a table at positions that are integers."""
-    return table[index.long()]
+    at = index.long()
+    return table[at] if at.ndim else table.index_select(0, at.reshape(1))[0]  # else torch.compile wants to know it
 
 
 def floor_divide(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
