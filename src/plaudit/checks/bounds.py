@@ -108,12 +108,17 @@ class Span:
         return (self.least + 0.0, self.most + 0.0) if self.exact else (self.low, self.high)
 
     def bound(self, model: RewardModel) -> Bound:
-        """Return it for people: whole rows by name, no bound where there is none."""
+        """Return it for people: whole rows by name, and an end is attained only by a row that can be scored."""
+        rows = [self.lowest, self.highest]
+        scored = [
+            row is None or math.isinf(end) or model.score(row) is not None
+            for row, end in zip(rows, (self.low, self.high), strict=True)
+        ]
         lowest, highest = (
-            None if row is None else decode_row(model.complete_row(row), model.fields)
-            for row in (self.lowest, self.highest)
+            None if row is None or not fine else decode_row(model.complete_row(row), model.fields)
+            for row, fine in zip(rows, scored, strict=True)
         )
-        return Bound(self.low, self.high, self.exact, lowest, highest)
+        return Bound(self.low, self.high, self.exact and all(scored), lowest, highest)
 
 
 @dataclass(frozen=True)
