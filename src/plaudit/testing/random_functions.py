@@ -28,7 +28,7 @@ class FunctionWriter:
         flags: Iterable[str],
         *,
         moods: Mapping[str, Sequence[str]] | None = None,
-        vectors: Iterable[str] = (),
+        vectors: Mapping[str, int] | None = None,
         wholes: Iterable[str] = (),
         helpers: Iterable[str] = (),
         infinite: Iterable[str] = (),
@@ -38,7 +38,7 @@ class FunctionWriter:
         self.numbers = list(numbers)
         self.flags = list(flags)
         self.moods = dict(moods or {})
-        self.vectors = list(vectors)
+        self.vectors = dict(vectors or {})
         self.wholes = list(wholes)
         self.helpers = list(helpers)
         self.infinite = set(infinite)
@@ -60,7 +60,8 @@ class FunctionWriter:
             case "constant":
                 return self.pick(*CONSTANTS, "HALF", "math.pi", "PRICES[2]", *self.fixed)
             case "vector":
-                return f"{self.pick(*self.vectors)}[{self.pick(0, 1, 2)}]"
+                vector = self.pick(*self.vectors)
+                return f"{vector}[{self.pick(*range(self.vectors[vector]))}]"
             case "flag":
                 return self.pick(*self.flags)
         return self.moving()
@@ -162,8 +163,11 @@ class FunctionWriter:
             case "whole":
                 return f"{kind}({vector})"
             case "zip":
-                return f"{kind}(a * b - {self.leaf()} for a, b in zip({vector}, {self.pick(*self.vectors)}))"
+                long = [name for name, length in self.vectors.items() if length == self.vectors[vector]]
+                return f"{kind}(a * b - {self.leaf()} for a, b in zip({vector}, {self.pick(*long)}))"
         each = self.pick("x * x", "abs(x)", "x if x > 0.5 else -x", "max(x, 1)", "1 / x", "math.sqrt(x)")
+        if kind == "sum":  # JAX and PyTorch take infinity * 0 for the largest, Python for none
+            each = f"{self.pick('', self.leaf() + ' * ', f'max({self.pick(*self.vectors)}) * ')}({each})"
         return f"{kind}({each} for x in {vector})"
 
     def _helper(self, depth: int) -> str:

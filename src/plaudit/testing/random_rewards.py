@@ -44,9 +44,9 @@ def draw_fields(choose: Choose) -> tuple[Field, ...]:
         found.append(Field("mood", **choose(_CATEGORIES)))
     if choose((False, True)):
         found.append(Field("lit", **choose(_FLAGS)))
-    for name in ("force", "drag"):
+    for name, length in (("force", 3), ("drag", 3), ("wind", 4)):
         if choose(range(4)) == 0:
-            found.append(Field(name, length=3, **choose(_NUMBERS[:4])))
+            found.append(Field(name, length=length, **choose(_NUMBERS[:4])))
     return tuple(found)
 
 
@@ -161,7 +161,7 @@ def _draw_function(
         numbers=[*of("number"), *knobs, *(key for key, _ in shared)],
         flags=[*of("flag"), *flag_knobs],
         moods={r: named[r.rpartition(".")[2]].labels for r in of("category")},
-        vectors=of("number", 3),
+        vectors={r: length for length in (3, 4) for r in of("number", length)},
         wholes=[r for r in readable if r.rpartition(".")[2] == "whole"],
         helpers=helpers,
         infinite=[r for r in of("number") if named[r.rpartition(".")[2]].infinite],
