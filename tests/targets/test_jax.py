@@ -81,6 +81,21 @@ def test_grad_by_knobs_and_by_inputs_inside_jit():
 
 
 @usually_compiled
+def test_the_slope_of_an_extreme_is_that_of_the_first_entry_that_is_one():
+    @term
+    def extremes(near, far):
+        return max(a * b - 1 for a, b in zip(near, far, strict=True)) - min(near)
+
+    fields = [Field("near", length=3), Field("far", length=3)]
+    compiled = Reward("r", version="1", terms=[extremes], fields=fields).compile("jax", on_bad="mask")
+    near = jnp.array([[2.0, 4.0, 2.0], [1.0, 1.0, 1.0]])
+    far = jnp.array([[4.0, 2.0, 1.0], [3.0, 3.0, 3.0]])
+    slope = jax.jit(jax.grad(lambda near: compiled({"near": near, "far": far}).total.sum()))
+    assert slope(near).tolist() == [[3.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    each = jax.vmap(jax.grad(lambda near, far: compiled({"near": near, "far": far}).total))
+    assert each(near, far).tolist() == [[3.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+
+
 def test_scan_carries_it_through_an_episode():
     compiled = REWARD.compile("jax")
 

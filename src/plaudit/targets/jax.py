@@ -43,6 +43,40 @@ def is_integer(column: Any) -> Any:
     return True if jnp.issubdtype(column.dtype, jnp.integer) else column == jnp.floor(column)
 
 
+@jax.custom_jvp
+def find_smallest(vector: Any) -> Any:
+    """Return the smallest entry."""
+    return vector.min(0)
+
+
+@jax.custom_jvp
+def find_largest(vector: Any) -> Any:
+    """Return the largest entry."""
+    return vector.max(0)
+
+
+@find_smallest.defjvp
+def _follow_smallest(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    (vector,), (tangent,) = primals, tangents
+    return find_smallest(vector), _pick_entry(tangent, vector.argmin(0))
+
+
+@find_largest.defjvp
+def _follow_largest(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    (vector,), (tangent,) = primals, tangents
+    return find_largest(vector), _pick_entry(tangent, vector.argmax(0))
+
+
+def _pick_entry(vector: Any, at: Any) -> Any:
+    """Return the entry at a position.
+
+    JAX shares the derivative of a maximum among the entries that equal it. Compiled, an entry may be rounded otherwise
+    when it is computed again: then none does, and the derivative is infinite.
+    """
+    places = jnp.arange(len(vector)).reshape(-1, *[1] * at.ndim)
+    return jnp.where(places == at, vector, 0).sum(0)
+
+
 NAMES = collect_names(
     jnp,
     {
@@ -51,8 +85,8 @@ NAMES = collect_names(
         "still": jax.lax.stop_gradient,
         "add_entries": lambda vector: vector.sum(0),
         "add_onto": lambda start, vector: start + vector.sum(0),
-        "find_smallest": lambda vector: vector.min(0),
-        "find_largest": lambda vector: vector.max(0),
+        "find_smallest": find_smallest,
+        "find_largest": find_largest,
         "pick": pick,
     },
 )
