@@ -11,6 +11,8 @@ from support.running import need
 
 REWARDS = {"python": 6, "numpy": 6, "torch": 8, "numba": 2, "jax": 2}
 """Numba compiles each reward for a second, JAX each operation of it."""
+ASIDE = {"jax": 0.25, "torch": 0.15}
+"""How many rows may be left aside, as rounding decides what becomes of them: more where sums are in any order."""
 
 
 @pytest.mark.parametrize("times", TIMES)
@@ -20,7 +22,7 @@ def test_a_target_keeps_every_law(target, times):
     report = check_target(target, **draw(REWARDS[target], times))
     assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")
     assert report.counts["refused"] == 0
-    assert report.counts["aside"] <= (0.25 if target == "jax" else 0.1) * report.counts["rows"]
+    assert report.counts["aside"] <= ASIDE.get(target, 0.1) * report.counts["rows"]
     assert report.counts["good"] >= 0.3 * report.counts["rows"]
     assert report.counts["bad"] >= 0.05 * report.counts["rows"]
 
