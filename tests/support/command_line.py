@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from plaudit import Reward
 from plaudit.cli import main
-from support.forking import PythonProcess
+from support.forking import PythonProcess, kill_running
 from support.samples import EPISODES
 
 BUILT_IN = ("apex", "deepthinker", "roadsense", "hackmatrix")
@@ -61,10 +61,7 @@ def process(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         return running
 
     yield start
-    for each in started:
-        if each.poll() is None:
-            each.kill()
-            each.communicate()
+    kill_running(started)
 
 
 @pytest.fixture

@@ -203,6 +203,14 @@ def run_python(
     return subprocess.CompletedProcess(process.args, process.returncode, printed, errors)
 
 
+def kill_running(processes: Sequence["subprocess.Popen[Any]"]) -> None:
+    """Kill those that have not ended, and close their pipes."""
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
 def _python_variables(environment: Any) -> dict[str, str]:
     """Return what Python, or a library that is imported already, reads as it starts, and no fork could heed."""
     prefixes = ("PYTHON", "LC_", "LANG", "OMP_", "OPENBLAS_", "COVERAGE")

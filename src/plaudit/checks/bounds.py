@@ -109,16 +109,12 @@ class Span:
 
     def bound(self, model: RewardModel) -> Bound:
         """Return it for people: whole rows by name, and an end is attained only by a row that can be scored."""
-        rows = [self.lowest, self.highest]
-        scored = [
-            row is None or math.isinf(end) or model.score(row) is not None
-            for row, end in zip(rows, (self.low, self.high), strict=True)
-        ]
-        lowest, highest = (
-            None if row is None or not fine else decode_row(model.complete_row(row), model.fields)
-            for row, fine in zip(rows, scored, strict=True)
-        )
-        return Bound(self.low, self.high, self.exact and all(scored), lowest, highest)
+        exact, rows = self.exact, []
+        for row, end in ((self.lowest, self.low), (self.highest, self.high)):
+            if row is not None and math.isfinite(end) and model.score(row) is None:
+                exact, row = False, None
+            rows.append(None if row is None else decode_row(model.complete_row(row), model.fields))
+        return Bound(self.low, self.high, exact, *rows)
 
 
 @dataclass(frozen=True)

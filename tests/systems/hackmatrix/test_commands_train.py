@@ -14,7 +14,7 @@ from plaudit import Ledger
 from plaudit.systems import hackmatrix
 from plaudit.systems.hackmatrix.commands import training_run
 from plaudit.systems.hackmatrix.training import begin, load, read_info
-from support.forking import PythonProcess
+from support.forking import PythonProcess, kill_running
 from support.hackmatrix_model.toy import jax, toy
 from support.interrupted import ctrl_c_after
 
@@ -215,10 +215,7 @@ def endless(tmp_path):
         return running
 
     yield start
-    for running in started:
-        if running.poll() is None:
-            running.kill()
-            running.communicate()
+    kill_running(started)
 
 
 def kept(tmp_path):
