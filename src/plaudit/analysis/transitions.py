@@ -114,13 +114,18 @@ def read_ledger(rewards: Sequence[Reward], history: History, name: str, *, means
     for page in history.pages():
         rows = page.positions()
         with page.report_damage():
-            given = page.layout.split_columns(page.inputs[rows])
+            given, gaps = page.layout.split_columns(page.inputs[rows]), page.layout.find_gaps(page.inputs[rows])
             labels = list(decode_column(page.row.episodes, page.row.records))
         missing = sorted(wanted - given.keys())
         missing += [each for each in entries if f"curr.{each}" not in given and each not in given]
         if missing:
             lacking[", ".join(missing)] += len(rows)
             continue
+        read = {name: gap for name, gap in gaps.items() if name in wanted or name.removeprefix("curr.") in entries}
+        if read:
+            lost = np.logical_or.reduce(list(read.values()))
+            lacking[", ".join(read)] += int(np.count_nonzero(lost))
+            rows, given = rows[~lost], {name: column[~lost] for name, column in given.items()}
         parts.append({each: _translate(column, page, each, entries) for each, column in given.items()})
         episodes += [(page.row.run, None if labels[at] is None else str(labels[at])) for at in rows.tolist()]
     if not parts:

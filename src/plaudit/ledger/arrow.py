@@ -91,18 +91,18 @@ def _build_batch(pages: list[Page]) -> pa.RecordBatch:
 def _fill_batch(pages: list[Page]) -> pa.RecordBatch:
     layout = pages[0].layout
     wanted = build_schema(layout)
-    columns: dict[str, Any] = {name: [] for name in _CONTEXT}
+    context: dict[str, Any] = {name: [] for name in _CONTEXT}
     for page in pages:
-        _extend_columns(columns, page)
-    arrays = [pa.array(columns[name], kind) for name, kind in _CONTEXT.items()]
+        _extend_columns(context, page)
+    arrays = [pa.array(context[name], kind) for name, kind in _CONTEXT.items()]
     inputs = np.concatenate([page.inputs[page.positions()] for page in pages])
     outputs = np.concatenate([page.outputs[page.positions()] for page in pages])
-    for at, field in enumerate(layout.scored.program.inputs.values()):
-        column = inputs[:, at]
+    columns, gaps = layout.split_columns(inputs), layout.find_gaps(inputs)
+    for name, field in layout.scored.program.inputs.items():
+        array = pa.array(columns[name], mask=gaps.get(name))
         if field.kind == "category":
-            arrays.append(pa.DictionaryArray.from_arrays(column.astype(np.int32), pa.array(field.labels)))
+            arrays.append(pa.DictionaryArray.from_arrays(array.cast(pa.int32()), pa.array(field.labels)))
         else:
-            array = pa.array(column != 0 if field.kind == "flag" else np.ascontiguousarray(column))
             arrays.append(array.cast(_choose_type(field)))  # a number that is not whole is none of an integer's
     stored = json.loads(layout.outputs)
     for output in name_columns(layout.scored.program.terms, layout.scored.program.inputs):

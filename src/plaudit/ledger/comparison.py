@@ -13,7 +13,7 @@ from plaudit.ledger.rounding import Rounding
 from plaudit.ledger.storage.codec import FLOAT, RecordLayout
 from plaudit.ledger.storage.schema import blocks, scopes
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.translation import Translation, find_translation
+from plaudit.ledger.translation import Translation, find_terminated, find_translation
 from plaudit.targets.dtypes import estimate_rounding
 
 _TOGETHER = 256
@@ -61,7 +61,7 @@ def compare_rounding(store: Store, layout: RecordLayout, job: int, rounding: Rou
     """Tell which totals of a re-scoring in float64 changed because they were recorded in a narrower dtype."""
     old = blocks.alias("old")
     narrow = select(
-        *(old.c[name] for name in ("first", "records", "spec", "target", "inputs", "outputs")),
+        *(old.c[name] for name in ("first", "records", "spec", "target", "contexts", "inputs", "outputs")),
         blocks.c.outputs.label("after"),
         blocks.c.records.label("taken"),
         blocks.c.picked,
@@ -96,7 +96,8 @@ def _compare_blocks(found: Translation, target: str, rows: Sequence[Any], roundi
     inputs = np.concatenate([source.decode_inputs(row.inputs, row.records)[at] for row, at in pairs])
     old = np.concatenate([source.decode_outputs(row.outputs, row.records)[at, 0] for row, at in pairs])
     new = np.concatenate([found.layout.decode_outputs(row.after, row.taken)[:, 0] for row in rows])
-    again = found.score(inputs, computation)[1]
+    known = {"terminal": np.concatenate([find_terminated(row)[at] for row, at in pairs])} if found.reads_ends else {}
+    again = found.score(inputs, computation, known)[1]
     alone = (new != old) & (again[:, 0] == old) & np.isfinite(new)
     numbers = np.concatenate([inputs, again], axis=1)
     room = estimate_rounding(found.layout.scored.program, computation.dtype, numbers)

@@ -5,6 +5,7 @@ there, so a re-scoring that was killed goes on where it stopped and scores nothi
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import bindparam, func, insert, select, update
 
-from plaudit.errors import LedgerError, MissingField
+from plaudit.errors import BrokenEpisode, LedgerError, MissingField
 from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.comparison import compare_rounding, compare_totals
@@ -27,9 +28,9 @@ from plaudit.ledger.storage.codec import FLOAT, Block, RecordLayout, decode_colu
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.schema import blocks, jobs, specs
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.translation import Carried, Translation, carry_states, find_translation, join_carried
+from plaudit.ledger.translation import Carried, Translation, carry_states, find_translation, join_known
 from plaudit.reward.reward import Reward
-from plaudit.terminal import escape_controls
+from plaudit.terminal import escape_controls, format_count
 
 AS_RECORDED = "as_recorded"
 """What the choice of a re-scoring says besides, where it is done as recorded."""
@@ -57,8 +58,9 @@ class Lacking:
     needed: tuple[str, ...]
 
     def __str__(self) -> str:
-        lack = f"{self.records:,} records of {self.reward}@{self.version} lack {', '.join(self.needed)}"
-        return escape_controls(lack)
+        verb = "lacks" if self.records == 1 else "lack"
+        count = format_count(self.records, "record")
+        return escape_controls(f"{count} of {self.reward}@{self.version} {verb} {', '.join(self.needed)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Plan:
     """What a re-scoring would do."""
 
     records: int
-    """Records that have every input."""
+    """Records that have every input that the reward reads of them."""
     lacking: tuple[Lacking, ...]
     scored: int = 0
     """How many of them an earlier run of the same re-scoring has scored, or refused, already."""
@@ -82,6 +84,7 @@ class Rescoring:
     scored: int
     """Records that it scored this time; those of an earlier, interrupted run are in `changes` only."""
     lacking: tuple[Lacking, ...]
+    """Records that have no new score, because they lack an input."""
     changes: Changes = field(default_factory=Changes)
 
     @property
@@ -140,16 +143,43 @@ def plan_rescore(store: Store, reward: Reward, query: Query, *, as_recorded: boo
     _check_query(query)
     history = History(store, query)
     layout = store.specs.get_layout(reward)
-    lacking, ready = [], 0
     counts = list(history.counts())
-    replayed = needs_replay(reward, [source for source, _ in counts])
-    for source, count in counts:
-        found = find_translation(store.specs, source, layout, replayed=replayed)
-        if isinstance(found, Translation):
-            ready += count
-        else:
-            lacking.append(Lacking(source.reward.name, source.reward.version, count, found))
+    ways = _find_ways(store, layout, [source for source, _ in counts])
+    lacking = [
+        Lacking(source.reward.name, source.reward.version, count, found)
+        for (source, count), found in zip(counts, ways.values(), strict=True)
+        if not isinstance(found, Translation)
+    ]
+    lacking += _find_lacking(history, ways)
+    ready = sum(count for _, count in counts) - sum(each.records for each in lacking)
     return Plan(ready, tuple(lacking), _count_scored(store, layout, _encode_query(query, as_recorded)))
+
+
+def _find_ways(
+    store: Store, layout: RecordLayout, sources: Sequence[RecordLayout]
+) -> dict[RecordLayout, Translation | tuple[str, ...]]:
+    """Return how the records of each of `sources` become records of `layout`, or what all of them lack."""
+    replayed = needs_replay(layout.reward, sources)
+    return {source: find_translation(store.specs, source, layout, replayed=replayed) for source in sources}
+
+
+def _find_lacking(history: History, ways: Mapping[RecordLayout, Translation | tuple[str, ...]]) -> Iterator[Lacking]:
+    """Yield how many records lack which inputs, because the reward that scored them did not read them in that step."""
+    doubtful = {source: way for source, way in ways.items() if isinstance(way, Translation) and way.may_lack}
+    counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for page in history.pages() if doubtful else ():
+        found = doubtful.get(page.layout)
+        if found is None:
+            continue
+        with page.report_damage():
+            gaps = found.find_lacking(page.inputs[page.positions()], join_known(found, None, [page]))
+        reward, names = page.layout.reward, list(gaps)
+        for row in np.stack(list(gaps.values()), axis=1).tolist() if gaps else ():
+            needed = tuple(name for name, missing in zip(names, row, strict=True) if missing)
+            if needed:
+                counts[reward.name, reward.version, needed] += 1
+    for (name, version, needed), count in counts.items():
+        yield Lacking(name, version, count, needed)
 
 
 def _count_scored(store: Store, layout: RecordLayout, chosen: str) -> int:
@@ -180,9 +210,15 @@ def rescore(
         why = "; ".join(map(str, planned.lacking)) or "no record was chosen"
         raise MissingField(f"{store.backend.name}: nothing can be scored with {reward.name}@{reward.version}: {why}.")
     layout = store.specs.get_layout(reward)
-    replayed = needs_replay(reward, [source for source, _ in History(store, query).counts()])
+    sources = [source for source, _ in History(store, query).counts()]
+    replayed = needs_replay(reward, sources)
     if replayed:  # before anything is written
         LedgerReplay(reward).check(History(store, query).pages())
+        for each in _find_lacking(History(store, query), _find_ways(store, layout, sources)):
+            raise BrokenEpisode(
+                f"{store.backend.name}: {each}. What {reward.name}@{reward.version} carries from step to step is "
+                "computed from all of them."
+            )
     chosen = _encode_query(query, as_recorded)
     job = store.writer.transact(lambda cursor: _find_job(store, cursor, layout, chosen))
     scored = 0
@@ -298,19 +334,27 @@ def _score_pages(
 def _build_blocks(
     found: Translation, computation: Computation, pages: Sequence[Page], job: tuple[int, str], carried: Carried | None
 ) -> Iterator[Block]:
-    """Yield the new block of each page; all of them are scored at once."""
+    """Yield the new block of each page, of those records that have every input; all of them are scored at once."""
     positions = [page.positions() for page in pages]
     rows = np.concatenate([p.inputs[at] for p, at in zip(pages, positions, strict=True)])
-    inputs, outputs = found.score(rows, computation, join_carried(carried, pages))
+    known = join_known(found, carried, pages)
+    if found.may_lack and (gaps := found.find_lacking(rows, known)):
+        whole = ~np.logical_or.reduce(list(gaps.values()))
+        ends = np.cumsum([len(at) for at in positions])
+        positions = [at[kept] for at, kept in zip(positions, np.split(whole, ends[:-1]), strict=True)]
+        rows, known = rows[whole], {name: column[whole] for name, column in known.items()}
+    inputs, outputs = found.score(rows, computation, known)
     target = computation.format(found.layout.scored.program)
     start = 0
     for page, at in zip(pages, positions, strict=True):
         row, end = page.row, start + len(at)
-        whole = page.chosen is None
+        if start == end:
+            continue
+        whole_page = len(at) == row.records
         scope = Scope(row.run, row.phase, row.decision_class, row.actor)
         require_type(str, *scope)
 
-        def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole) -> str | None:
+        def kept(column: str | None, row: Any = row, at: Any = at, whole: bool = whole_page) -> str | None:
             if column is None or whole:
                 return column
             listed = list(decode_column(column, row.records))
@@ -332,6 +376,6 @@ def _build_blocks(
             None,
             job,
             row.first,
-            None if whole else json.dumps(at.tolist()),
+            None if whole_page else json.dumps(at.tolist()),
         )
         start = end

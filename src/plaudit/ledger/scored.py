@@ -14,7 +14,14 @@ from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.returns import Classes, Numbers, join_classes, read_steps
 from plaudit.ledger.storage.codec import RecordLayout, Rows
 from plaudit.ledger.storage.store import Store
-from plaudit.ledger.translation import NO_TERMINAL_TERM, Translation, carry_states, find_translation, join_carried
+from plaudit.ledger.translation import (
+    NO_TERMINAL_TERM,
+    Carried,
+    Translation,
+    carry_states,
+    find_translation,
+    join_known,
+)
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
@@ -26,7 +33,7 @@ class RewardScores(NamedTuple):
     """What one reward makes of a batch."""
 
     total: Numbers
-    """NaN where it cannot score a row."""
+    """NaN where it cannot score a row, or the row lacks an input that it reads there."""
     values: Mapping[str, Numbers]
     """What each term adds to the total, then what the gate, the clamp and overrides do to it."""
     explain: Callable[[int], Signal | None]
@@ -77,17 +84,19 @@ def score_history(store: Store, rewards: Sequence[Reward], query: Query) -> Iter
                 positions = [page.positions() for page in group]
                 rows = np.concatenate([p.inputs[at] for p, at in zip(group, positions, strict=True)])
                 scores = tuple(
-                    _score(way, rows, target, join_carried(states, group))
-                    for way, states in zip(found, carried, strict=True)
+                    _score(way, rows, target, states, group) for way, states in zip(found, carried, strict=True)
                 )
                 batch = ScoredBatch(*_read_context(group, positions), scores)
             yield batch
 
 
-def _score(way: Translation | tuple[str, ...], rows: Rows, target: str, carried: Mapping[str, Any]) -> RewardScores:
+def _score(
+    way: Translation | tuple[str, ...], rows: Rows, target: str, carried: Carried | None, pages: Sequence[Page]
+) -> RewardScores:
     if not isinstance(way, Translation):
         return RewardScores(np.zeros(len(rows)), {}, lambda row: None)
-    inputs, outputs = way.score(rows, way.find_computation(target, as_recorded=False), carried)
+    computation = way.find_computation(target, as_recorded=False)
+    inputs, outputs = way.score(rows, computation, join_known(way, carried, pages))
     layout = way.layout
     return RewardScores(
         outputs[:, 0],

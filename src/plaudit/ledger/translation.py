@@ -6,14 +6,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plaudit.ledger.record import Page
 from plaudit.ledger.replay import LedgerReplay, needs_replay
 from plaudit.ledger.storage.batch import collect_inputs
-from plaudit.ledger.storage.codec import RecordLayout, Rows
+from plaudit.ledger.storage.codec import Gaps, RecordLayout, Rows, find_needed
 from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, restore_columns, score_in
+from plaudit.ledger.storage.episode_parts import list_ends
 from plaudit.ledger.storage.specs import SpecCache
-from plaudit.targets.inputs import find_default, list_slots
+from plaudit.targets.inputs import find_default, list_slots, make_converter
 from plaudit.targets.numpy import NumpyReward
 
 NO_TERMINAL_TERM = ("a terminal term",)
@@ -47,36 +49,73 @@ class Translation:
 
         `carried` holds states that were computed anew, by the names of inputs.
         """
-        taken = self.take_columns(rows, carried or {})
+        taken, gaps = self._take_columns(rows, carried or {})
         taken = restore_columns(self.layout.scored.program, taken, computation.inputs)
         library = computation.target in LIBRARIES
         scores = score_in(computation, self.layout.scored, taken) if library else self._compiled(taken)
         inputs = collect_inputs(self.layout, taken, len(rows))
-        return inputs, self.layout.stack_scores(scores, len(rows))
+        outputs = self.layout.stack_scores(scores, len(rows))
+        for name, missing in gaps.items():
+            inputs[missing, self.layout.scored.inputs.index(name)] = np.nan
+        for missing in self._find_needed(gaps, taken).values():
+            outputs[missing] = np.nan
+        return inputs, outputs
 
     def take_measured(self, rows: Rows) -> dict[str, Any]:
         """Return the columns that the other reward reads of recorded rows, without its states."""
         states = self.layout.scored.program.states
-        taken = self.take_columns(rows, {})
+        taken, _ = self._take_columns(rows, {})
         return {name: column for name, column in taken.items() if _name_field(name) not in states}
 
-    def take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns that the other reward reads of recorded rows; what is `carried` instead of recorded."""
-        given = self.source.split_columns(rows)
-        old, new = self.source.scored.program.inputs, self.layout.scored.program.inputs
+    def find_lacking(self, rows: Rows, carried: Mapping[str, Any]) -> Gaps:
+        """Return the inputs that the other reward reads and that some of the recorded rows do not have."""
+        taken, gaps = self._take_columns(rows, carried)
+        return self._find_needed(gaps, taken)
+
+    @cached_property
+    def may_lack(self) -> bool:
+        """Whether the other reward may need an input where it did not have to be recorded."""
+        old, new = self.source.scored.program, self.layout.scored.program
+        return any(
+            name in old.terminal - new.terminal or (name in new.terminal and name not in old.inputs)
+            for name, field in new.inputs.items()
+            if field.missing is None
+        )
+
+    @cached_property
+    def reads_ends(self) -> bool:
+        """Whether the other reward asks if the episode ended, which the recorded one did not."""
+        return "terminal" in self.layout.scored.inputs and "terminal" not in self.source.scored.inputs
+
+    def _find_needed(self, gaps: Gaps, taken: Mapping[str, Any]) -> Gaps:
+        return find_needed(self.layout.scored.program, gaps, taken.get("terminal", False))
+
+    def _take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> tuple[dict[str, Any], Gaps]:
+        """Return the columns that the other reward reads, and where they are not known; `carried` wins over recorded."""
+        given, unknown = self.source.split_columns(rows), self.source.find_gaps(rows)
+        old, program = self.source.scored.program.inputs, self.layout.scored.program
         taken: dict[str, Any] = {}
-        for name, wanted in new.items():
+        gaps: Gaps = {}
+        for slot in list_slots(program):
+            name, wanted = slot.name, slot.field
             if name in carried:
                 taken[name] = carried[name]
-                continue
-            if name not in given:
-                continue
-            column = given[name]
-            if wanted.kind == "category" and old[name].labels != wanted.labels:
-                known = {label: at for at, label in enumerate(wanted.labels)}
-                column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
-            taken[name] = column
-        return taken
+            elif name in given:
+                column = given[name]
+                if wanted.kind == "category" and old[name].labels != wanted.labels:
+                    known = {label: at for at, label in enumerate(wanted.labels)}
+                    column = np.asarray([known.get(label, -1) for label in old[name].labels])[column]
+                if name in unknown and wanted.missing is not None:
+                    stand_in = make_converter(program.name, name, wanted)(wanted.missing)
+                    column = np.where(unknown[name], stand_in, column).astype(column.dtype)
+                elif name in unknown:
+                    gaps[name] = unknown[name]
+                taken[name] = column
+            elif name in program.terminal and wanted.missing is None:
+                gaps[name] = np.ones(len(rows), np.bool_)
+                rest = np.asarray(make_converter(program.name, name, wanted)(wanted.at_rest))
+                taken[name] = np.full(len(rows), rest.astype(np.intp) if wanted.kind == "category" else rest)
+        return taken, gaps
 
 
 def _name_field(name: str) -> str:
@@ -132,7 +171,21 @@ def carry_states(
         return replay.fill(pages, translate)
 
 
-def join_carried(carried: Carried | None, pages: Sequence[Page]) -> dict[str, Any]:
-    """Return what is carried into the records of `pages`, all of them in one column an input."""
+def join_known(found: Translation, carried: Carried | None, pages: Sequence[Page]) -> dict[str, Any]:
+    """Return what is known of the records of `pages` besides their inputs, all of them in one column an input.
+
+    That is what is carried into them and, where the other reward asks and the recorded one did not, whether the episode
+    terminated.
+    """
     parts = [] if carried is None else [carried[page.row.first] for page in pages]
-    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+    known = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+    if found.reads_ends:
+        known["terminal"] = np.concatenate([find_terminated(page.row)[page.positions()] for page in pages])
+    return known
+
+
+def find_terminated(row: Any) -> NDArray[np.bool_]:
+    """Return which records of a block say that their episode terminated."""
+    flags = np.zeros(row.records, np.bool_)
+    flags[[at for at, how in list_ends(row.contexts, row.records) if how == "terminated"]] = True
+    return flags

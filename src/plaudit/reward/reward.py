@@ -589,7 +589,6 @@ class Reward(Definition):
             (*(self._find_weight(term) for term in self.terms), *(1.0 for _ in self.program.adjustments)),
             self.inputs,
             tuple(field.labels for field in fields.values()),
-            tuple(name in self.program.terminal for name in self.inputs),
             tuple(field.is_integer for field in fields.values()),
             layout.scores,
             layout.clamped,

@@ -46,8 +46,6 @@ class Frame:
     inputs: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     """The categories of each input; empty for numbers and flags."""
-    final: tuple[bool, ...]
-    """Which inputs only the end of an episode reads."""
     integers: tuple[bool, ...]
     """Which inputs are integers."""
     scores: tuple[int, ...]
@@ -121,7 +119,10 @@ class Signal:
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The values scored, in the order of the reward's inputs: numbers, flags, positions of categories."""
+        """The values given, in the order of the reward's inputs: numbers, flags, positions of categories.
+
+        NaN stands for what was not given: before the end of an episode, what only its end reads need not be.
+        """
         return self._inputs
 
     @property
@@ -136,14 +137,13 @@ class Signal:
 
     @property
     def inputs(self) -> dict[str, float | bool | str]:
-        """The values scored, by input name, after defaults were applied; those of the end only where it is one."""
+        """The values given, by input name, after defaults were applied; those that were not given are left out."""
         frame = self._frame
-        ended = "terminal" in frame.inputs and self._inputs[frame.inputs.index("terminal")]
-        kinds = zip(frame.inputs, frame.labels, frame.integers, self._inputs, frame.final, strict=True)
+        kinds = zip(frame.inputs, frame.labels, frame.integers, self._inputs, strict=True)
         return {
             name: labels[int(value)] if labels else to_integer(value) if integer else value
-            for name, labels, integer, value, final in kinds
-            if ended or not final
+            for name, labels, integer, value in kinds
+            if value == value
         }
 
     @property
@@ -296,7 +296,6 @@ class Signal:
             tuple(term.weight for term in terms),
             tuple(inputs),
             ((),) * len(inputs),
-            (False,) * len(inputs),
             (False,) * len(inputs),
             tuple(1 + 3 * i for i in count),
             tuple(2 + 3 * i for i in count),

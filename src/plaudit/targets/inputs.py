@@ -119,10 +119,11 @@ def _find_slots(program: Program) -> tuple[InputSlot, ...]:
     return tuple(found)
 
 
-def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
+def collect_columns(program: Program, inputs: Any, *, only_given: bool = False) -> dict[str, Any]:
     """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
 
     `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
+    With `only_given`, what only the end of an episode reads is left out where it may be and is not given.
     """
     flat = _flatten(program, inputs)
     if len(flat) == len(list_columns(program)) and all(column.name in flat for column in list_columns(program)):
@@ -152,6 +153,8 @@ def collect_columns(program: Program, inputs: Any) -> dict[str, Any]:
         default = find_default(program, slot, flat.get("terminal", False))
         if default is None:
             raise make_absent_error(program, slot, flat)
+        if only_given and slot.name in program.terminal and slot.field.missing is None:
+            continue
         flat[slot.name] = default
     return flat
 

@@ -108,23 +108,29 @@ class PythonReward(Compiled):
     def convert_row(self, inputs: Any) -> Row:
         """Return the values of `inputs` as floats, bools and positions of categories, in order.
 
+        Before the end of an episode, what only the end reads is kept as it was given, in range or not; NaN where it was
+        not given or has another kind.
+
         Raises:
             InputError: A name or a value is not one that the reward reads.
         """
-        flat = collect_columns(self.program, inputs)
+        flat = collect_columns(self.program, inputs, only_given=True)
         found = list(zip(list_slots(self.program), self._converters, strict=True))
         ended = any(convert(flat["terminal"]) for slot, convert in found if slot.name == "terminal")
         vectors: dict[str, list[Any]] = {}
         values = []
         for slot, convert in found:
-            value = flat.get(slot.name) if slot.name in flat else flat[slot.column]
-            if slot.name in self.program.terminal and not ended:
-                value = slot.field.at_rest  # what only the end reads is nobody's business before it
-            elif slot.entry is not None and slot.name not in flat:
-                if slot.column not in vectors:
-                    vectors[slot.column] = _list_entries(self.program, slot, value)
-                value = vectors[slot.column][slot.entry]
-            values.append(convert(value))
+            try:
+                value = flat.get(slot.name) if slot.name in flat else flat.get(slot.column)
+                if slot.entry is not None and slot.name not in flat:
+                    if slot.column not in vectors:
+                        vectors[slot.column] = _list_entries(self.program, slot, value)
+                    value = vectors[slot.column][slot.entry]
+                values.append(convert(value))
+            except InputError:
+                if ended or slot.name not in self.program.terminal:
+                    raise
+                values.append(math.nan)
         return tuple(values)
 
     @cached_property
@@ -173,6 +179,7 @@ class PythonReward(Compiled):
 
     def _generate(self, program: Program, roots: Sequence[int]) -> Callable[..., Row]:
         lines, code = self._write_body(program, roots)
+        lines = [*self._write_rest(), *lines]
         arguments = [f"x{i}" for i in range(len(program.inputs))] + [f"p{i}" for i in range(len(program.params))]
         result = "".join(f"{code.texts[root]}, " for root in roots)
         made: Callable[..., Row] = build_function(
@@ -180,8 +187,16 @@ class PythonReward(Compiled):
         )
         return made
 
+    def _write_rest(self) -> list[str]:
+        """Return the statement that computes with what only the end reads at rest before it, whatever was given."""
+        inputs = list(self.program.inputs)
+        final = [f"x{i}" for i, name in enumerate(inputs) if name in self.program.terminal]
+        return [f"if not x{inputs.index('terminal')}: {', '.join(final)}, = rest"] if final else []
+
     def _collect_names(self, code: Code) -> dict[str, Any]:
-        return {**SCALAR_NAMES, **code.tables, "bad": self._diagnosis}
+        fields = zip(self.program.inputs.items(), self._converters, strict=True)
+        rest = tuple(convert(field.at_rest) for (name, field), convert in fields if name in self.program.terminal)
+        return {**SCALAR_NAMES, **code.tables, "bad": self._diagnosis, "rest": rest}
 
     def build_scorer(
         self,
@@ -209,8 +224,10 @@ class PythonReward(Compiled):
         leading = "".join(f"h{i}, " for i in range(len(first)))
         row = "".join(f"x{i}, " for i in range(len(self.inputs)))
         outputs = "".join(f"{code.texts[root]}, " for root in self.layout.roots)
-        narrow = [f"if t: return take_narrow(t, ({row}), ({outputs}))"] if take_narrow is not None else []
-        body = [*path.lines, *lines, *narrow, f"return take({leading}({row}), ({outputs}))"]
+        rest = self._write_rest()
+        given, kept = (f"({row})", []) if not rest else ("row", [f"row = ({row})", *rest])
+        narrow = [f"if t: return take_narrow(t, {given}, ({outputs}))"] if take_narrow is not None else []
+        body = [*path.lines, *kept, *lines, *narrow, f"return take({leading}{given}, ({outputs}))"]
         body = ["try:", *(f"    {line}" for line in body), f"except unusual: return score_slowly({path.given})"]
         seen = {
             **self._collect_names(code),
@@ -354,6 +371,22 @@ def make_number_reader(slot: InputSlot, convert: Callable[[Any], Any]) -> Callab
     return read_number
 
 
+def make_keeper(slot: InputSlot, convert: Callable[[Any], Any]) -> Callable[[Dtypes, Any], tuple[Dtypes, Any]]:
+    """Return the function that keeps a value which is not needed yet: NaN where it is not given or of another kind."""
+    read_number = make_number_reader(slot, convert)
+
+    def keep(seen: Dtypes, value: Any) -> tuple[Dtypes, Any]:
+        try:
+            if value is ABSENT:
+                return seen, convert(None)
+            seen, kept = read_number(seen, value) if slot.field.kind == "number" else (seen, convert(value))
+        except InputError:
+            return seen, math.nan
+        return seen, kept if kept == kept else math.nan
+
+    return keep
+
+
 def _read_record(path: FastPath, program: Program, name: str, top: list[str], found: Sequence[InputSlot]) -> None:
     """Read `prev` or `curr`; a whole state may hold declared fields that are read at the other end only."""
     keys = {slot.key for slot in found if slot.record == name}
@@ -401,15 +434,24 @@ def _read_slot(path: FastPath, program: Program, i: int, slot: InputSlot, top: l
                 path.lines += [f"{vector} = {value}", f"if type({vector}) is not list: t, {vector} = r{i}(t, {vector})"]
                 path.lines.append(f"if len({vector}) != {slot.field.length}: raise KeyError")
         value = f"{vector}[{slot.entry}]"
+    conversion = _format_conversion(path, i, slot)
+    if slot.name in program.terminal:  # before the end it is kept as it was given, as in convert_row
+        path.names |= {f"g{i}": make_keeper(slot, path.names[f"d{i}"]), "absent": ABSENT}
+        if slot.entry is None and path.keywords is None:
+            value = f"{slot.record or 'inputs'}.get({f'k{i}' if slot.record else f'q{top.index(slot.key)}'}, absent)"
+        elif slot.record and slot.entry is None:
+            value = f"{slot.record}.get(k{i}, absent)"
+        ended = f"x{list(program.inputs).index('terminal')}"
+        path.lines += [f"x{i} = {value}", f"if {ended}:", *(f"    {line}" for line in conversion)]
+        unusual = {"number": f"elif type(x{i}) is not float or x{i} != x{i}", "flag": f"elif type(x{i}) is not bool"}
+        path.lines.append(f"{unusual.get(slot.field.kind, 'else')}: t, x{i} = g{i}(t, x{i})")
+        return
     default = _find_default(program, slot)
-    if slot.name in program.terminal:  # what only the end reads is nobody's business before it, as in convert_row
-        path.names[f"e{i}"] = slot.field.at_rest
-        value = f"{value} if x{list(program.inputs).index('terminal')} else e{i}"
-    elif default is not None:
+    if default is not None:
         path.names[f"e{i}"] = default
         kept = f"{value} if {value} is not absent else e{i}"
         value = f"inputs.get(q{top.index(slot.key)}, e{i})" if path.keywords is None else kept
-    path.lines += [f"x{i} = {value}", *_format_conversion(path, i, slot)]
+    path.lines += [f"x{i} = {value}", *conversion]
 
 
 def _format_conversion(path: FastPath, i: int, slot: InputSlot) -> list[str]:

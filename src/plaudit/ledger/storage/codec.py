@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from plaudit.language.program import Program
 from plaudit.ledger.context import (
     Scope,
     to_microseconds,
@@ -34,6 +35,8 @@ MAX_RECORDS = 4096
 """Records in a block at most, so that one of them can be read without much of the rest."""
 
 Rows = NDArray[np.float64]
+Gaps = dict[str, NDArray[np.bool_]]
+"""Inputs that some rows do not have, by name, each with which rows these are."""
 
 Limit = float | Callable[[Sequence[Any]], float] | None
 """An end of a clamp; a function of the inputs where it follows a schedule."""
@@ -201,7 +204,7 @@ class RecordLayout:
     def build_signal(self, inputs: list[float], outputs: list[float]) -> Signal:
         """Return the signal of one stored row."""
         for at in self._flags:
-            inputs[at] = bool(inputs[at])
+            inputs[at] = bool(inputs[at]) if inputs[at] == inputs[at] else inputs[at]
         for at, *limits in self._clamps:
             score = outputs[at]
             low, high = (limit(inputs) if callable(limit) else limit for limit in limits)
@@ -234,17 +237,33 @@ class RecordLayout:
         return np.frombuffer(outputs, FLOAT).reshape(count, self.breadth)
 
     def split_columns(self, rows: Rows) -> dict[str, NDArray[np.generic]]:
-        """Return the inputs of stored rows as the columns that the NumPy target takes."""
+        """Return the inputs of stored rows as the columns that the NumPy target takes.
+
+        A flag that is not known is False there, and a category the first: `find_gaps` says where.
+        """
         found: dict[str, NDArray[np.generic]] = {}
         for at, (name, field) in enumerate(self.scored.program.inputs.items()):
             column = rows[:, at]
             if field.kind == "flag":
-                found[name] = column != 0
+                found[name] = (column != 0) & (column == column)
             elif field.kind == "category":
-                found[name] = column.astype(np.intp)
+                found[name] = np.where(column == column, column, 0.0).astype(np.intp)
             else:
                 found[name] = np.ascontiguousarray(column)
         return found
+
+    def find_gaps(self, rows: Rows) -> Gaps:
+        """Return the inputs that some of the stored rows do not have, each with which rows these are."""
+        unknown = np.isnan(rows)
+        if not unknown.any():
+            return {}
+        return {name: unknown[:, at] for at, name in enumerate(self.scored.inputs) if unknown[:, at].any()}
+
+
+def find_needed(program: Program, gaps: Gaps, terminal: Any) -> Gaps:
+    """Return those of `gaps` that a reward reads; what only the end reads it needs only where that is `terminal`."""
+    needed = {name: rows & terminal if name in program.terminal else rows for name, rows in gaps.items()}
+    return {name: rows for name, rows in needed.items() if rows.any()}
 
 
 class PackedRecord(NamedTuple):

@@ -187,20 +187,22 @@ def _find_ends(
 ) -> list[str | None]:
     """Return how each episode ended."""
     found: list[str | None] = [None] * len(spans)
-    if contexts is None or not _MARK.search(contexts):  # sooner searched than read
+    if contexts is None:
         return found
     spanned = np.full(count, -1)
     for number, (start, end) in enumerate(spans):
         spanned[order[start:end]] = number
-    for at, how in _list_ends(contexts, count):
+    for at, how in list_ends(contexts, count):
         number = int(spanned[at])
         if number >= 0 and (found[number] is None or how == ENDS[0]):
             found[number] = how
     return found
 
 
-def _list_ends(contexts: str, count: int) -> Iterator[tuple[int, str]]:
-    """Yield the records that end an episode, and how."""
+def list_ends(contexts: str | None, count: int) -> Iterator[tuple[int, str]]:
+    """Yield the records of a block that end an episode, and how."""
+    if contexts is None or not _MARK.search(contexts):  # sooner searched than read
+        return
     if contexts.count("},{") + 1 == contexts.count("{") == count > 1:  # none is nested, and so none need be read
         at = seen = 0
         for mark in _MARK.finditer(contexts):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.errors import InputError, LedgerError
-from plaudit.ledger.storage.codec import PackedRecord, RecordLayout, Rows
+from plaudit.ledger.storage.codec import PackedRecord, RecordLayout, Rows, find_needed
 from plaudit.ledger.storage.computation import LIBRARIES, Computation, parse_computation, score_in
 from plaudit.targets.dtypes import estimate_rounding
 from plaudit.targets.numpy import NumpyReward
@@ -39,13 +39,22 @@ class Recomputer:
         """Return the outputs of stored rows by the NumPy target, NaN where a row is refused."""
         with np.errstate(invalid="ignore"):
             scores = self._compiled(self.layout.split_columns(rows))
-        return self.layout.stack_scores(scores, len(rows))
+        return self._refuse_gaps(self.layout.stack_scores(scores, len(rows)), rows)
 
     def run_python(self, rows: Rows) -> Rows:
         """Return the outputs of stored rows by the Python target, NaN where a row is refused."""
         outputs = np.full((len(rows), self.layout.breadth), np.nan)
         for at, row in enumerate(rows.tolist()):
             outputs[at] = self._run_row(row)
+        return self._refuse_gaps(outputs, rows)
+
+    def _refuse_gaps(self, outputs: Rows, rows: Rows) -> Rows:
+        """Return the outputs with NaN in rows that lack an input which the reward reads there."""
+        gaps = self.layout.find_gaps(rows)
+        if gaps:
+            terminal = rows[:, self.layout.scored.inputs.index("terminal")] == 1 if self.program.terminal else False
+            for lacking in find_needed(self.program, gaps, terminal).values():
+                outputs[lacking] = np.nan
         return outputs
 
     def _run_row(self, row: list[float]) -> list[float]:
@@ -69,7 +78,7 @@ class Recomputer:
     def run_library(self, rows: Rows, computation: Computation) -> Rows:
         """Return the outputs of stored rows by JAX or PyTorch, NaN where a row is refused."""
         scores = score_in(computation, self.layout.scored, self.layout.split_columns(rows))
-        return self.layout.stack_scores(scores, len(rows))
+        return self._refuse_gaps(self.layout.stack_scores(scores, len(rows)), rows)
 
     def find_different(self, rows: Rows, stored: Rows, *, target: str, here: bool) -> Flags:
         """Return which rows are not what was stored; `here` says that this machine computed them.

@@ -6,7 +6,7 @@ import numpy as np
 
 from plaudit.page.documents.columns import Steps, join, read_episode
 from plaudit.page.documents.frames import has_frames
-from plaudit.page.documents.values import Document, to_column, to_plain
+from plaudit.page.documents.values import Document, to_column, to_column_with_gaps, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
 MOST_STEPS = 50_000
@@ -83,11 +83,14 @@ def _join_columns(parts: list[Steps], kind: str, terms: list[str]) -> dict[str, 
 
 
 def _join_input(parts: list[Steps], name: str) -> list[Any]:
-    """Return an input of every step: numbers, bools, and positions of categories."""
+    """Return an input of every step: numbers, bools, and positions of categories; None where it was not given."""
     found: list[Any] = []
     for part in parts:
-        columns = part.layout.split_columns(part.inputs)
-        found += to_column(columns[name]) if name in columns else [None] * len(part.records)
+        columns, gaps = part.layout.split_columns(part.inputs), part.layout.find_gaps(part.inputs)
+        if name in gaps:
+            found += to_column_with_gaps(columns[name], ~gaps[name])
+        else:
+            found += to_column(columns[name]) if name in columns else [None] * len(part.records)
     return found
 
 

@@ -41,7 +41,7 @@ def to_column(values: NDArray[Any]) -> list[Any]:
     return listed
 
 
-def to_column_with_gaps(values: NDArray[np.float64], known: NDArray[np.bool_]) -> list[Any]:
+def to_column_with_gaps(values: NDArray[Any], known: NDArray[np.bool_]) -> list[Any]:
     """Return a column with None where nothing is known."""
     return [value if there else None for value, there in zip(to_column(values), known.tolist(), strict=True)]
 
