@@ -16,7 +16,8 @@ PlauditError
 │   ├── UnknownCategory               a string that is not among the declared values
 │   ├── OutsideDomain (ArithmeticError)  a division by zero, a logarithm of a negative number …
 │   ├── ShapeMismatch                 columns of different lengths
-│   └── BrokenEpisode                 steps are missing or out of order where a state is carried from each to the next
+│   ├── BrokenEpisode                 steps are missing or out of order where a state is carried from each to the next
+│   └── TooManyMasked                 more samples could not be scored than `max_masked` allows
 ├── TargetError                       a reward that cannot be compiled for a target
 │   ├── MissingExtra (ImportError)    the target's library is not installed
 │   └── UnsupportedNode (NotImplementedError)  the target cannot express an operation
@@ -114,6 +115,10 @@ class ShapeMismatch(InputError):
 
 class BrokenEpisode(InputError):
     """Steps of an episode are missing or out of order, where a reward carries a state from each to the next."""
+
+
+class TooManyMasked(InputError):
+    """With `on_bad="mask"`, more samples could not be scored than `max_masked` allows."""
 
 
 class SpecError(PlauditError, ValueError):

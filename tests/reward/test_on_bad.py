@@ -12,10 +12,10 @@ from plaudit import Field, Ledger, Reward, term
 from plaudit.adapters import ray, spark, trl, verifiers
 from plaudit.cli.evaluate import evaluate as evaluate_command
 from plaudit.cli.rescore import rescore as rescore_command
-from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange
+from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, TooManyMasked
 from plaudit.learn import off_policy
 from plaudit.ledger.dataset import rescore_file
-from plaudit.reward.on_bad import validate_on_bad
+from plaudit.reward.on_bad import MaskCount, validate_on_bad
 from plaudit.targets import OnBad
 
 WORDS = ("raise", "mask", "clip")
@@ -67,6 +67,44 @@ def test_the_words_are_the_same_everywhere():
         validate_on_bad(word)
     with pytest.raises(DefinitionError, match="on_bad='masks' is not one of raise, mask, clip. Did you mean 'mask'?"):
         validate_on_bad("masks")
+
+
+def test_more_masked_samples_of_a_batch_than_allowed_are_an_error_with_the_first_reason():
+    count = MaskCount("drive", 0.5, unit="steps")
+    count.add(6, 12, "OutOfRange: -1")
+    with pytest.raises(TooManyMasked) as raised:
+        count.add(7, 12, "RuntimeError: the judge was down")
+    assert str(raised.value).splitlines() == [
+        "reward 'drive': 7 of 12 steps could not be scored, which is more than max_masked=0.5. "
+        "The first: RuntimeError: the judge was down",
+        "Fix what makes them fail, or raise max_masked; max_masked=1 allows any number.",
+    ]
+    assert (count.masked, count.seen) == (13, 24)
+
+
+def test_small_batches_are_counted_together_and_judged_from_ten_samples_on():
+    count = MaskCount("drive", 0.5)
+    for _ in range(9):
+        count.add(1, 1, "RuntimeError: down")
+    with pytest.raises(
+        TooManyMasked, match="9 of 10 samples so far could not be scored.*The first: RuntimeError: down"
+    ):
+        count.add(0, 1)
+    for _ in range(7):  # 9 of 17 are still too many
+        with pytest.raises(TooManyMasked):
+            count.add(0, 1)
+    count.add(0, 1)
+
+
+def test_a_share_that_is_exactly_reached_is_allowed():
+    for limit in (0.29, 0.57, 1, 1.0):
+        MaskCount("drive", limit).add(round(100 * limit), 100, "OutOfRange: -1")
+
+
+@pytest.mark.parametrize("limit", [0, -0.1, 1.01, 50, float("nan"), "0.5", None], ids=repr)
+def test_a_limit_that_is_not_a_share_is_refused(limit):
+    with pytest.raises(DefinitionError, match="max_masked=.* is not a share above 0 and up to 1"):
+        MaskCount("drive", limit)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,14 @@ and raise for anything else.
 
 from typing import get_args
 
-from plaudit.errors import DefinitionError, did_you_mean
+from plaudit.errors import DefinitionError, TooManyMasked, did_you_mean
 from plaudit.reward.reward import Reward
 from plaudit.targets import OnBad
+
+MAX_MASKED = 0.5
+"""The share that may be masked where nothing else is said."""
+_FEWEST = 10
+"""A share of fewer samples says nothing: one bad sample, if it is the first, would be all of them."""
 
 
 def apply_on_bad(reward: Reward, on_bad: str) -> Reward:
@@ -22,3 +27,47 @@ def validate_on_bad(on_bad: str) -> None:
     known = get_args(OnBad)
     if on_bad not in known:
         raise DefinitionError(f"on_bad={on_bad!r} is not one of {', '.join(known)}.{did_you_mean(str(on_bad), known)}")
+
+
+class MaskCount:
+    """Count what "mask" left without a reward, and raise when its share exceeds `max_masked`.
+
+    The share is taken of each batch and of everything so far, both from ten samples on.
+
+    >>> count = MaskCount("sums", 0.5)
+    >>> count.add(1, 8, "OutOfRange: ...")
+    >>> count.masked, count.seen
+    (1, 8)
+    """
+
+    def __init__(self, reward: str, max_masked: float = MAX_MASKED, *, unit: str = "samples") -> None:
+        try:
+            is_share = 0 < max_masked <= 1
+        except TypeError:
+            is_share = False
+        if not is_share:
+            raise DefinitionError(f"max_masked={max_masked!r} is not a share above 0 and up to 1.")
+        self.masked = 0
+        self.seen = 0
+        self._reward, self._limit, self._unit = reward, max_masked, unit
+        self._first = ""
+
+    def add(self, masked: int, seen: int, reason: str = "") -> None:
+        """Count a batch; `reason` says why its first masked sample has no reward.
+
+        Raises:
+            TooManyMasked: More than `max_masked` of the batch, or of everything so far, is masked.
+        """
+        self.masked += masked
+        self.seen += seen
+        self._first = self._first or reason
+        self._check(masked, seen, reason, self._unit)
+        self._check(self.masked, self.seen, self._first, f"{self._unit} so far")
+
+    def _check(self, masked: int, seen: int, reason: str, unit: str) -> None:
+        if seen >= _FEWEST and masked / seen > self._limit:
+            raise TooManyMasked(
+                f"reward {self._reward!r}: {masked} of {seen} {unit} could not be scored, which is more than "
+                f"max_masked={self._limit}. The first: {reason}\n"
+                "Fix what makes them fail, or raise max_masked; max_masked=1 allows any number."
+            )
