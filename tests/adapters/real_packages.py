@@ -1,6 +1,6 @@
 """Checks the adapters against the packages themselves, and records how these call: run by hand, each in its own place.
 
-    python tests/adapters/real_packages.py trl         with trl and torch installed
+    python tests/adapters/real_packages.py trl         with trl >= 1.6 and torch installed
     python tests/adapters/real_packages.py rubric      with verifiers < 0.4
     python tests/adapters/real_packages.py task        with verifiers >= 0.4
     python tests/adapters/real_packages.py openenv     with openenv
@@ -69,7 +69,21 @@ def trl():
             assert math.isclose(sum(added), log["rewards/sums/mean"], abs_tol=1e-5)
         print("logged with one function:", *(key for key in one[0] if "sums" in key))
         print("logged with a function a term:", *(key for key in parts[0] if key.startswith("rewards/")))
+    masked = reward_func(sums.reward(), _judged, on_bad="mask", max_masked=1.0)
+    logs, _ = trained([masked], [1.0], conversational=False)
+    assert masked.masked > 0
+    assert all(0 < log["sums/masked"] < 1 for log in logs)
+    for log in logs:  # a sample without a reward is in neither mean; counted as 0, it would be in the first
+        assert math.isclose(log["reward"], log["rewards/sums/mean"], abs_tol=1e-5), log
+    print("masked:", masked.masked, [log["sums/masked"] for log in logs], [log["reward"] for log in logs])
     write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
+
+
+def _judged(completion, answer):
+    """Return the reward's inputs; the judge is down for every second text or so."""
+    if len(completion) % 2:
+        raise ConnectionError("the judge is down")
+    return sums.features(completion, answer)
 
 
 def trained(funcs, weights, *, conversational):
@@ -160,13 +174,19 @@ def rubric():
             assert all(math.isclose(*pair) for pair in zip(got, totals, strict=True)), (got, totals)
         print("metrics:", metrics)
 
-    lost = vf.Rubric(funcs=[rubric_func(clamped, lambda completion: {"right": True, "words": -1, "style": "bare"})])
-    kept = vf.Rubric(
-        funcs=[rubric_func(clamped, lambda completion: {"right": True, "words": -1, "style": "bare"}, on_bad="mask")]
-    )
-    assert asyncio.run(scored(lost))[0] == [0.0] * 3, "verifiers makes a 0 of an exception"
-    assert all(map(math.isnan, asyncio.run(scored(kept))[0]))
+    for on_bad in ("raise", "mask"):
+        group = [state(at) for at in range(3)]
+        asyncio.run(vf.Rubric(funcs=[rubric_func(clamped, _fail_second, on_bad=on_bad)]).score_group(group))
+        assert [type(one.get("error")) for one in group] == [type(None), ConnectionError, type(None)]
+        assert [one["reward"] for one in group] == [totals[0], 0.0, totals[2]], "verifiers makes a 0 of an exception"
+        print("failed rollouts:", [one.get("error") for one in group])
     write("rubric", "verifiers", {"calls": seen[:1]})
+
+
+def _fail_second(completion, answer):
+    if answer == sums.COLUMNS["answer"][1]:
+        raise ConnectionError("the judge is down")
+    return sums.features(completion, answer)
 
 
 def task():
@@ -203,6 +223,19 @@ def task():
             asyncio.run(made(data).score(trace))
             assert math.isclose(trace.reward, max(sums.TOTALS[at], -0.25)), (trace.rewards, sums.TOTALS[at])
         print({name: (reward.score, reward.weight) for name, reward in trace.rewards.items()})
+    for on_bad in ("raise", "mask"):
+        lost = task_reward(clamped, lambda task, trace: _fail_second(trace.info["said"], task.answer), on_bad=on_bad)
+
+        class Lost(vf.Task[Data]):
+            quality = vf.reward(lost)
+
+        data = Data(prompt=sums.PROMPTS[1], answer=sums.COLUMNS["answer"][1])
+        try:
+            asyncio.run(Lost(data).score(_trace(vf, Lost(data), sums.COMPLETIONS[1])))
+        except vf.TaskError as error:
+            print("failed rollout:", error)
+        else:
+            raise AssertionError("a rollout that cannot be scored has a reward")
     write("task", "verifiers", {"calls": seen[:1]})
 
 
@@ -256,6 +289,12 @@ def openenv():
     both = WeightedSum([made, made.get_rubric("terms.correct")], weights=[0.5, 0.5])
     assert both(Answer(text="2 + 3 = 5"), observation) == 0.5 * 0.75 + 0.5 * 1.0
     made.load_state_dict(made.state_dict())
+    unscorable = rubric(sums.reward(), lambda action: {"right": True, "words": -1, "style": "bare"}, on_bad="mask")
+    unscored = Sums(rubric=unscorable)
+    unscored.reset()
+    reply = Observation(metadata={"answer": "5"}, reward=unscored._apply_rubric(Answer(text=""), Observation()))
+    assert json.loads(reply.model_dump_json())["reward"] is None
+    assert unscorable.masked == 1
     print("named rubrics:", names)
     write("openenv", "openenv", {"named_rubrics": names, "observation": told})
 

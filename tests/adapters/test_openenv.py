@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, MissingExtra, Reward, Signal, SpecError, term
 from plaudit.adapters.openenv import components, rubric
+from plaudit.errors import MissingField, OutOfRange, TooManyMasked
 from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
@@ -108,6 +109,45 @@ def test_a_step_gives_what_the_real_package_gave(openenv):
     assert {"answer": "5", **components(made.signal)} == RECORDED["observation"]["metadata"]
     assert {name: child.last_score for name, child in made.named_rubrics()} == RECORDED["named_rubrics"]
     assert dict(made.named_rubrics())["terms.form"](*STEP) == 0.25
+
+
+def lengthless(action, observation):
+    return {**features(action, observation), **({"words": -1} if action.text == "roses" else {})}
+
+
+ROSES = SimpleNamespace(text="roses"), STEP[1]
+
+
+def test_a_step_that_cannot_be_scored_raises_or_has_no_reward(openenv, capsys):
+    with pytest.raises(OutOfRange, match="field 'words': -1"):
+        rubric(REWARD, lengthless)(*ROSES)
+    masked = rubric(REWARD, lengthless, on_bad="mask")
+    assert masked(*STEP) == 0.75
+    assert masked(*ROSES) is None
+    assert (masked.signal, masked.masked) == (None, 1)
+    assert {child.last_score for _, child in masked.named_rubrics()} == {None}
+    assert dict(masked.named_rubrics())["terms.form"](*ROSES) is None
+    assert "sums: 1 of 1 samples could not be scored" in capsys.readouterr().err
+    assert rubric(REWARD, lengthless, on_bad="clip")(*ROSES) == 0.0
+    with pytest.raises(MissingField, match="asks for 'reward'"):
+        rubric(REWARD, lambda reward: {}, on_bad="mask")(*STEP)
+
+
+def test_too_many_steps_without_a_reward_and_fields_that_no_step_has_are_errors(openenv):
+    masked = rubric(REWARD, lengthless, on_bad="mask", max_masked=0.2)
+    for _ in range(7):
+        masked(*STEP)
+    assert [masked(*ROSES), masked(*ROSES)] == [None, None]
+    with pytest.raises(
+        TooManyMasked, match="3 of 10 samples so far could not be scored.*max_masked=0.2. The first: OutOf"
+    ):
+        masked(*ROSES)
+    forgetful = rubric(REWARD, lambda action: {"right": True}, on_bad="mask")
+    assert forgetful(*STEP) is None
+    with pytest.raises(MissingField, match="None of 2 samples has the right fields"):
+        forgetful(*STEP)
+    with pytest.raises(DefinitionError, match="max_masked=0 is not a share"):
+        rubric(REWARD, features, max_masked=0)
 
 
 def test_its_state_says_which_reward_it_is(openenv):

@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from plaudit import DefinitionError, OutOfRange
 from plaudit.adapters.trl import reward_func, reward_funcs
-from plaudit.errors import MissingField, ShapeMismatch, WrongType
+from plaudit.errors import MissingExtra, MissingField, ShapeMismatch, TooManyMasked, UnknownInput, WrongType
 from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "trl.json").read_text(encoding="utf-8"))
@@ -285,3 +286,122 @@ def test_numbers_out_of_range_are_clipped_where_that_is_asked_for():
         reward_func(REWARD, Flaky(RuntimeError("down")), on_bad="clip")(**BATCH)
     with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
         reward_func(REWARD, sums.features, on_bad="zero")
+
+
+def _forgetful(completion, answer):
+    given = sums.features(completion, answer)
+    return {name: given[name] for name in ("right", "style")}
+
+
+def _wordy(completion, answer):
+    return {**sums.features(completion, answer), "wrods": 3}
+
+
+@pytest.mark.parametrize("on_bad", ["raise", "mask", "clip"])
+@pytest.mark.parametrize(
+    ("features", "error", "says"),
+    [
+        (_forgetful, MissingField, "needs 'words', which was not given"),
+        (_wordy, UnknownInput, "does not read 'wrods'. Did you mean 'words'?"),
+    ],
+    ids=["missing", "unknown"],
+)
+def test_fields_that_are_wrong_in_every_sample_are_an_error_whatever_on_bad_says(features, error, says, on_bad):
+    func = reward_func(REWARD, features, on_bad=on_bad)
+    with pytest.raises(error, match=f"(?s)reward 'sums' {says}") as raised:
+        func(**BATCH)
+    if on_bad == "mask":
+        assert "None of 4 samples has the right fields, so none is masked: have the features" in str(raised.value)
+    for terms in reward_funcs(REWARD, features, on_bad=on_bad).funcs:
+        with pytest.raises(error):
+            terms(**BATCH)
+
+
+def test_a_field_that_some_samples_lack_is_masked_there():
+    def features(completion, answer):
+        return (_forgetful if completion == "roses" else sums.features)(completion, answer)
+
+    func = reward_func(REWARD, features, on_bad="mask")
+    assert func(**BATCH)[3] is None
+    assert func.masked == 1
+    poem = {name: column[3:] for name, column in BATCH.items()}
+    for _ in range(3):  # fewer than ten samples, and others had their fields
+        assert func(**poem) == [None]
+
+
+def test_of_a_single_sample_nothing_is_concluded_and_of_a_second_one_it_is():
+    func = reward_func(REWARD, _forgetful, on_bad="mask")
+    first, second = ({name: column[at : at + 1] for name, column in BATCH.items()} for at in range(2))
+    assert func(**first) == [None]
+    with pytest.raises(MissingField, match="None of 2 samples has the right fields"):
+        func(**second)
+
+
+def test_samples_that_the_reward_is_not_about_do_not_count_for_the_share():
+    def is_short(completion):
+        return completion in ("2", "roses")
+
+    many, metrics = {name: column * 6 for name, column in BATCH.items()}, {}
+    flaky = Flaky(RuntimeError("down"))
+    half = reward_func(REWARD, flaky, applies=is_short, on_bad="mask")
+    assert half(**many, log_metric=metrics.__setitem__).count(None) == 18
+    assert (half.masked, metrics["sums/masked"]) == (6, 0.5)
+    strict = reward_func(REWARD, flaky, applies=is_short, on_bad="mask", max_masked=0.4)
+    with pytest.raises(
+        TooManyMasked, match="6 of 12 samples.*max_masked=0.4. The first: RuntimeError: down in sample 3"
+    ):
+        strict(**many)
+
+
+def test_more_masked_samples_than_allowed_end_the_training():
+    def down(completion, answer):
+        raise ConnectionError("the judge is down")
+
+    many = {name: column * 4 for name, column in BATCH.items()}
+    says = "(?s)reward 'sums': 16 of 16 samples could not be scored.*max_masked=0.5. The first: ConnectionError"
+    for func in (reward_func(REWARD, down, on_bad="mask"), *reward_funcs(REWARD, down, on_bad="mask").funcs):
+        with pytest.raises(TooManyMasked, match=says):
+            func(**many)
+    assert reward_func(REWARD, down, on_bad="mask", max_masked=1)(**many) == [None] * 16
+    small = reward_func(REWARD, down, on_bad="mask")
+    assert [small(**BATCH), small(**BATCH)] == [[None] * 4] * 2
+    with pytest.raises(TooManyMasked, match="12 of 12 samples so far"):
+        small(**BATCH)
+    with pytest.raises(DefinitionError, match="max_masked=0 is not a share"):
+        reward_func(REWARD, down, max_masked=0)
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Make a version of TRL look installed: what pip leaves beside a package, and Python reads versions from."""
+
+    def write(version):
+        folder = tmp_path / f"trl-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: trl\nVersion: {version}\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return write
+
+
+@pytest.mark.parametrize("version", ["0.29.1", "1.0.0", "1.5.1", "1.5.0.dev0"])
+def test_masking_is_refused_with_a_trl_that_counts_none_as_zero(version, install):
+    install(version)
+    for made in (reward_func, reward_funcs):
+        with pytest.raises(
+            MissingExtra, match=f"needs TRL 1.6 or later, and {version} is installed.*pip install 'trl>=1.6'"
+        ):
+            made(REWARD, sums.features, on_bad="mask")
+        made(REWARD, sums.features)
+        made(REWARD, sums.features, on_bad="clip")
+
+
+@pytest.mark.parametrize("version", ["1.6.0", "1.6.0rc1", "1.16.0", "2.0.0"])
+def test_masking_is_fine_with_a_trl_that_leaves_none_out(version, install):
+    install(version)
+    assert reward_func(REWARD, Flaky(), on_bad="mask")(**BATCH)[3] is None
+
+
+def test_the_extra_installs_a_trl_that_leaves_none_out():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["project"]["optional-dependencies"]["llm"] == ["trl>=1.6,<2"]

@@ -6,7 +6,6 @@
 import asyncio
 import inspect
 import json
-import math
 import pickle
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,7 @@ import pytest
 
 from plaudit import DefinitionError, OutOfRange
 from plaudit.adapters.verifiers import rubric_func, rubric_funcs, task_reward
-from plaudit.errors import MissingField, WrongType
+from plaudit.errors import MissingField, TooManyMasked, WrongType
 from support import sums
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -85,42 +84,98 @@ def annotated(completion, answer) -> list:
 
 def test_its_signature_asks_for_what_the_features_name_and_promises_no_list():
     signature = inspect.signature(rubric_func(REWARD, annotated))
-    assert list(signature.parameters) == ["completion", "answer"]
+    assert list(signature.parameters) == ["completion", "answer", "state"]  # the last to say that scoring failed
     assert signature.return_annotation is inspect.Signature.empty  # a list would make it a function of a group
 
 
-def test_an_input_that_cannot_be_scored_raises_or_is_nan():
+def failed(func, known=RUBRIC):
+    """Return the error that a rollout is marked with, which is also raised: a Rubric takes NaN for a reward."""
+    state = {**RUBRIC["state"], "error": None}
+    with pytest.raises(Exception) as raised:  # noqa: PT011  whatever the function raises
+        called(func, {**known, "state": state})
+    assert state["error"] is raised.value
+    return raised.value
+
+
+@pytest.mark.parametrize("on_bad", ["raise", "mask"])
+def test_a_rollout_that_cannot_be_scored_raises_and_is_marked_as_failed(on_bad):
     def features(completion):
         return {"right": True, "words": -1, "style": "bare"}
 
-    with pytest.raises(OutOfRange, match="field 'words': -1"):
-        called(rubric_func(REWARD, features), RUBRIC)
-    with pytest.raises(OutOfRange, match="field 'words': -1"):
-        called(task_reward(REWARD, features), RUBRIC)
-    assert math.isnan(called(rubric_func(REWARD, features, on_bad="mask"), RUBRIC))
-    assert all(math.isnan(called(func, RUBRIC)) for func in rubric_funcs(REWARD, features, on_bad="mask").funcs)
+    functions = [rubric_func(REWARD, features, on_bad=on_bad), task_reward(REWARD, features, on_bad=on_bad)]
+    for func in (*functions, *rubric_funcs(REWARD, features, on_bad=on_bad).funcs):
+        error = failed(func)
+        assert isinstance(error, OutOfRange)
+        assert "field 'words': -1" in str(error)
     unreadable = {**RUBRIC, "completion": None}  # which the features themselves refuse
-    with pytest.raises(WrongType, match="a completion is a string or a list of messages, not None"):
-        called(rubric_func(REWARD, sums.features), unreadable)
-    assert math.isnan(called(rubric_func(REWARD, sums.features, on_bad="mask"), unreadable))
-    with pytest.raises(MissingField, match="asks for 'trace'"):
-        called(rubric_func(REWARD, lambda trace: {}), RUBRIC)
-    with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
-        rubric_func(REWARD, features, on_bad="zero")
+    error = failed(rubric_func(REWARD, sums.features, on_bad=on_bad), unreadable)
+    assert isinstance(error, WrongType)
+    assert "a completion is a string or a list of messages, not None" in str(error)
+    assert "asks for 'trace'" in str(failed(rubric_func(REWARD, lambda trace: {}, on_bad=on_bad)))
+    everything = rubric_func(REWARD, lambda completion, **others: features(completion), on_bad=on_bad)
+    assert isinstance(failed(everything), OutOfRange)
+    with pytest.raises(OutOfRange):  # a task has no such state
+        called(functions[1], {"completion": ""})
 
 
-def test_mask_and_clip_mean_what_they_mean_elsewhere(capsys):
+def test_an_error_from_before_the_scoring_is_kept():
+    state = {"error": RuntimeError("the sandbox died")}
+    with pytest.raises(WrongType):
+        called(rubric_func(REWARD, sums.features), {**RUBRIC, "completion": None, "state": state})
+    assert str(state["error"]) == "the sandbox died"
+
+
+def test_a_word_or_a_share_that_is_none_is_refused():
+    for made in (rubric_func, rubric_funcs, task_reward):
+        with pytest.raises(DefinitionError, match="on_bad='zero' is not one of raise, mask, clip"):
+            made(REWARD, sums.features, on_bad="zero")
+        with pytest.raises(DefinitionError, match="max_masked=2 is not a share"):
+            made(REWARD, sums.features, max_masked=2)
+
+
+def test_masked_rollouts_are_counted_and_logged(capsys):
     def fails(completion):
         raise RuntimeError("the judge was down")
 
     func = rubric_func(REWARD, fails, on_bad="mask")
-    assert math.isnan(called(func, RUBRIC))
+    assert str(failed(func)) == "the judge was down"
     assert func.masked == 1
-    assert "could not be scored" in capsys.readouterr().err
-    clipped = rubric_func(REWARD, lambda completion: {"right": True, "words": -1, "style": "bare"}, on_bad="clip")
-    assert called(clipped, RUBRIC) == REWARD.score(right=True, words=0, style="bare").total
-    with pytest.raises(MissingField, match="asks for 'trace'"):
-        called(rubric_func(REWARD, lambda trace: {}, on_bad="mask"), RUBRIC)
+    assert "sums: 1 of 1 samples could not be scored" in capsys.readouterr().err
+    failed(rubric_func(REWARD, fails))
+    assert capsys.readouterr().err == ""
+
+
+def test_numbers_are_clipped_where_that_is_asked_for():
+    def features(completion):
+        return {"right": True, "words": -1, "style": "bare"}
+
+    whole = REWARD.score(right=True, words=0, style="bare").total
+    assert called(rubric_func(REWARD, features, on_bad="clip"), RUBRIC) == whole
+    assert sum(called(task_reward(REWARD, features, on_bad="clip"), RUBRIC).values()) == whole
+
+
+def test_every_rollout_fails_while_too_many_could_not_be_scored():
+    def fails(completion, answer):
+        if completion == "lost":
+            raise RuntimeError("the judge was down")
+        return sums.features(completion, answer)
+
+    func = rubric_func(REWARD, fails, on_bad="mask")
+    lost = {**RUBRIC, "completion": "lost"}
+    for _ in range(9):
+        assert isinstance(failed(func, lost), RuntimeError)
+    for known in (lost, RUBRIC):
+        assert isinstance(failed(func, known), TooManyMasked)
+    assert "10 of 12 samples so far could not be scored" in str(failed(func))
+
+
+def test_fields_that_no_rollout_has_are_an_error_from_the_second_one_on():
+    func = rubric_func(REWARD, lambda completion: {"right": True}, on_bad="mask")
+    assert "None of" not in str(failed(func))
+    for _ in range(2):
+        error = failed(func)
+        assert isinstance(error, MissingField)
+        assert "samples has the right fields, so none is masked" in str(error)
 
 
 def test_the_functions_travel_to_another_process():

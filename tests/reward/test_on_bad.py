@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Ledger, Reward, term
-from plaudit.adapters import ray, spark, trl, verifiers
+from plaudit.adapters import openenv, ray, spark, trl, verifiers
 from plaudit.cli.evaluate import evaluate as evaluate_command
 from plaudit.cli.rescore import rescore as rescore_command
 from plaudit.errors import DefinitionError, NotEvaluable, NotFinite, OutOfRange, TooManyMasked
@@ -55,8 +55,11 @@ ROW = {"speed": 12.0, "late": 0.0, "load": (0.5, 0.5), "gear": 1, "terminal": Tr
 
 def test_the_words_are_the_same_everywhere():
     assert get_args(OnBad) == WORDS
-    for function in (trl.reward_func, trl.reward_funcs, verifiers.rubric_func, verifiers.rubric_funcs):
+    functions = [trl.reward_func, trl.reward_funcs, openenv.rubric]
+    functions += [verifiers.rubric_func, verifiers.rubric_funcs, verifiers.task_reward]
+    for function in functions:
         assert signature(function).parameters["on_bad"].default == "raise"
+        assert signature(function).parameters["max_masked"].default == 0.5
     for function in (rescore_file, spark.rescore_with_spark, ray.rescore_with_ray):
         assert signature(function).parameters["on_bad"].default == "mask"
     assert signature(off_policy.evaluate).parameters["on_bad"].default == "raise"

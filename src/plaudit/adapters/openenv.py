@@ -7,8 +7,10 @@ from typing import Any
 from plaudit.adapters.components import split_total
 from plaudit.adapters.samples import Features, Scorer
 from plaudit.errors import MissingExtra, SpecError
+from plaudit.reward.on_bad import MAX_MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.targets import OnBad
 
 
 def components(signal: Signal) -> dict[str, Any]:
@@ -34,23 +36,42 @@ def components(signal: Signal) -> dict[str, Any]:
     }
 
 
-def rubric(reward: Reward, features: Features) -> Any:
+def rubric(reward: Reward, features: Features, *, on_bad: OnBad = "raise", max_masked: float = MAX_MASKED) -> Any:
     """Return `reward` as an OpenEnv `Rubric`: `features` reads its inputs off `action` and `observation`.
 
     `named_rubrics()` lists a child `terms.<name>` for each term, whose `last_score` is what it added. `signal` is the
     signal of the last step, and `state_dict()` says which reward it was; another one's state is refused.
+
+    A step whose features raise, or give inputs that cannot be scored, is an error. With `on_bad="mask"` its reward is
+    None, as OpenEnv has it for a step without one, and `masked` counts it. It is an error all the same where no step
+    has the reward's fields, and where more than `max_masked` of ten or more steps are masked. `on_bad="clip"` holds
+    numbers within their declared ranges.
     """
     library = _import_rubrics()
-    scorer = Scorer(reward, features)
+    scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked)
     identity = {"reward": reward.name, "version": reward.version, "fingerprint": reward.fingerprint}
+
+    def score(action: Any, observation: Any) -> Signal | None:
+        sample = {"action": action, "observation": observation}
+        scorer.features.require(sample)
+        try:
+            signal = scorer(sample)
+        except Exception as error:
+            if not scorer.masks:
+                raise
+            scorer.masking.add([error], 1)
+            return None
+        scorer.masking.add([], 1)
+        return signal
 
     class TermRubric(library.Rubric):  # type: ignore[name-defined, misc]
         def __init__(self, term: str) -> None:
             super().__init__()
             self.term = term
 
-        def forward(self, action: Any, observation: Any) -> float:
-            return scorer({"action": action, "observation": observation}).values[self.term]
+        def forward(self, action: Any, observation: Any) -> float | None:
+            signal = score(action, observation)
+            return None if signal is None else signal.values[self.term]
 
     class RewardRubric(library.Rubric):  # type: ignore[name-defined, misc]
         def __init__(self) -> None:
@@ -58,11 +79,15 @@ def rubric(reward: Reward, features: Features) -> Any:
             self.terms = library.RubricDict({name: TermRubric(name) for name in reward.program.terms})
             self.signal: Signal | None = None
 
-        def forward(self, action: Any, observation: Any) -> float:
-            self.signal = scorer({"action": action, "observation": observation})
-            for name, value in self.signal.values.items():
-                self.terms[name].last_score = value
-            return self.signal.total
+        @property
+        def masked(self) -> int:
+            return scorer.masking.masked
+
+        def forward(self, action: Any, observation: Any) -> float | None:
+            self.signal = score(action, observation)
+            for name in reward.program.terms:
+                self.terms[name].last_score = None if self.signal is None else self.signal.values.get(name)
+            return None if self.signal is None else self.signal.total
 
         def state_dict(self) -> dict[str, Any]:
             return dict(identity)

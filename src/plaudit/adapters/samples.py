@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from plaudit.errors import DefinitionError, MissingField, WrongType, did_you_mean
-from plaudit.reward.on_bad import apply_on_bad
+from plaudit.errors import DefinitionError, MissingField, UnknownInput, WrongType, did_you_mean
+from plaudit.reward.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
@@ -57,12 +57,21 @@ class KeywordFunction:
 class Scorer:
     """A reward, and the function that reads its fields off one sample."""
 
-    def __init__(self, reward: Reward, features: Features, *, on_bad: str = "raise", allow_async: bool = False) -> None:
+    def __init__(
+        self,
+        reward: Reward,
+        features: Features,
+        *,
+        on_bad: str = "raise",
+        max_masked: float = MAX_MASKED,
+        allow_async: bool = False,
+    ) -> None:
         """Keep both; `features` may be async with `allow_async`."""
         if not isinstance(reward, Reward):
             raise DefinitionError(f"{reward!r:.60} is not a Reward.")
         self.reward = apply_on_bad(reward, on_bad)
         self.masks = on_bad == "mask"
+        self.masking = Masking(reward.name, max_masked)
         self.features = KeywordFunction(features, allow_async=allow_async)
 
     def __call__(self, sample: Mapping[str, Any]) -> Signal:
@@ -76,11 +85,51 @@ class Scorer:
         return self.reward.score(**fields)
 
 
-def log_masked(name: str, errors: Sequence[Exception], samples: int) -> None:
-    """Say that some of so many samples were given no reward, and what the first of them raised."""
-    first = " ".join([f"{type(errors[0]).__name__}: {errors[0]}", *getattr(errors[0], "__notes__", ())])
-    missing = "%s: %d of %d samples could not be scored and have no reward; the first: %s"
-    _LOG.warning(missing, name, len(errors), samples, first)
+class Masking:
+    """Samples that `on_bad="mask"` leaves without a reward: counted and logged, as long as they are exceptions."""
+
+    def __init__(self, reward: str, max_masked: float) -> None:
+        """Count for a reward, by its name; `max_masked` is the share that may be masked."""
+        self._reward = reward
+        self._count = MaskCount(reward, max_masked)
+        self._lacking = self._complete = 0
+
+    @property
+    def masked(self) -> int:
+        """How many samples were given no reward because they could not be scored."""
+        return self._count.masked
+
+    def add(self, errors: Sequence[Exception], samples: int) -> None:
+        """Count a batch of samples, of which some raised `errors`.
+
+        Raises:
+            MissingField, UnknownInput: Each of two or more samples, of this batch or of all so far, lacks a field of
+                the reward or has one that it does not read.
+            TooManyMasked: More than `max_masked` could not be scored.
+        """
+        lacking = sum(isinstance(error, MissingField | UnknownInput) for error in errors)
+        self._lacking += lacking
+        self._complete += samples - lacking
+        whole_batch = lacking == samples > 1
+        if whole_batch or (not self._complete and self._lacking > 1):
+            raise _make_definition_error(errors[0], samples if whole_batch else self._lacking)
+        first = _describe_error(errors[0]) if errors else ""
+        self._count.add(len(errors), samples, first)
+        if errors:
+            text = "%s: %d of %d samples could not be scored and have no reward; the first: %s"
+            _LOG.warning(text, self._reward, len(errors), samples, first)
+
+
+def _describe_error(error: Exception) -> str:
+    return " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+
+
+def _make_definition_error(first: Exception, samples: int) -> MissingField | UnknownInput:
+    kind = MissingField if isinstance(first, MissingField) else UnknownInput
+    return kind(
+        f"{first}\nNone of {samples} samples has the right fields, so none is masked: have the features return the "
+        "fields that the reward reads, and no others."
+    )
 
 
 def text_of(completion: str | Sequence[Mapping[str, Any]]) -> str:

@@ -4,12 +4,15 @@ TRL hands over a batch — `prompts`, `completions`, every other column of the d
 in which None means "not this one". Nothing of TRL is imported.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 from plaudit.adapters.components import CLAMP, list_weights, split_total
-from plaudit.adapters.samples import Features, KeywordFunction, Scorer, log_masked
-from plaudit.errors import MissingField, ShapeMismatch
+from plaudit.adapters.samples import Features, KeywordFunction, Scorer
+from plaudit.errors import MissingExtra, MissingField, ShapeMismatch
+from plaudit.reward.on_bad import MAX_MASKED
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 from plaudit.targets import OnBad
@@ -33,6 +36,7 @@ def reward_func(
     applies: Callable[..., bool] | None = None,
     name: str | None = None,
     on_bad: OnBad = "raise",
+    max_masked: float = MAX_MASKED,
 ) -> "RewardFunc":
     """Return `reward` as one function for TRL, which logs it under `name`, the reward's own unless given.
 
@@ -41,27 +45,60 @@ def reward_func(
     is logged beside the total, as `<name>/<term>`, where the trainer passes `log_extra` and `log_metric`.
 
     A sample whose functions raise, or whose inputs cannot be scored, is an error that ends the training. With
-    `on_bad="mask"` TRL gets None for it, `masked` counts it, and the share of such samples is logged as
-    `<name>/masked`; a function that asks for what no sample has is an error all the same. `on_bad="clip"` holds numbers
-    within their declared ranges.
+    `on_bad="mask"`, which needs TRL 1.6, TRL gets None for it, `masked` counts it, and the share of such samples is
+    logged as `<name>/masked`. It is an error all the same where a function asks for what no sample has, where none of
+    a batch has the reward's fields, and where more than `max_masked` of ten or more samples are masked: of a batch, or
+    of all so far. `on_bad="clip"` holds numbers within their declared ranges.
+
+    Raises:
+        DefinitionError: An argument is not what it should be.
+        MissingExtra: `on_bad="mask"`, and the installed TRL is older than 1.6.
     """
-    scorer = Scorer(reward, features, on_bad=on_bad)
+    scorer = _build_scorer(reward, features, on_bad, max_masked)
     return RewardFunc(_Batches(scorer, applies, name or reward.name), name or reward.name)
 
 
 def reward_funcs(
-    reward: Reward, features: Features, *, applies: Callable[..., bool] | None = None, on_bad: OnBad = "raise"
+    reward: Reward,
+    features: Features,
+    *,
+    applies: Callable[..., bool] | None = None,
+    on_bad: OnBad = "raise",
+    max_masked: float = MAX_MASKED,
 ) -> RewardFuncs:
     """Return a function for each term, with the weights under which they add up to the reward.
 
     Each gives its term's score, held within the term's clamps. Where the total has a clamp, one more function,
-    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it. `on_bad` is as for
-    `reward_func`; samples that are masked are counted and logged once, for all functions.
+    `total.clamp`, gives what that adds. A batch is scored once, however many functions read it. `on_bad` and
+    `max_masked` are as for `reward_func`; samples that are masked are counted and logged once, for all functions.
     """
+    scorer = _build_scorer(reward, features, on_bad, max_masked)
     weights = list_weights(reward)
-    scorer = Scorer(reward, features, on_bad=on_bad)
     batches = _Batches(scorer, applies, reward.name, readers=frozenset(weights))
     return RewardFuncs([TermFunc(batches, name) for name in weights], list(weights.values()))
+
+
+def _build_scorer(reward: Reward, features: Features, on_bad: str, max_masked: float) -> Scorer:
+    scorer = Scorer(reward, features, on_bad=on_bad, max_masked=max_masked)
+    if scorer.masks:
+        _require_none_left_out()
+    return scorer
+
+
+def _require_none_left_out() -> None:
+    """Refuse a TRL that takes None for a 0: up to 1.5.1 its `nansum` over the functions puts it into the baseline.
+
+    From 1.6.0 on GRPO, RLOO and the asynchronous GRPO leave out a completion for which every function gave None.
+    """
+    try:
+        installed = version("trl")
+    except PackageNotFoundError:
+        return  # made where nothing is trained, or called by a trainer that is not TRL's
+    if [int(part) for part in re.findall(r"\d+", installed)[:2]] < [1, 6]:
+        raise MissingExtra(
+            f"on_bad='mask' needs TRL 1.6 or later, and {installed} is installed, which counts a masked sample as a "
+            "reward of 0. Update it: pip install 'trl>=1.6'; or choose on_bad='raise'."
+        )
 
 
 class RewardFunc:
@@ -128,12 +165,15 @@ class _Batches:
         *,
         readers: frozenset[str] = frozenset(),
     ) -> None:
-        self.masked = 0
         self._name = name
         self._scorer = scorer
         self._readers = readers
         self._applies = None if applies is None else KeywordFunction(applies)
         self._kept: tuple[Any, Any, list[Signal | None], set[str]] | None = None
+
+    @property
+    def masked(self) -> int:
+        return self._scorer.masking.masked
 
     def score(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
@@ -142,8 +182,9 @@ class _Batches:
         for sample in samples[:1]:  # what a function asks for, all of them have or none has
             self._require(sample)
         signals = [self._score_sample(at, sample, errors) for at, sample in enumerate(samples)]
-        if self._scorer.masks and samples:
-            self._log_masked(errors, len(samples), columns.get("log_metric"))
+        applicable = sum(signal is not None for signal in signals) + len(errors)
+        if self._scorer.masks and applicable:
+            self._log_masked(errors, applicable, columns.get("log_metric"))
         return signals
 
     def score_once(
@@ -168,12 +209,10 @@ class _Batches:
     def _log_masked(
         self, errors: list[Exception], samples: int, log_metric: Callable[[str, float], None] | None
     ) -> None:
-        """Count the samples that have no reward, and tell of them: to the trainer, and as a warning."""
-        self.masked += len(errors)
+        """Count the samples that have no reward, of those that the reward is about, and tell the trainer."""
         if log_metric is not None:
             log_metric(f"{self._name}/masked", len(errors) / samples)
-        if errors:
-            log_masked(self._name, errors, samples)
+        self._scorer.masking.add(errors, samples)
 
     def _score_sample(self, at: int, sample: Mapping[str, Any], errors: list[Exception]) -> Signal | None:
         """Return the signal of a sample, or None where the reward does not apply, or `errors` has one more."""
