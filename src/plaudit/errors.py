@@ -29,6 +29,7 @@ PlauditError
 └── LedgerError (RuntimeError)        a ledger that cannot do what was asked
     ├── KeyConflict (ValueError)      a key that is taken by another record
     ├── VersionConflict (ValueError)  a version label that is tied to another formula
+    ├── ActorInUse (ValueError)       an actor of a run that another live writer records as
     ├── NotInLedger (LookupError)     a record, reward or job that is not there
     ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
     │   └── CommitUnknown             the server was lost in a commit: the write is there, or not
@@ -151,6 +152,10 @@ class KeyConflict(LedgerError, ValueError):
 
 class VersionConflict(LedgerError, ValueError):
     """A version label is tied to another formula."""
+
+
+class ActorInUse(LedgerError, ValueError):
+    """Another live writer records as the same actor of the same run."""
 
 
 class NotInLedger(LedgerError, LookupError):

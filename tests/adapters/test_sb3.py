@@ -1,14 +1,16 @@
 """The callback on real training: what it logs of each term adds up to what was trained on."""
 
 import functools
+import math
 from types import SimpleNamespace
 
 import gymnasium
 import pytest
 
-from plaudit import DefinitionError, Field, Reward, term
+from plaudit import DefinitionError, Field, Ledger, Reward, linear, term
 from plaudit.adapters.gymnasium import RewardWrapper
 from plaudit.errors import MissingField
+from support.ledgers import verified
 
 
 @term
@@ -54,9 +56,9 @@ def sb3():
     from stable_baselines3.common.callbacks import BaseCallback, CallbackList
     from stable_baselines3.common.logger import KVWriter, Logger
     from stable_baselines3.common.monitor import Monitor
-    from stable_baselines3.common.vec_env import DummyVecEnv
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-    from plaudit.adapters.sb3 import RewardTermsCallback
+    from plaudit.adapters.sb3 import RewardTermsCallback, make_vec_env
 
     torch.set_num_threads(1)
 
@@ -92,6 +94,8 @@ def sb3():
         PPO=stable_baselines3.PPO,
         DQN=stable_baselines3.DQN,
         DummyVecEnv=DummyVecEnv,
+        SubprocVecEnv=SubprocVecEnv,
+        make_vec_env=make_vec_env,
         Logger=Logger,
         Monitor=Monitor,
         RewardTermsCallback=RewardTermsCallback,
@@ -169,3 +173,100 @@ def test_an_environment_that_is_not_wrapped_is_refused_with_what_to_do(sb3):
 def test_a_profile_that_is_not_there_is_refused(sb3):
     with pytest.raises(DefinitionError, match="no profile 'isac'. Did you mean 'isaac'"):
         sb3.RewardTermsCallback("isac")
+
+
+# -- environments that it makes ----------------------------------------------------------------------------------------
+
+
+RISING = BALANCE.with_weights(upright=linear(0, 1, over=100))
+
+
+def build_env(sb3, reward=BALANCE, **options):
+    return sb3.make_vec_env("CartPole-v1", reward, features, **{"n_envs": 4, "seed": 0} | options)
+
+
+@pytest.mark.parametrize("kind", ["DummyVecEnv", "SubprocVecEnv"])
+def test_what_is_reported_of_environments_that_it_makes_is_what_is_trained_on(sb3, kind, tmp_path):
+    process = {"vec_env_cls": sb3.SubprocVecEnv, "vec_env_kwargs": {"start_method": "fork"}}
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = build_env(sb3, ledger=ledger, run="night", **process if kind == "SubprocVecEnv" else {})
+        rows, paid = sb3.train(sb3.PPO, "isaac", 512, env, n_steps=64, batch_size=64, n_epochs=1)
+        env.close()
+        row = [row for row in rows if "rollout/ep_rew_mean" in row][-1]
+        assert row["Train/mean_reward"] == pytest.approx(row["rollout/ep_rew_mean"], rel=1e-5)
+        assert {each.actor for each in ledger.episodes()} == {"env0", "env1", "env2", "env3"}
+        totals = ledger.history().totals()
+        assert totals.records == 512
+        assert totals.mean * 512 == pytest.approx(sum(float(each.sum()) for each in paid), rel=1e-5)
+        verified(ledger)
+
+
+def test_native_rewards_under_our_curves_are_noticed_once(sb3):
+    from stable_baselines3.common.env_util import make_vec_env
+
+    given = {"reward": BALANCE, "features": features}
+    env = make_vec_env("CartPole-v1", n_envs=2, seed=0, wrapper_class=RewardWrapper, wrapper_kwargs=given)
+    with pytest.warns(
+        UserWarning, match=r"ep_rew_mean.*own reward and not.*Monitor is inside.*sb3\.make_vec_env"
+    ) as told:
+        rows, _ = sb3.train(sb3.PPO, "isaac", 512, env, n_steps=64, batch_size=64, n_epochs=1)
+    assert len(told) == 1
+    row = [row for row in rows if "rollout/ep_rew_mean" in row][-1]
+    assert row["rollout/ep_rew_mean"] > 2 * row["Train/mean_reward"]  # what is warned of
+
+
+def test_schedules_follow_the_steps_that_the_algorithm_counts(sb3):
+    env = sb3.DummyVecEnv([lambda: sb3.Monitor(RewardWrapper(gymnasium.make("CartPole-v1"), RISING, features))] * 4)
+    rows, _ = sb3.train(sb3.PPO, "isaac", 128, env, n_steps=8, batch_size=32, n_epochs=1)
+    found = [(row["time/total_timesteps"], row["Reward_Weight/upright"]) for row in rows]
+    assert found == [(32 * n, pytest.approx(min(1.0, (32 * n - 4) / 100))) for n in range(1, 5)]
+
+
+def test_schedules_go_on_where_a_model_that_was_saved_stopped(sb3, tmp_path):
+    model = sb3.PPO("MlpPolicy", build_env(sb3, RISING), seed=0, device="cpu", n_steps=8, batch_size=32, n_epochs=1)
+    model.learn(64, callback=sb3.RewardTermsCallback())
+    model.save(tmp_path / "model")
+    again = sb3.PPO.load(tmp_path / "model", env=build_env(sb3, RISING), device="cpu")
+    writer = sb3.Rows()
+    again.set_logger(sb3.Logger(None, [writer]))
+    again.learn(32, callback=sb3.RewardTermsCallback(), reset_num_timesteps=False, log_interval=1)
+    assert writer.rows[0]["Reward_Weight/upright"] == pytest.approx(0.92)
+
+
+def test_a_run_that_is_stopped_and_resumed_loses_nothing_and_merges_nothing(sb3, tmp_path):
+    paid = 0.0
+    for session in range(2):
+        with Ledger(tmp_path / "rewards.db") as ledger:
+            env = build_env(sb3, ledger=ledger, run="night", seed=session)
+            _, given = sb3.train(sb3.PPO, "isaac", 256, env, n_steps=32, batch_size=64, n_epochs=1)
+            paid += sum(float(each.sum()) for each in given)
+            env.close()
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        episodes = ledger.episodes(run="night")
+        assert sum(each.length for each in episodes) == 512
+        assert sum(each.total for each in episodes) == pytest.approx(paid, rel=1e-5)
+        for actor in (f"env{at}" for at in range(4)):
+            own = [each for each in episodes if each.actor == actor]
+            assert [each.episode for each in own] == [str(n) for n in range(1, len(own) + 1)]
+            assert [each.first_step for each in own] == [1] * len(own)
+            assert [each.last_step for each in own] == [each.length for each in own]
+            assert sum(each.ended is None for each in own) == 2  # the last of each session
+        verified(ledger)
+
+
+def test_one_actor_for_several_environments_is_refused(sb3, tmp_path):
+    with (
+        Ledger(tmp_path / "rewards.db") as ledger,
+        pytest.raises(DefinitionError, match="names one environment, and there"),
+    ):
+        build_env(sb3, ledger=ledger, actor="me")
+
+
+def test_steps_that_could_not_be_scored_are_on_the_curves(sb3):
+    def broken(obs, action, next_obs, info):
+        return {"angle": math.nan if next_obs[0] > 0.02 else next_obs[2], "position": next_obs[0]}
+
+    env = sb3.make_vec_env("CartPole-v1", BALANCE, broken, n_envs=2, seed=0, max_masked=1.0)
+    with pytest.warns(UserWarning, match="a step is not paid for"):
+        rows, _ = sb3.train(sb3.PPO, "isaac", 128, env, n_steps=64, batch_size=64, n_epochs=1)
+    assert rows[0]["reward/masked_steps"] > 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,15 +10,16 @@ from plaudit.errors import DefinitionError, MissingField, did_you_mean
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
 
-if TYPE_CHECKING:
-    pass
-
 CLAMP = "total.clamp"
 """What the clamp of a total adds to the sum of the terms; no term can be called this."""
 COMPONENTS = "reward_components"
 """Where the `info` of a wrapped environment tells what each term of a step added."""
 EPISODE_COMPONENTS = "episode_reward_components"
 """Where it tells the sums over an episode that ended."""
+WEIGHTS = "reward_weights"
+"""Where it tells the weights that follow a schedule, as they were in the step."""
+MASKED_STEPS, CLIPPED_STEPS = "masked_steps", "clipped_steps"
+"""Where it tells how many steps so far could not be scored, or had numbers that were held within their ranges."""
 
 
 def has_clamp(reward: Reward) -> bool:
@@ -75,6 +76,8 @@ class Profile:
     term: str
     total: str
     over: Literal["episode", "step"]
+    weight: str = "Reward_Weight/{}"
+    """Has a `{}` for the name of a term whose weight follows a schedule."""
 
     def tags(self, components: Mapping[str, float]) -> dict[str, float]:
         """Return what is drawn, by its name: every component, and their sum.
@@ -87,7 +90,7 @@ class Profile:
 
 ISAAC = Profile("Episode_Reward/{}", "Train/mean_reward", "episode")
 """As Isaac Lab names them; it divides the sums by the longest episode in seconds besides, and we do not."""
-TRL = Profile("rewards/{}/mean", "reward", "step")
+TRL = Profile("rewards/{}/mean", "reward", "step", "rewards/{}/weight")
 """As TRL names them."""
 PROFILES = {"isaac": ISAAC, "trl": TRL}
 

@@ -1,32 +1,132 @@
-"""Stable-Baselines3: a callback that logs what each term of the reward gave."""
+"""Stable-Baselines3: environments that are paid by a reward, and a callback that logs what each of its terms gave."""
 
+import math
+import warnings
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 from plaudit.adapters.components import (
     COMPONENTS,
     EPISODE_COMPONENTS,
+    MASKED_STEPS,
+    WEIGHTS,
     Profile,
     average,
     find_profile,
     missing_components,
 )
-from plaudit.errors import MissingExtra
+from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.adapters.gymnasium.arguments import WrapperOptions
+from plaudit.adapters.gymnasium.scoring import OWN, Features
+from plaudit.errors import DefinitionError, MissingExtra
+from plaudit.reward.reward import Reward
 
 try:
+    import gymnasium
+    from stable_baselines3.common import env_util
     from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecEnv
 except ModuleNotFoundError as error:
     raise MissingExtra(f"the callback needs {error.name}. Install it: pip install 'plaudit[sb3]'") from None
 
 Components = Mapping[str, float]
+
+_NATIVE_SHOWN = (
+    "rollout/ep_rew_mean, and EvalCallback on environments made like these, show the environment's own reward and not "
+    "the one that is trained on: Monitor is inside RewardWrapper. Make environments with "
+    "plaudit.adapters.sb3.make_vec_env(env_id, reward, features, n_envs=...), or as "
+    "Monitor(RewardWrapper(env, reward, features))."
+)
+
+
+def make_vec_env(
+    env_id: str | Callable[..., gymnasium.Env[Any, Any]],
+    reward: Reward,
+    features: Features,
+    *,
+    n_envs: int = 1,
+    seed: int | None = None,
+    start_index: int = 0,
+    monitor_dir: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    vec_env_cls: type[Any] | None = None,
+    vec_env_kwargs: dict[str, Any] | None = None,
+    monitor_kwargs: dict[str, Any] | None = None,
+    **options: Unpack[WrapperOptions],
+) -> VecEnv:
+    """Return environments for Stable-Baselines3 that are paid by a reward, each as `Monitor(RewardWrapper(env, ...))`.
+
+    What its own `make_vec_env(wrapper_class=RewardWrapper)` makes shows the environments' own rewards, since there
+    `Monitor` is inside. Schedules follow the steps of all of them.
+
+    Args:
+        env_id: The id of an environment, or a class or function that makes one, other wrappers included.
+        reward: What pays each step.
+        features: A function of (obs, action, next_obs, info) to the reward's inputs by name.
+        n_envs: How many environments to make.
+        seed: Random seed of the first; the others follow.
+        start_index: The number of the first, where others are made apart.
+        monitor_dir: Where `Monitor` writes its files; nowhere unless given.
+        env_kwargs: What `env_id` is made with.
+        vec_env_cls: `DummyVecEnv` unless given; `SubprocVecEnv` has a process for each.
+        vec_env_kwargs: What that is made with.
+        monitor_kwargs: What `Monitor` is made with.
+        **options: What `RewardWrapper` takes: `ledger`, `run`, `on_bad` …
+
+    Returns:
+        A vector environment to give to an algorithm.
+
+    Raises:
+        DefinitionError: Something is not what it should be; also an `actor` for several environments.
+
+    >>> from plaudit import Field, Reward, term
+    >>> @term
+    ... def upright(angle):
+    ...     return 1 - abs(angle)
+    >>> reward = Reward("balance", version="1", terms=[upright], fields=[Field("angle", unit="rad")])
+    >>> env = make_vec_env("CartPole-v1", reward, lambda obs, action, next_obs, info: {"angle": next_obs[2]}, n_envs=4)
+    >>> env.reset().shape
+    (4, 4)
+    """
+    if options.get("actor") is not None and n_envs > 1:
+        raise DefinitionError(
+            f"actor={options['actor']!r:.60} names one environment, and there are {n_envs}: leave it out, and each "
+            "records as an actor of its own."
+        )
+    options.setdefault("num_envs", n_envs)
+
+    def make_env(**kwargs: Any) -> RewardWrapper:
+        made = _make_with_pictures(env_id, kwargs) if isinstance(env_id, str) else env_id(**kwargs)
+        return RewardWrapper(made, reward, features, **options)
+
+    return env_util.make_vec_env(
+        make_env,
+        n_envs,
+        seed,
+        start_index,
+        monitor_dir,
+        env_kwargs=dict(env_kwargs or {}),
+        vec_env_cls=vec_env_cls,
+        vec_env_kwargs=vec_env_kwargs,
+        monitor_kwargs=monitor_kwargs,
+    )
+
+
+def _make_with_pictures(env_id: str, kwargs: Mapping[str, Any]) -> gymnasium.Env[Any, Any]:
+    """Return an environment that can be filmed where it can, as Stable-Baselines3 makes them."""
+    try:
+        return gymnasium.make(env_id, **{"render_mode": "rgb_array", **kwargs})
+    except TypeError:
+        return gymnasium.make(env_id, **kwargs)
 
 
 class RewardTermsCallback(BaseCallback):
     """Logs a curve for each term of the reward that environments wrapped in a `RewardWrapper` are paid by.
 
     `profile` names the curves: "isaac" draws the mean sums of the same last episodes that `rollout/ep_rew_mean` is
-    about, and "trl" the mean of all steps since the last time.
+    about, and "trl" the mean of all steps since the last time. Weights that follow a schedule, and how many steps could
+    not be scored, have curves too. Schedules follow the algorithm's own count of steps.
     """
 
     def __init__(self, profile: str | Profile = "isaac", *, verbose: int = 0) -> None:
@@ -34,35 +134,61 @@ class RewardTermsCallback(BaseCallback):
         super().__init__(verbose)
         self.profile = find_profile(profile)
         self._sums: list[dict[str, float]] = []
+        self._native: list[float] = []
         self._episodes: deque[Components] = deque()
+        self._synced = self._warned = False
 
     def _on_training_start(self) -> None:
         if not self._sums or self.model.num_timesteps == 0:
             self._sums = [{} for _ in range(self.training_env.num_envs)]
+            self._native = [0.0] * self.training_env.num_envs
             self._episodes = deque(maxlen=self.model._stats_window_size)
+        self._synced = self.training_env.has_attr("sync_steps")
+
+    def _on_rollout_start(self) -> None:
+        if self._synced:
+            self.training_env.env_method("sync_steps", self.model.num_timesteps, self.training_env.num_envs)
 
     def _on_step(self) -> bool:
-        steps: list[Components] = [_read_components(info) for info in self.locals["infos"]]
+        infos: list[Mapping[str, Any]] = self.locals["infos"]
+        steps: list[Components] = [_read_components(info) for info in infos]
+        for name, weight in infos[0].get(WEIGHTS, {}).items():
+            self.logger.record(self.profile.weight.format(name), weight)
+        if masked := sum(info.get(MASKED_STEPS, 0) for info in infos):
+            self.logger.record(f"reward/{MASKED_STEPS}", masked)
         if self.profile.over == "step":
             for tag, value in self.profile.tags(_average_all(steps)).items():
                 self.logger.record_mean(tag, value)
-            return True
         ended = [self._add_step(env, components) for env, components in enumerate(steps)]
-        if any(ended):  # before the next dump, so that it is about the episodes that SB3's own means are about
+        if any(ended) and self.profile.over == "episode":
+            # before the next dump, so that it is about the episodes that SB3's own means are about
             for tag, value in self.profile.tags(_average_all(self._episodes)).items():
                 self.logger.record(tag, value)
         return True
 
     def _add_step(self, env: int, components: Components) -> bool:
         """Add a step to the sums of its episode, and return whether that ended."""
-        sums = self._sums[env]
+        sums, info = self._sums[env], self.locals["infos"][env]
         for name, value in components.items():
             sums[name] = sums.get(name, 0.0) + value
+        self._native[env] += float(info.get(OWN, math.nan))
         ended = bool(self.locals["dones"][env])
         if ended:
-            self._episodes.append(self.locals["infos"][env].get(EPISODE_COMPONENTS, sums))
-            self._sums[env] = {}
+            paid = info.get(EPISODE_COMPONENTS, sums)
+            self._check_monitor(info.get("episode"), sum(paid.values()), self._native[env])
+            self._episodes.append(paid)
+            self._sums[env], self._native[env] = {}, 0.0
         return ended
+
+    def _check_monitor(self, episode: Mapping[str, Any] | None, paid: float, native: float) -> None:
+        """Warn once where the return that is reported is that of the environment itself."""
+        if self._warned or episode is None:
+            return
+        reported = float(episode["r"])
+        is_native = math.isclose(reported, native, rel_tol=1e-4, abs_tol=1e-4)
+        if is_native and not math.isclose(reported, paid, rel_tol=1e-2, abs_tol=1e-3):
+            self._warned = True
+            warnings.warn(_NATIVE_SHOWN, stacklevel=2)
 
 
 def _read_components(info: Mapping[str, Any]) -> Components:

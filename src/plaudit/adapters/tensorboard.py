@@ -7,9 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from plaudit.adapters.components import (
     COMPONENTS,
     EPISODE_COMPONENTS,
+    MASKED_STEPS,
+    WEIGHTS,
     Profile,
     average,
     find_profile,
@@ -92,7 +96,8 @@ class RewardCurves(Scalars):
         """Write what the info of a `RewardWrapper` tells, the mean where it is about many environments.
 
         A profile of episodes draws the sums of those that ended in this step, and nothing where none did; a profile of
-        steps draws what the step gave.
+        steps draws what the step gave. With them come weights that follow a schedule, and how many steps so far could
+        not be scored.
         """
         if COMPONENTS not in info:
             raise missing_components(COMPONENTS)
@@ -100,6 +105,11 @@ class RewardCurves(Scalars):
         which = info.get(f"_{key}")
         if key in info and (which is None or any(which)):
             self.draw(average(info[key], which), step)
+            besides = {self._profile.weight.format(name): weight for name, weight in info.get(WEIGHTS, {}).items()}
+            if MASKED_STEPS in info:
+                besides[f"reward/{MASKED_STEPS}"] = float(np.sum(info[MASKED_STEPS]))
+            if besides:
+                self.write(besides, step)
 
     def draw(self, what: Signal | Mapping[str, Any], step: int) -> None:
         """Write what each term gave: of a signal, or of components or sums by name; of arrays the mean."""

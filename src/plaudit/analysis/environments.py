@@ -9,7 +9,7 @@ from plaudit.adapters.gymnasium.scoring import Features, Scoring, copy_observati
 from plaudit.analysis.transitions import Transitions
 from plaudit.errors import DefinitionError, EnvironmentFailed, InputError, PlauditError, shorten
 from plaudit.reward.reward import Reward
-from plaudit.targets.inputs import list_slots
+from plaudit.targets.inputs import make_converter
 from plaudit.targets.states import join_state
 from plaudit.terminal import format_count
 
@@ -129,10 +129,10 @@ class _Reader:
     """Reads the inputs of one reward off the steps of an environment, with the states that it carries."""
 
     def __init__(self, reward: Reward, features: Features) -> None:
-        self._scoring = Scoring(reward, features, "replace")
+        self._scoring = Scoring(reward, features, "replace", num_envs=1)
         self._compiled = reward.compile("python")
-        slots = list_slots(reward.program)
-        self._names = {name for slot in slots for name in (slot.name, slot.column, slot.record or slot.key)}
+        fields = reward.program.inputs.items()
+        self._rest = {name: make_converter(reward.name, name, field)(field.at_rest) for name, field in fields}
         self.begin()
 
     def begin(self) -> None:
@@ -144,16 +144,16 @@ class _Reader:
     ) -> Mapping[str, Any]:
         """Return the inputs of a step by name: numbers, flags, positions of categories."""
         try:
-            given = self._scoring.read_fields(obs, action, next_obs, info, outcomes)
+            fields = self._scoring.read_fields(obs, action, next_obs, info, outcomes)
         except PlauditError:
             raise
         except Exception as error:
             raise InputError(f"the features cannot be read off a step: {type(error).__name__}: {error}") from error
-        fields: Mapping[str, Any] = {name: value for name, value in given.items() if name in self._names}
         if self._state:
             fields = join_state(self._compiled.program, fields, self._state)
         row = self._compiled.convert_row(fields)
-        self._scoring.steps_taken += 1
+        self._scoring.count_steps(1)
         if self._state:
             self._state = self._compiled.carry(row)
-        return dict(zip(self._compiled.inputs, row, strict=True))
+        named = zip(self._compiled.inputs, row, strict=True)
+        return {name: value if value == value else self._rest[name] for name, value in named}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from plaudit.errors import CommitUnknown, WrongType, shorten
 from plaudit.ledger.backends.backend import Backend, report_damage
+from plaudit.ledger.claims import Claim, Claims
 from plaudit.ledger.episodes import Episodes, list_episodes
 from plaudit.ledger.exchange import backup, export
 from plaudit.ledger.heads import Head, LedgerHead, read_head
@@ -110,6 +111,7 @@ class Ledger:
                 self._store.backend.close()
                 raise
         self._store.writer.after_write = _build_after_write(self._store, self._publisher)
+        self._claims = Claims(self._store)
         self._process = os.getpid()
         self._closed = False
         weakref.finalize(self, _close_abandoned, self._store.backend, self._process)
@@ -237,6 +239,20 @@ class Ledger:
                 self._steps = StepBuffer(self._open_store, self._write_blocks, self._clock)
             self._steps.flush_within(flush_every)
             return self._steps
+
+    def _claim_actor(self, run: str | None, actor: str | None) -> tuple[Claims, Claim, int]:
+        """Return the claim of a live writer on an actor of a run, those who keep it, and the actor's last episode."""
+        with self._lock:
+            self._reopen_if_forked()
+            claim = self._claims.take(run, actor)
+        if self._steps is not None:
+            self._steps.flush()  # steps of an earlier writer, which may wait
+        return self._claims, claim, self._claims.find_last_episode(claim)
+
+    def _release_actor(self, claim: Claim) -> None:
+        with self._lock:
+            if not self._closed and self._process == os.getpid():
+                self._claims.release(claim)
 
     def _open_store(self) -> Store:
         with self._lock:

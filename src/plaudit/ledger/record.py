@@ -14,7 +14,7 @@ from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import Context, to_datetime
 from plaudit.ledger.storage.chain import BY_BLOCK
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
-from plaudit.ledger.storage.episode_parts import find_end, find_original_reward
+from plaudit.ledger.storage.episode_parts import MASKED, find_end, find_original_reward
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls
 
@@ -84,6 +84,12 @@ class Record:
     def original_reward(self) -> float | None:
         """What the environment itself paid for the step, where its wrapper recorded that."""
         return find_original_reward(self.context)
+
+    @property
+    def masked(self) -> str | None:
+        """Why the step could not be scored, where its wrapper went on without a score; then its total is NaN."""
+        said = self.context.get(MASKED) if isinstance(self.context, dict) else None
+        return said if isinstance(said, str) else None
 
     @property
     def ended(self) -> str | None:

@@ -64,6 +64,8 @@ class Stats:
         parts = [f"{self.ledger}: {format_count(self.records, 'record')}, {self.bytes:,} bytes"]
         if self.first is not None and self.last is not None:
             parts.append(f"from {_format_time(self.first)} to {_format_time(self.last)}")
+        if masked := sum(totals.masked for totals in self.rewards.values()):
+            parts.append(f"{masked:,} of them masked, because they could not be scored")
         if self.jobs:
             parts.append(f"{format_count(self.rescored, 'new score')} of {format_count(self.jobs, 're-scoring')}")
         if self.quarantined:
@@ -144,7 +146,7 @@ def _compute_stats(store: Store) -> Stats:
     return Stats(
         store.backend.name,
         store.backend.size(),
-        sum(tally.records for tally in rewards.values()),
+        sum(tally.records + tally.masked for tally in rewards.values()),
         int(rescored or 0),
         int(count),
         None if earliest is None else to_datetime(earliest),

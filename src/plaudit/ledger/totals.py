@@ -16,10 +16,12 @@ class Totals:
     mean: float = 0.0
     low: float = float("inf")
     high: float = float("-inf")
+    masked: int = 0
+    """How many more there are that could not be scored and so have no total."""
 
     def to_dict(self) -> dict[str, float]:
         """Return the numbers as plain data."""
-        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high}
+        return {"records": self.records, "mean": self.mean, "low": self.low, "high": self.high, "masked": self.masked}
 
 
 _MOST_SUMS = 65_536
@@ -34,6 +36,7 @@ class Tally:
     low: float = float("inf")
     high: float = float("-inf")
     sums: list[float] = field(default_factory=list)
+    masked: int = 0
 
     def add_sum(self, records: int, total: float, low: float, high: float) -> None:
         """Take in a block that was summed when it was written."""
@@ -47,12 +50,15 @@ class Tally:
             self._add_up()
 
     def add(self, totals: NDArray[np.float64]) -> None:
-        """Take in totals one by one."""
-        if len(totals):
-            self._extend(len(totals), totals.tolist(), float(totals.min()), float(totals.max()))
+        """Take in totals one by one; those that are NaN are of records that could not be scored."""
+        scored = totals[~np.isnan(totals)]
+        self.masked += len(totals) - len(scored)
+        if len(scored):
+            self._extend(len(scored), scored.tolist(), float(scored.min()), float(scored.max()))
 
     def join(self, other: "Tally") -> None:
         """Take in what another has added up."""
+        self.masked += other.masked
         self._extend(other.records, other.sums, other.low, other.high)
 
     def _extend(self, records: int, sums: list[float], low: float, high: float) -> None:
@@ -70,9 +76,9 @@ class Tally:
     def finish(self) -> Totals:
         """Return what the totals are like."""
         if not self.records:
-            return Totals()
+            return Totals(masked=self.masked)
         try:
             mean = math.fsum(self.sums) / self.records
         except OverflowError:  # the mean is a number although the sum is none
             mean = math.fsum(total / self.records for total in self.sums)
-        return Totals(self.records, mean, self.low, self.high)
+        return Totals(self.records, mean, self.low, self.high, self.masked)

@@ -91,7 +91,7 @@ class Translation:
         return find_needed(self.layout.scored.program, gaps, taken.get("terminal", False))
 
     def _take_columns(self, rows: Rows, carried: Mapping[str, Any]) -> tuple[dict[str, Any], Gaps]:
-        """Return the columns that the other reward reads, and where they are not known; `carried` wins over recorded."""
+        """Return the columns that the other reward reads, and where they are not known; `carried` comes first."""
         given, unknown = self.source.split_columns(rows), self.source.find_gaps(rows)
         old, program = self.source.scored.program.inputs, self.layout.scored.program
         taken: dict[str, Any] = {}

@@ -32,7 +32,7 @@ def validate_on_bad(on_bad: str) -> None:
 class MaskCount:
     """Count what "mask" left without a reward, and raise when its share exceeds `max_masked`.
 
-    The share is taken of each batch and of everything so far, both from ten samples on.
+    The share is taken of each batch, unless `per_batch` is False, and of everything so far, both from ten samples on.
 
     >>> count = MaskCount("sums", 0.5)
     >>> count.add(1, 8, "OutOfRange: ...")
@@ -40,7 +40,9 @@ class MaskCount:
     (1, 8)
     """
 
-    def __init__(self, reward: str, max_masked: float = MAX_MASKED, *, unit: str = "samples") -> None:
+    def __init__(
+        self, reward: str, max_masked: float = MAX_MASKED, *, unit: str = "samples", per_batch: bool = True
+    ) -> None:
         try:
             is_share = 0 < max_masked <= 1
         except TypeError:
@@ -49,7 +51,7 @@ class MaskCount:
             raise DefinitionError(f"max_masked={max_masked!r} is not a share above 0 and up to 1.")
         self.masked = 0
         self.seen = 0
-        self._reward, self._limit, self._unit = reward, max_masked, unit
+        self._reward, self._limit, self._unit, self._per_batch = reward, max_masked, unit, per_batch
         self._first = ""
 
     def add(self, masked: int, seen: int, reason: str = "") -> None:
@@ -61,7 +63,8 @@ class MaskCount:
         self.masked += masked
         self.seen += seen
         self._first = self._first or reason
-        self._check(masked, seen, reason, self._unit)
+        if self._per_batch:
+            self._check(masked, seen, reason, self._unit)
         self._check(self.masked, self.seen, self._first, f"{self._unit} so far")
 
     def _check(self, masked: int, seen: int, reason: str, unit: str) -> None:

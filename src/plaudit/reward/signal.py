@@ -184,7 +184,7 @@ class Signal:
 
     def _list_held(self) -> list[str]:
         """Return the overrides whose condition holds, in declared order."""
-        return [name for name in self._frame.overrides if self[name].score]
+        return [name for name in self._frame.overrides if self[name].score == 1]
 
     def __getitem__(self, name: str) -> TermScore:
         """Return one term by name.
@@ -235,7 +235,7 @@ class Signal:
         return f"\nthe total is that of the override {held[0]}{others}" if held else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the signal as plain data for JSON; an infinite input is written as `{"number": "inf"}`."""
+        """Return the signal as plain data for JSON, in which infinity is `{"number": "inf"}`."""
         return {
             "reward": self.reward,
             "version": self.version,
@@ -311,7 +311,7 @@ def _format_value(value: float | bool | str) -> str:
 
 
 def _to_plain(value: Any) -> Any:
-    return {"number": str(value)} if isinstance(value, float) and math.isinf(value) else value
+    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _read_string(value: Any) -> str:
@@ -321,6 +321,8 @@ def _read_string(value: Any) -> str:
 
 
 def _read_number(value: Any) -> float:
+    if value == {"number": "nan"}:
+        return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("a finite number is needed")
     return float(value)

@@ -119,11 +119,14 @@ def _find_slots(program: Program) -> tuple[InputSlot, ...]:
     return tuple(found)
 
 
-def collect_columns(program: Program, inputs: Any, *, only_given: bool = False) -> dict[str, Any]:
+def collect_columns(
+    program: Program, inputs: Any, *, only_given: bool = False, lenient: bool = False
+) -> dict[str, Any]:
     """Return the given columns by name: nested `prev` and `curr` records flattened, defaults filled in.
 
     `inputs` is a mapping, a structured array, or a table with `columns`. Names the reward does not read are refused.
-    With `only_given`, what only the end of an episode reads is left out where it may be and is not given.
+    With `only_given`, what only the end of an episode reads is left out where it may be and is not given; if `lenient`,
+    so is everything else that is not given.
     """
     flat = _flatten(program, inputs)
     if len(flat) == len(list_columns(program)) and all(column.name in flat for column in list_columns(program)):
@@ -151,12 +154,27 @@ def collect_columns(program: Program, inputs: Any, *, only_given: bool = False) 
         if slot.name in flat or slot.column in flat:
             continue
         default = find_default(program, slot, flat.get("terminal", False))
-        if default is None:
+        if default is None and not lenient:
             raise make_absent_error(program, slot, flat)
-        if only_given and slot.name in program.terminal and slot.field.missing is None:
+        if slot.field.missing is None and (lenient or (only_given and slot.name in program.terminal)):
             continue
         flat[slot.name] = default
     return flat
+
+
+def drop_unread(program: Program, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what of `given` a reward reads, also within `prev` and `curr` where these are mappings."""
+    if "accepted" not in program.memo:
+        slots = list_slots(program)
+        keys = {name for slot in slots for name in (slot.key, slot.plain)}
+        program.memo["accepted"] = keys, {name for slot in slots for name in (slot.name, slot.column)} | {*RECORDS}
+    keys, accepted = program.memo["accepted"]
+    kept = given if given.keys() <= accepted else {name: given[name] for name in given if name in accepted}
+    for record in RECORDS:
+        part = kept.get(record)
+        if isinstance(part, Mapping) and not part.keys() <= keys:
+            kept = {**kept, record: {name: part[name] for name in part if name in keys}}
+    return kept
 
 
 def make_absent_error(program: Program, slot: InputSlot, given: Mapping[str, Any]) -> MissingField:
@@ -398,8 +416,11 @@ def make_counter_error(reward: str, name: str, given: Mapping[str, Any]) -> Miss
     )
 
 
-def encode_category(reward: str, name: str, field: Field, labels: Any) -> Any:
-    """Return the positions of an array of categories, given as strings, as small integers."""
+def encode_category(reward: str, name: str, field: Field, labels: Any, *, lenient: bool = False) -> Any:
+    """Return the positions of an array of categories, given as strings, as small integers.
+
+    If `lenient`, what is not one of them is -1, which no row may have.
+    """
     import numpy as np
 
     column = np.asarray(labels)
@@ -408,14 +429,15 @@ def encode_category(reward: str, name: str, field: Field, labels: Any) -> Any:
     flat = column.reshape(-1)
     absent = np.array([label is None for label in flat]) if column.dtype.kind == "O" else np.zeros(flat.shape, bool)
     if absent.any():
-        if field.missing is None:
+        if field.missing is None and not lenient:
             raise make_none_error(reward, name)
-        flat = np.where(absent, field.missing, flat)
+        flat = np.where(absent, "" if field.missing is None else field.missing, flat)
     for entry in flat if column.dtype.kind != "U" else ():
         if not isinstance(entry, str):
             raise _make_type_error(reward, name, entry, "a string")
     found, inverse = np.unique(flat.astype(str), return_inverse=True)
-    positions = [_convert_category(reward, name, field, str(label)) for label in found]
+    known = set(field.labels) if lenient and field.other is None else found
+    positions = [_convert_category(reward, name, field, str(each)) if each in known else -1.0 for each in found]
     return np.asarray(positions, dtype=np.int32)[inverse].reshape(column.shape)
 
 

@@ -105,18 +105,18 @@ class PythonReward(Compiled):
         """The generated text."""
         return str(self.function.source)  # type: ignore[attr-defined]  # put there by build_function
 
-    def convert_row(self, inputs: Any) -> Row:
+    def convert_row(self, inputs: Any, *, lenient: bool = False) -> Row:
         """Return the values of `inputs` as floats, bools and positions of categories, in order.
 
         Before the end of an episode, what only the end reads is kept as it was given, in range or not; NaN where it was
-        not given or has another kind.
+        not given or has another kind. If `lenient`, so is everything else.
 
         Raises:
             InputError: A name or a value is not one that the reward reads.
         """
-        flat = collect_columns(self.program, inputs, only_given=True)
+        flat = collect_columns(self.program, inputs, only_given=True, lenient=lenient)
         found = list(zip(list_slots(self.program), self._converters, strict=True))
-        ended = any(convert(flat["terminal"]) for slot, convert in found if slot.name == "terminal")
+        ended = any(convert(flat.get("terminal", False)) for slot, convert in found if slot.name == "terminal")
         vectors: dict[str, list[Any]] = {}
         values = []
         for slot, convert in found:
@@ -126,9 +126,10 @@ class PythonReward(Compiled):
                     if slot.column not in vectors:
                         vectors[slot.column] = _list_entries(self.program, slot, value)
                     value = vectors[slot.column][slot.entry]
-                values.append(convert(value))
+                kept = convert(value)
+                values.append(kept if kept == kept else math.nan)
             except InputError:
-                if ended or slot.name not in self.program.terminal:
+                if not lenient and (ended or slot.name not in self.program.terminal):
                     raise
                 values.append(math.nan)
         return tuple(values)

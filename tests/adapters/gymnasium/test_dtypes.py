@@ -66,7 +66,7 @@ def test_many_saturated_policies_are_paid_and_recorded_at_their_bounds(tmp_path,
 
 
 def test_an_action_beyond_the_rounded_bound_is_refused():
-    env = RewardWrapper(Pushing(), REWARD, get_features)
+    env = RewardWrapper(Pushing(), REWARD, get_features, on_bad="raise")
     env.reset()
     with pytest.raises(OutOfRange):
         env.step(np.nextafter(env.action_space.high, np.float32(1)))

@@ -216,9 +216,9 @@ def test_a_step_after_the_ledger_was_closed_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"flush_every": 0}, DefinitionError, "flush_every=0 is no time to wait"),
-        ({"flush_every": float("inf")}, DefinitionError, "flush_every=inf is no time to wait"),
-        ({"flush_every": float("nan")}, DefinitionError, "flush_every=nan is no time to wait"),
+        ({"flush_every": 0}, DefinitionError, "flush_every=0 is not a time to wait"),
+        ({"flush_every": float("inf")}, DefinitionError, "flush_every=inf is not a time to wait"),
+        ({"flush_every": float("nan")}, DefinitionError, "flush_every=nan is not a time to wait"),
         ({"flush_every": "1"}, WrongType, "flush_every='1' is not a number of seconds"),
         ({"run": ""}, InputError, "run='' is empty"),
         ({"run": ["r"]}, WrongType, "must be a string"),
@@ -378,8 +378,9 @@ def test_a_handler_of_the_program_runs_once(endings, name):
     assert endings[name]["said"] == ["ready", "handled"]
 
 
-def test_a_forked_process_goes_on_with_an_environment_and_writes_its_own_steps_alone(endings):
-    assert endings["forked"]["kept"] == [102, 101, 101, 101]
+def test_a_forked_process_goes_on_with_an_environment_as_an_actor_of_its_own_and_writes_its_own_steps_alone(endings):
+    assert endings["forked"]["kept"] == [101, 101, 101, 101]
+    assert endings["forked"]["forked"] == 1
 
 
 def test_outside_the_main_thread_signals_are_left_alone(endings):

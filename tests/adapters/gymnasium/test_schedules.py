@@ -40,7 +40,7 @@ def weights(paid):
 
 
 def test_a_wrapper_counts_its_steps_over_all_episodes():
-    env = RewardWrapper(walks.Walk(), RISING, walks.features)
+    env = RewardWrapper(walks.Walk(), RISING, walks.features, num_envs=1)
     assert weights(steps(env, [2] * 10)) == [0, -1, -2, -3, -4, -5, -6, -7, -8, -8]
     assert env.steps_taken == 10
     assert env.signal.inputs["step"] == 9
@@ -48,7 +48,7 @@ def test_a_wrapper_counts_its_steps_over_all_episodes():
 
 
 def test_training_is_resumed_where_it_was():
-    env = RewardWrapper(walks.Walk(), RISING, walks.features, steps_taken=5)
+    env = RewardWrapper(walks.Walk(), RISING, walks.features, num_envs=1, steps_taken=5)
     assert weights(steps(env, [2, 2])) == [-5, -6]
     assert env.steps_taken == 7
 
@@ -60,13 +60,39 @@ def test_the_environment_may_count_itself():
     assert weights(steps(RewardWrapper(walks.Walk(), RISING, features), [2, 2])) == [-4, -4]
 
 
+def test_a_wrapper_that_does_not_know_how_many_there_are_says_once_that_it_counts_its_own_steps():
+    env = RewardWrapper(walks.Walk(), RISING, walks.features)
+    with pytest.warns(UserWarning, match="counts its own environment's steps") as told:
+        assert weights(steps(env, [2] * 4)) == [0, -1, -2, -3]
+    assert len(told) == 1
+
+
+def test_schedules_follow_the_steps_of_all_environments():
+    envs = [RewardWrapper(walks.Walk(), RISING, walks.features, num_envs=4) for _ in range(4)]
+    assert [weights(steps(env, [2] * 3)) for env in envs] == [[0, -4, -8]] * 4
+    assert {env.steps_taken for env in envs} == {12}
+
+
+def test_schedules_follow_the_count_of_the_trainer():
+    env = RewardWrapper(walks.Walk(), RISING, walks.features)
+    env.sync_steps(3, num_envs=2)
+    assert weights(steps(env, [2] * 3)) == [-3, -5, -7]
+
+
+def test_weights_that_move_are_told_in_info():
+    env = RewardWrapper(walks.Walk(), RISING, walks.features, num_envs=2)
+    assert [info["reward_weights"] for _, info in steps(env, [2] * 3)] == [{"effort": -2.0 * at} for at in range(3)]
+    assert "reward_weights" not in steps(RewardWrapper(walks.Walk(), PLAIN, walks.features), [2])[0][1]
+
+
 def test_another_counter_is_counted_likewise():
     reward = PLAIN.with_weights(effort=linear(0, -8, over=8, counter="training_step"))
-    assert weights(steps(RewardWrapper(walks.Walk(), reward, walks.features), [2, 2, 2])) == [0, -1, -2]
+    env = RewardWrapper(walks.Walk(), reward, walks.features, num_envs=1)
+    assert weights(steps(env, [2, 2, 2])) == [0, -1, -2]
 
 
 def test_a_wrapped_environment_takes_another_weight_and_a_schedule_while_it_runs():
-    env = RewardWrapper(walks.Walk(), PLAIN, walks.features)
+    env = RewardWrapper(walks.Walk(), PLAIN, walks.features, num_envs=1)
     assert weights(steps(env, [2, 2])) == [-0.125, -0.125]
     env.reward = PLAIN.with_weights(effort=-1.0)
     assert weights(steps(env, [2])) == [-1.0]
@@ -89,7 +115,9 @@ def test_the_sums_of_a_running_episode_go_on():
 def test_another_reward_has_the_same_parts(many):
     made = SyncVectorEnv([walks.Walk] * 2) if many else walks.Walk()
     env = RewardWrapper(made, PLAIN, walks.features)
-    with pytest.raises(DefinitionError, match=r"components progress, arrival, and the sums.*wrap the environment anew"):
+    with pytest.raises(
+        DefinitionError, match=r"components progress, arrival, and the sums.*wrap the environment again"
+    ):
         env.reward = PLAIN.only("progress", "arrival")
     with pytest.raises(DefinitionError, match="is not a Reward"):
         env.reward = 3
@@ -120,13 +148,14 @@ def test_many_environments_share_one_count(mode, fast, monkeypatch):
     env = RewardWrapper(envs, RISING, walks.features, steps_taken=2)
     assert isinstance(env, VectorRewardWrapper)
     env.reset()
-    for count in (2, 3):
+    for count in (2, 4):
         *_, info = env.step(np.array([2, 0]))
         assert info["reward_components"]["effort"].tolist() == [-count, -count]
-    env.reward = PLAIN.with_weights(effort=piecewise([0, -100], at=[4]))
+        assert info["reward_weights"] == {"effort": -count}
+    env.reward = PLAIN.with_weights(effort=piecewise([0, -100], at=[6]))
     *_, info = env.step(np.array([1, 2]))
     assert info["reward_components"]["effort"].tolist() == [0, -100]
-    assert env.steps_taken == 5
+    assert env.steps_taken == 8
 
 
 @pytest.mark.parametrize("fast", [False, True], ids=["numpy", "numba"])
@@ -153,7 +182,7 @@ def test_components_tell_every_row_of_a_composed_total(fast, monkeypatch):
 
 def test_recorded_steps_keep_the_count_and_the_reward_that_paid_them(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        env = RewardWrapper(walks.Walk(), RISING, walks.features, ledger=ledger, run="a")
+        env = RewardWrapper(walks.Walk(), RISING, walks.features, ledger=ledger, run="a", num_envs=1)
         steps(env, [2, 2, 1])
         with pytest.raises(VersionConflict, match="tied to another formula"):
             env.reward = PLAIN

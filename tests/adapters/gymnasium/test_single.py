@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from plaudit import DefinitionError, Field, InputError, Ledger, OutOfRange, Reward, term
 from plaudit.adapters.gymnasium import RewardWrapper, VectorRewardWrapper
-from plaudit.errors import MissingField, NotFinite, UnknownInput, WrongType
+from plaudit.adapters.gymnasium.arguments import WrapperOptions
+from plaudit.errors import MissingField, NotFinite, WrongType
 from support import walks
 from support.forking import run_python
 
@@ -202,14 +203,14 @@ def test_around_many_environments_it_is_the_wrapper_of_many():
         ({"before": 0.0, "after": math.nan, "moved": 1}, NotFinite, "reward 'walk', field 'after'"),
         ({"before": 0.0, "after": 99.0, "moved": 1}, OutOfRange, "field 'after'"),
         ({"before": 0.0, "moved": 1}, MissingField, "reward 'walk' needs 'after'"),
-        ({"before": 0.0, "aftr": 1.0, "after": 1.0, "moved": 1}, UnknownInput, "'aftr'. Did you mean 'after'"),
+        ({"before": 0.0, "aftr": 1.0, "moved": 1}, MissingField, "'after', which was not given. Did you mean 'aftr'"),
         ({"before": 0.0, "after": np.zeros(2), "moved": 1}, WrongType, "field 'after'"),
         ([0.0, 1.0, 1], WrongType, "features of reward 'walk' must be a mapping"),
         (None, WrongType, "must be a mapping, not None"),
     ],
 )
 def test_features_that_cannot_be_scored_are_refused_by_name(fields, error, words):
-    env = RewardWrapper(walks.Walk(), PLAIN, lambda *step: fields)
+    env = RewardWrapper(walks.Walk(), PLAIN, lambda *step: fields, on_bad="raise")
     env.reset()
     with pytest.raises(error, match=words):
         env.step(1)
@@ -241,7 +242,7 @@ def test_a_step_before_the_first_reset_is_refused():
 
 
 def test_nothing_is_added_to_a_reward_that_is_no_number():
-    env = RewardWrapper(walks.Walk(pay=math.nan), PLAIN, walks.features, mode="add")
+    env = RewardWrapper(walks.Walk(pay=math.nan), PLAIN, walks.features, mode="add", on_bad="raise")
     env.reset()
     with pytest.raises(NotFinite, match="own reward.* is nan"):
         env.step(1)
@@ -341,7 +342,7 @@ def test_without_the_library_the_extra_is_named(missing, module, says):
 @pytest.mark.parametrize(("kind", "wrapped"), [(RewardWrapper, "Env"), (VectorRewardWrapper, "VectorEnv")])
 def test_the_signature_shows_every_parameter_and_the_documentation_says_what_it_is_for(kind, wrapped):
     signature = inspect.signature(kind)
-    names = ["env", "reward", "features", "mode", "ledger", "run", "actor", "flush_every", "steps_taken"]
+    names = ["env", "reward", "features", *WrapperOptions.__annotations__]
     assert list(signature.parameters) == names
     assert signature.parameters["reward"].annotation is Reward
     assert wrapped in str(signature.parameters["env"].annotation)

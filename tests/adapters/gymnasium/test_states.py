@@ -120,7 +120,7 @@ def test_a_step_that_cannot_be_scored_carries_nothing_on():
     reward = carrying.touching()
     forces = iter([[[5.0, 0.0]] * 2, [[5.0, 0.0], [-1.0, 0.0]], [[0.0, 0.0]] * 2])
     made = [functools.partial(Feet, at, 20) for at in range(2)]
-    env = RewardWrapper(SyncVectorEnv(made), reward, lambda *_: {"force": np.array(next(forces))})
+    env = RewardWrapper(SyncVectorEnv(made), reward, lambda *_: {"force": np.array(next(forces))}, on_bad="raise")
     env.reset()
     env.step(np.zeros(2, np.int64))
     with pytest.raises(OutOfRange, match=r"environment 1: .*-1.0 is outside"):

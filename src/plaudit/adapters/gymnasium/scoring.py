@@ -1,23 +1,56 @@
 """What a step of one environment or of many is paid, and what `info` tells of it."""
 
 import inspect
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plaudit.adapters.components import COMPONENTS, has_clamp, list_components
+from plaudit.adapters.components import (
+    CLIPPED_STEPS,
+    COMPONENTS,
+    MASKED_STEPS,
+    WEIGHTS,
+    has_clamp,
+    list_components,
+)
 from plaudit.adapters.gymnasium.states import BatchStates
-from plaudit.errors import DefinitionError, ShapeMismatch, WrongType, did_you_mean
+from plaudit.errors import (
+    DefinitionError,
+    InputError,
+    MissingField,
+    ShapeMismatch,
+    UnknownInput,
+    WrongType,
+    did_you_mean,
+)
 from plaudit.language.field import Field
+from plaudit.language.program import Program
+from plaudit.ledger.storage.episode_parts import MASKED
+from plaudit.ledger.storage.step_stream import to_number
+from plaudit.reward.lower import clip_field
+from plaudit.reward.on_bad import MaskCount, validate_on_bad
 from plaudit.reward.reward import Reward
+from plaudit.reward.schedules import NumberInForce
+from plaudit.reward.signal import Signal
 from plaudit.targets.array import gather
 from plaudit.targets.diagnose import diagnose_first_bad
 from plaudit.targets.dtypes import Dtypes
 from plaudit.targets.inputs import collect_columns as flatten
-from plaudit.targets.inputs import find_dtypes
+from plaudit.targets.inputs import (
+    drop_unread,
+    encode_category,
+    find_default,
+    find_dtypes,
+    list_columns,
+    list_slots,
+    make_missing_error,
+)
 from plaudit.targets.numpy import convert_column
 
 if TYPE_CHECKING:
@@ -32,6 +65,10 @@ OWN_COMPONENTS = "original_reward_components"
 """Where components that the environment itself gives are kept."""
 ORIGINAL = "original.reward"
 """The component that the environment's own reward is, where it is added to; no term can be called this."""
+CLIPPED = "clipped"
+"""Under which name the context of a step says what numbers were, before they were held within their ranges."""
+MAX_MASKED = 0.01
+"""Which share of steps may be masked: a few in a night; a step among the first hundred is an error."""
 _OUTCOMES = {OWN: 0, "terminal": 1, "terminated": 1, "truncated": 2}
 """The inputs that every step of an environment has, and which of its outcomes each is."""
 MANY = 256
@@ -39,40 +76,64 @@ MANY = 256
 
 
 class Scoring:
-    """A reward, the function that reads its inputs off a step, and what becomes of the environment's own reward."""
+    """A reward, the function that reads its inputs off a step, and what is done about steps it cannot score."""
 
-    def __init__(self, reward: Reward, features: Features, mode: str, *, steps_taken: int = 0) -> None:
-        """Keep them; DefinitionError where one is not what it should be."""
+    def __init__(
+        self,
+        reward: Reward,
+        features: Features,
+        mode: str,
+        *,
+        on_bad: str = "mask",
+        max_masked: float = MAX_MASKED,
+        num_envs: int | None = None,
+        steps_taken: int = 0,
+    ) -> None:
+        """Keep them; DefinitionError where one is not what it should be.
+
+        `num_envs` is how many environments take their steps side by side, where that is known.
+        """
         _validate_reward(reward)
-        count: object = steps_taken
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
-            raise DefinitionError(f"steps_taken={steps_taken!r:.60} must be an integer from 0 up.")
-        if not callable(features) or inspect.iscoroutinefunction(features):  # type: ignore[redundant-expr]
-            wanted = "a plain function of (obs, action, next_obs, info) to the reward's inputs"
-            raise DefinitionError(f"features={features!r:.60} is not {wanted}.")
+        _validate_features(features)
+        validate_on_bad(on_bad)
         if mode not in get_args(Mode):
             known = get_args(Mode)
             raise DefinitionError(f"mode={mode!r} is not one of {', '.join(known)}.{did_you_mean(str(mode), known)}")
+        if num_envs is not None:
+            num_envs = _validate_count("num_envs", num_envs, least=1)
         self.features = features
         self.adds = mode == "add"
-        self.steps_taken = int(steps_taken)
-        """How many steps were paid for, in all episodes: what schedules follow unless the features say otherwise."""
-        self.reward = reward
+        self.on_bad = on_bad
+        self.masked = MaskCount(reward.name, max_masked, unit="steps", per_batch=False)
+        self.clipped = 0
+        """How many steps had numbers that were held within their ranges."""
+        self.num_envs = num_envs
+        self.steps_taken = _validate_count("steps_taken", steps_taken, least=0)
+        """How many steps all environments have taken: what schedules follow unless the features say otherwise."""
+        self._change(reward)
         self.components = self._list_components(reward)
-        self._known = self._list_known(reward)
 
     def _list_components(self, reward: Reward) -> tuple[str, ...]:
         return (*list_components(reward), *((ORIGINAL,) if self.adds else ()))
 
-    def _list_known(self, reward: Reward) -> tuple[str, ...]:
-        """Return the inputs that are known without the features."""
-        said = (name for name in _OUTCOMES if name in reward.inputs)
-        return (*said, *(name for name in reward.inputs if name in reward.program.counters and "." not in name))
+    def _change(self, reward: Reward) -> None:
+        self.reward = reward
+        counters = [name for name in reward.inputs if name in reward.program.counters and "." not in name]
+        self._known = (*(name for name in _OUTCOMES if name in reward.inputs), *counters)
+        """The inputs that are known without the features."""
+        self._needed = frozenset(
+            slot.column
+            for slot in list_slots(reward.program)
+            if not slot.record and slot.name not in self._known and find_default(reward.program, slot, False) is None
+        )
+        """The columns that the features have to give at every step, those of `prev` and `curr` apart."""
+        weights = zip(reward.program.terms, reward._frame.weights, strict=True)
+        self._moving = {name: weight for name, weight in weights if isinstance(weight, NumberInForce)}
 
     def change_reward(self, reward: Reward) -> None:
         """Pay by another reward from now on; DefinitionError where its total is made of other parts."""
         self.validate_change(reward)
-        self.reward, self._known = reward, self._list_known(reward)
+        self._change(reward)
 
     def validate_change(self, reward: Reward) -> None:
         """Refuse a reward whose total is made of other parts, which the sums of running episodes do not have."""
@@ -80,7 +141,7 @@ class Scoring:
         if self._list_components(reward) != self.components:
             raise DefinitionError(
                 f"reward {reward.name!r} has the components {', '.join(self._list_components(reward))}, and the sums "
-                f"of running episodes are of {', '.join(self.components)}; wrap the environment anew."
+                f"of running episodes are of {', '.join(self.components)}; wrap the environment again."
             )
 
     def read_fields(
@@ -93,23 +154,120 @@ class Scoring:
         *,
         envs: int | None = None,
     ) -> Mapping[str, Any]:
-        """Return what the features give for a step, with what is known anyway: the count of steps and `outcomes`.
+        """Return what the reward reads of what the features give, and what is known anyway.
 
-        These are the environment's own reward, and whether it terminated or was truncated.
+        That is the count of steps, and `outcomes`: the environment's own reward, and whether it terminated or was
+        truncated.
         """
-        fields = self.features(obs, action, next_obs, info)
-        if not isinstance(fields, Mapping):
-            raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {fields!r:.60}")
+        given = self.features(obs, action, next_obs, info)
+        if not isinstance(given, Mapping):
+            raise WrongType(f"the features of reward {self.reward.name!r} must be a mapping, not {given!r:.60}")
+        fields = drop_unread(self.reward.program, given)
+        if not self._needed <= fields.keys():
+            self._check_names(given)
         missing = [name for name in self._known if name not in fields]
         if not missing:
             return fields
+        if self.num_envs is None and envs is None and self.reward.program.counters.intersection(missing):
+            self._warn_of_own_count()
         count = self.steps_taken if envs is None else np.full(envs, float(self.steps_taken))
         return {**fields, **{name: outcomes[_OUTCOMES[name]] if name in _OUTCOMES else count for name in missing}}
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        """Raise where a column is not given at all, neither whole nor entry by entry."""
+        for column in list_columns(self.reward.program):
+            if column.name in self._needed - given.keys() and not any(slot.name in given for slot in column.slots):
+                raise make_missing_error(self.reward.name, column.name, given)
+
+    def _warn_of_own_count(self) -> None:
+        """Say once that schedules follow the steps of this environment alone."""
+        self.num_envs = 1
+        warnings.warn(
+            f"reward {self.reward.name!r} follows a schedule, and this wrapper counts its own environment's steps. "
+            "If several run side by side, give each RewardWrapper(num_envs=...), make them with "
+            "plaudit.adapters.sb3.make_vec_env, or pass RewardTermsCallback() to model.learn().",
+            stacklevel=4,
+        )
+
+    def count_steps(self, paid: int, envs: int = 1) -> None:
+        """Count a step of `paid` of the `envs` environments that are wrapped together."""
+        self.steps_taken += paid * (self.num_envs or envs) // envs
+
+    def find_weights(self, fields: Mapping[str, Any]) -> dict[str, float]:
+        """Return the weights that follow a schedule, as they are in this step."""
+        counts = {name: float(np.ravel(fields[name])[0]) for name in self.reward.program.counters if name in fields}
+        row = [counts.get(name, math.nan) for name in self.reward.inputs]
+        return {name: weight(row) for name, weight in self._moving.items()}
+
+    def score(self, fields: Mapping[str, Any]) -> tuple[Signal | None, Mapping[str, Any] | None]:
+        """Return the signal of a step of one environment, and what its record says besides.
+
+        There is no signal where the step is masked. Wrong names are an error whatever `on_bad` says.
+        """
+        try:
+            signal = self.reward.score(**fields)
+        except InputError as error:
+            if self.on_bad == "raise" or isinstance(error, UnknownInput):
+                raise
+            if self.on_bad == "clip":
+                held, given = clip_columns(self.reward.program, fields)
+                signal = self.reward.score(**held)  # raises for anything else
+                self.clipped += 1
+                return signal, {CLIPPED: given}
+            return None, {MASKED: self.mask(1, 1, error)}
+        self.masked.seen += 1
+        return signal, None
+
+    def convert_row(self, fields: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return a step that cannot be scored as a record has it: NaN for what cannot be read."""
+        return self.reward._compiled.convert_row(fields, lenient=True)
+
+    def describe(self, fields: Mapping[str, Any], about: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return what `info` tells of a step besides: weights that move, and whether it was scored as it was given."""
+        told: dict[str, Any] = {f"reward_{name}": said for name, said in (about or {}).items()}
+        if self._moving:
+            told[WEIGHTS] = self.find_weights(fields)
+        counts = {MASKED_STEPS: self.masked.masked, CLIPPED_STEPS: self.clipped}
+        return told | {name: count for name, count in counts.items() if count}
+
+    def mask(self, masked: int, seen: int, error: InputError) -> str:
+        """Count steps that cannot be scored, and return why the first of them cannot.
+
+        Raises:
+            TooManyMasked: They are more than `max_masked` of all steps so far.
+        """
+        reason = str(error).partition("\n")[0]
+        if not self.masked.masked:
+            warnings.warn(f"a step is not paid for, since on_bad is 'mask': {reason}", stacklevel=4)
+        self.masked.add(masked, seen, reason)
+        return reason
 
 
 def _validate_reward(reward: object) -> None:
     if not isinstance(reward, Reward):
-        raise DefinitionError(f"{reward!r:.60} is not a Reward.")
+        raise DefinitionError(f"reward={reward!r:.60} is not a Reward.")
+
+
+def _validate_features(features: object) -> None:
+    """Refuse what cannot be called with (obs, action, next_obs, info)."""
+    wanted = "a plain function of (obs, action, next_obs, info) to the reward's inputs by name"
+    if not callable(features) or inspect.iscoroutinefunction(features):
+        raise DefinitionError(f"features={features!r:.60} is not {wanted}.")
+    try:
+        signature = inspect.signature(features)
+    except (TypeError, ValueError):  # some builtins do not say what they take
+        return
+    try:
+        signature.bind("obs", "action", "next_obs", "info")
+    except TypeError:
+        name = getattr(features, "__name__", repr(features))
+        raise DefinitionError(f"features={name}{signature} is not {wanted}.") from None
+
+
+def _validate_count(name: str, count: object, *, least: int) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
+        raise DefinitionError(f"{name}={count!r:.60} must be an integer from {least} up.")
+    return int(count)
 
 
 def extend_info(info: Mapping[str, Any], **ours: Any) -> dict[str, Any]:
@@ -134,52 +292,148 @@ def copy_observation(obs: Any) -> Any:
     return deepcopy(obs)
 
 
-class BatchScorer:
-    """Scores a row for each environment, but for those that began anew, which may hold anything.
+def clip_columns(program: Program, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of `fields` with numbers held within their ranges, and those that this changed as they were.
 
-    What comes back is the total of each, and a block: a row for each term and, where the total has limits, one for
-    what they add.
+    What a reward does not refuse stays as it is: `clip_field` says which numbers can be held.
     """
+    held = flatten(program, fields)
+    given: dict[str, Any] = {}
+    for column in list_columns(program):
+        field = column.slots[0].field
+        if field.outside != "raise" or clip_field(field) is field or column.slots[0].key in program.states:
+            continue
+        for name in {column.name, *(slot.name for slot in column.slots)} & held.keys():
+            numbers = np.asarray(held[name])
+            if numbers.dtype.kind not in "fiu":
+                continue
+            inside = np.clip(numbers, field.low, field.high)
+            if ((inside != numbers) & (numbers == numbers)).any():
+                held[name], given[name] = inside[()], numbers.tolist()
+    return held, given
 
-    def __init__(self, reward: Reward, count: int, *, spare: int = 0) -> None:
+
+class PaidSteps(NamedTuple):
+    """What the steps of many environments are paid."""
+
+    total: Floats
+    block: Floats
+    """A row for each term and, where the total has limits, one for what they add."""
+    fields: Mapping[str, Any]
+    """What was scored."""
+    errors: Mapping[int, InputError] = MappingProxyType({})
+    """Why the steps of some environments could not be scored, which are paid 0."""
+    clipped: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
+    """What numbers were, by environment, before they were held within their ranges."""
+
+
+class BatchScorer:
+    """Scores a row for each environment, but for those that began anew, which may hold anything."""
+
+    def __init__(self, reward: Reward, count: int, *, on_bad: str, spare: int = 0) -> None:
         """Prepare for `count` environments; blocks get `spare` rows after the others."""
         self._reward = reward
+        self._on_bad = on_bad
         self._shape = (count,)
         self._terms = len(reward.program.terms)
         self._clamp = has_clamp(reward)
         self._size = (self._terms + self._clamp + spare, count)
-        self._categories = any(field.kind == "category" for field in reward.program.inputs.values())
+        self._categories = [at for at, f in enumerate(reward.program.inputs.values()) if f.kind == "category"]
         self._numba = _build_numba_batch(reward, count) if count >= MANY else None
         self._score = self._numba or reward.compile("numpy", on_bad="mask")
         self._states = BatchStates(reward.program, count) if reward.states else None
 
-    def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return the totals and a block; all of it is 0 for environments that have `begun` anew.
+    def __call__(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> PaidSteps:
+        """Return what the environments are paid; all of it is 0 for those that have `begun` anew.
 
-        States go on by a step, but for those environments; where a row cannot be scored all of them stay.
+        States go on by a step, but for those environments and where a row cannot be scored.
         """
         if self._states is None:
-            total, block = self._score_fields(fields, begun)
+            paid = self._pay(fields, begun)
         else:
             with self._states.stepping(begun):
-                total, block = self._score_fields(fields, begun)
-        if len(begun):
-            total[begun] = 0.0
-            block[:, begun] = 0.0
+                paid = self._pay(fields, begun)
+                self._states.keep(list(paid.errors))
+        total, block = paid.total, paid.block
+        for unpaid in (begun, list(paid.errors)):
+            if len(unpaid):
+                total[unpaid] = 0.0
+                block[:, unpaid] = 0.0
         if self._clamp:
             np.subtract(total, np.add.reduce(block[: self._terms]), out=block[self._terms])
-        return total, block
+        return paid
 
-    def zeros(self) -> tuple[Floats, Floats]:
-        """Return the totals and a block for environments that have all begun anew."""
-        return np.zeros(self._shape), np.zeros(self._size)
+    def zeros(self) -> PaidSteps:
+        """Return what environments are paid that have all begun anew."""
+        return PaidSteps(np.zeros(self._shape), np.zeros(self._size), {})
 
     def begin(self, which: NDArray[np.intp]) -> None:
         """Begin an episode in some environments: their states are what they are initially."""
         if self._states:
             self._states.begin(which)
 
-    def _score_fields(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def _pay(self, fields: Mapping[str, Any], begun: NDArray[np.intp]) -> PaidSteps:
+        try:
+            total, block, ok = self._score_fields(fields)
+        except (MissingField, WrongType):
+            if self._on_bad != "mask":
+                raise
+            fields = self._drop_objects(fields)
+            total, block, ok = self._score_fields(fields)
+        bad = np.setdiff1d(np.flatnonzero(~ok), begun)
+        if not len(bad):
+            return PaidSteps(total, block, fields)
+        if self._on_bad != "clip":
+            return PaidSteps(total, block, fields, self._explain(fields, bad))
+        fields, clipped = self._clip(fields, bad)
+        total, block, ok = self._score_fields(fields)
+        self._explain(fields, np.setdiff1d(np.flatnonzero(~ok), begun))  # raises for anything else
+        return PaidSteps(total, block, fields, clipped=clipped)
+
+    def _drop_objects(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the columns with NaN for what is not a number, where one of numbers holds None and the like."""
+        flat = flatten(self._reward.program, self._states.join(fields) if self._states else fields)
+        odd: dict[str, Any] = {}
+        for slot in list_slots(self._reward.program):
+            name = slot.name if slot.name in flat else slot.column
+            if slot.field.kind == "number" and (column := np.asarray(flat[name])).dtype.kind == "O":
+                numbers = [to_number(each) for each in column.reshape(-1)]
+                odd[name] = np.array([math.nan if each is None else each for each in numbers]).reshape(column.shape)
+        return {**fields, **odd}
+
+    def _explain(self, fields: Mapping[str, Any], bad: NDArray[np.intp]) -> dict[int, InputError]:
+        """Return why some rows cannot be scored; raise it unless they are to be masked."""
+        if not len(bad):
+            return {}
+        arguments, exact = self._convert_inputs(self._flatten(fields))
+        program = self._reward.program.bind()
+        errors: dict[int, InputError] = {}
+        for env in bad.tolist():
+            error = diagnose_first_bad(program, arguments, env, guard=True, exact=exact)
+            errors[env] = type(error)(f"environment {env}: {error}")
+            if self._on_bad != "mask":
+                raise errors[env]
+        return errors
+
+    def _clip(
+        self, fields: Mapping[str, Any], bad: NDArray[np.intp]
+    ) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+        """Return the columns with numbers of some rows held within their ranges, and what they were, by row."""
+        held, given = clip_columns(self._reward.program, self._states.join(fields) if self._states else fields)
+        for name, before in given.items():
+            column = np.broadcast_to(np.asarray(before), (*self._shape, *np.shape(before)[1:])).copy()
+            column[bad] = np.broadcast_to(held[name], column.shape)[bad]
+            given[name] = np.broadcast_to(np.asarray(before), column.shape)
+            held[name] = column
+        states = {f"prev.{name}" for name in self._reward.states}
+        kept = {name: column for name, column in held.items() if name.partition("[")[0] not in states}
+        changed = {
+            env: {name: given[name][env].tolist() for name in given if (given[name][env] != held[name][env]).any()}
+            for env in bad.tolist()
+        }
+        return kept, changed
+
+    def _score_fields(self, fields: Mapping[str, Any]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         total, block = np.empty(self._shape), np.empty(self._size)
         given = self._encode(fields) if self._categories else fields
         before, after = ((), ()) if self._states is None else (self._states.before, self._states.after)
@@ -188,9 +442,7 @@ class BatchScorer:
             ok = self._numba.write(columns, total, block, after)
         else:
             ok = self._write_scores(given, total, block)
-        if not ok.all():
-            self._refuse(fields, ok, begun)
-        return total, block
+        return total, block, ok
 
     def _write_scores(self, fields: Mapping[str, Any], total: Floats, block: Floats) -> NDArray[np.bool_]:
         """Write the totals and a row of `block` for each term, of any columns; return which rows count."""
@@ -214,12 +466,14 @@ class BatchScorer:
         rows = np.empty((*self._shape, len(arguments)))
         for at, argument in enumerate(arguments):
             rows[:, at] = argument
+        for at in self._categories:
+            rows[rows[:, at] < 0, at] = np.nan  # a string that is not one of them
         return rows, find_dtypes(self._reward.program, flat)
 
     def _flatten(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of a step under their whole names, states among them, categories as positions."""
         given = self._states.join(fields) if self._states else fields
-        return flatten(self._reward.program, self._reward.encode(given))
+        return self._encode_categories(flatten(self._reward.program, given))
 
     def _convert_inputs(self, flat: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         reward = self._reward
@@ -232,10 +486,17 @@ class BatchScorer:
 
     def _encode(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns with categories as positions, without the states."""
-        if self._states is None:
-            return self._reward.encode(fields)
-        encoded = self._reward.encode(self._states.join(fields))
+        encoded = self._flatten(fields)
         return {name: value for name, value in encoded.items() if name.removeprefix("prev.") not in self._reward.states}
+
+    def _encode_categories(self, flat: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns with categories as positions; where steps are masked, -1 for a string that is not one."""
+        for slot in list_slots(self._reward.program):
+            if slot.field.kind == "category":
+                name = slot.name if slot.name in flat else slot.column
+                lenient = self._on_bad == "mask"
+                flat[name] = encode_category(self._reward.name, name, slot.field, flat[name], lenient=lenient)
+        return flat
 
     def _wrong_shape(self, fields: Mapping[str, Any]) -> ShapeMismatch:
         shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in fields.items())
@@ -243,14 +504,6 @@ class BatchScorer:
             f"the features of reward {self._reward.name!r} give {shapes}; one value for each of the "
             f"{self._shape[0]} environments is needed."
         )
-
-    def _refuse(self, fields: Mapping[str, Any], ok: NDArray[np.bool_], begun: NDArray[np.intp]) -> None:
-        """Raise for the first environment whose row cannot be scored."""
-        bad = np.setdiff1d(np.flatnonzero(~ok), begun)
-        if len(bad):
-            arguments, exact = self._convert_inputs(self._flatten(fields))
-            error = diagnose_first_bad(self._reward.program.bind(), arguments, int(bad[0]), guard=True, exact=exact)
-            raise type(error)(f"environment {bad[0]}: {error}")
 
 
 def _build_numba_batch(reward: Reward, count: int) -> "NumbaBatch | None":

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from typing import Any, Self, SupportsFloat, overload
+from typing import Any, Self, SupportsFloat, Unpack, overload
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -11,13 +11,24 @@ from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import Autoreset
 
 from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, split_total
+from plaudit.adapters.gymnasium.arguments import WrapperOptions, read_arguments, refuse_environment, to_json_arguments
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
-from plaudit.adapters.gymnasium.scoring import ORIGINAL, OWN, Features, Mode, Scoring, copy_observation, extend_info
+from plaudit.adapters.gymnasium.scoring import (
+    MAX_MASKED,
+    ORIGINAL,
+    OWN,
+    Features,
+    Mode,
+    Scoring,
+    copy_observation,
+    extend_info,
+)
 from plaudit.adapters.gymnasium.vector import VectorRewardWrapper
 from plaudit.errors import NotFinite
 from plaudit.ledger.ledger import Ledger
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
+from plaudit.targets import OnBad
 from plaudit.targets.states import join_state
 
 
@@ -34,21 +45,26 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         features: Features,
         *,
         mode: Mode = "replace",
+        on_bad: OnBad = "mask",
+        max_masked: float = MAX_MASKED,
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        num_envs: int | None = None,
         steps_taken: int = 0,
     ) -> None:
+        reward, features, ledger = read_arguments(reward, features, ledger)
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
-        given = {"reward": reward, "features": features, "mode": mode, "ledger": ledger, **recording}
-        given |= {"steps_taken": steps_taken} if steps_taken else {}
-        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)  # a ledger stays the one that it is
         super().__init__(env)
         self.signal: Signal | None = None
-        """What the last step was paid for, as `signal.explain()` tells it."""
-        self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken)
+        """What the last step was paid for, as `signal.explain()` tells it; None where it could not be scored."""
+        options: dict[str, Any] = {"on_bad": on_bad, "max_masked": max_masked, "num_envs": num_envs}
+        self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken, **options)
         self._record = None if ledger is None else Recorder(ledger, reward, recording)
+        options |= {"mode": mode, "steps_taken": steps_taken, **recording}
+        named = to_json_arguments(reward, features, ledger)
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **options, **named)
         self._sums = dict.fromkeys(self._scoring.components, 0.0)
         self._autoreset = _has_autoreset(env)
         self._begun = self._over = False
@@ -69,9 +85,18 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         self._scoring.change_reward(reward)
 
     @property
+    def actor(self) -> str | None:
+        """The actor that steps are recorded as; None where they are not."""
+        return None if self._record is None else self._record.actor
+
+    @property
     def steps_taken(self) -> int:
-        """How many steps were paid for, in all episodes; give it to the next wrapper when training is resumed."""
+        """How many steps all environments have taken, as far as is known: for the wrapper of a resumed training."""
         return self._scoring.steps_taken
+
+    def sync_steps(self, steps_taken: int, num_envs: int) -> None:
+        """Let schedules follow the trainer's own count of steps, of `num_envs` environments side by side."""
+        self._scoring.steps_taken, self._scoring.num_envs = steps_taken, num_envs
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode: the sums of its terms begin at 0."""
@@ -87,28 +112,45 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         if self._over and self._autoreset:  # this was no step: the environment began anew
             self._begin(obs)
             return obs, original, terminated, truncated, info
+        scoring = self._scoring
         before, self._obs = self._obs, copy_observation(obs)
-        fields = self._scoring.read_fields(before, action, obs, info, (original, terminated, truncated))
-        paying = self._scoring.reward
+        fields = scoring.read_fields(before, action, obs, info, (original, terminated, truncated))
         if self._state:
-            fields = join_state(paying.program, fields, self._state)
-        self.signal = signal = paying.score(**fields)
-        self._scoring.steps_taken += 1
-        if self._state:
-            self._state = signal.state
-        components, reward = split_total(signal), signal.total
-        if self._scoring.adds:
-            components[ORIGINAL] = own = _require_finite(original)
+            fields = join_state(scoring.reward.program, fields, self._state)
+        self.signal, about = scoring.score(fields)
+        signal = self.signal
+        scoring.count_steps(1)
+        if signal is None:
+            components, reward = dict.fromkeys(scoring.components, 0.0), 0.0
+        else:
+            components, reward = split_total(signal), signal.total
+            if self._state:
+                self._state = signal.state
+        if scoring.adds:
+            components[ORIGINAL] = own = self._take_original(original)
             reward += own
         for name, value in components.items():
             self._sums[name] += value
         if self._record is not None:
-            self._record.add_step(signal.row, signal.frame.dtypes, original, terminated, truncated)
-        ours: dict[str, Any] = {COMPONENTS: components, OWN: original}
+            row = scoring.convert_row(fields) if signal is None else signal.row
+            dtypes = () if signal is None else signal.frame.dtypes
+            self._record.add_step(row, dtypes, original, terminated, truncated, about)
+        ours: dict[str, Any] = {COMPONENTS: components, OWN: original, **scoring.describe(fields, about)}
         self._over = terminated or truncated
         if self._over:
             ours[EPISODE_COMPONENTS] = dict(self._sums)
         return obs, reward, terminated, truncated, extend_info(info, **ours)
+
+    def _take_original(self, original: SupportsFloat) -> float:
+        """Return the environment's own reward, which is to be added to."""
+        value = float(original)
+        if math.isfinite(value):
+            return value
+        error = NotFinite(f"the environment's own reward, which is to be added to, is {value}.")
+        if self._scoring.on_bad != "mask":
+            raise error
+        self._scoring.mask(1, 0, error)
+        return 0.0
 
     def _begin(self, obs: Any) -> None:
         self._obs = copy_observation(obs)
@@ -122,7 +164,7 @@ class _SingleEnvWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructor
         """Write what waits to be recorded and close the environment."""
         try:
             if self._record is not None:
-                self._record.flush()
+                self._record.close()
         finally:
             super().close()
 
@@ -138,68 +180,50 @@ class RewardWrapper(_SingleEnvWrapper):
         env: One environment, or many at once (a `VectorEnv`).
         reward: What pays each step.
         features: A function of (obs, action, next_obs, info) to the reward's inputs by name; of many environments it
-            takes and gives batches.
+            takes and gives batches. It may give more than the reward reads.
         mode: "replace" the environment's own reward, or "add" to it.
+        on_bad: What to do about a step that cannot be scored. "mask": pay 0, say so in `info["reward_masked"]`, and go
+            on; "clip": hold numbers within their ranges, and raise for anything else; "raise" an error.
+        max_masked: Which share of all steps so far may be masked before it is an error.
         ledger: Where to record every step; nowhere unless given.
         run: Under which run to record.
-        actor: Under which actor to record.
+        actor: Under which actor of the run to record; unless given, the first of env0, env1 … that no live writer has.
         flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
             shortest time holds.
+        num_envs: How many environments take their steps side by side, each in a wrapper of its own: schedules follow
+            the steps of all of them.
         steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
 
     Returns:
         A `RewardWrapper` around one environment, a `VectorRewardWrapper` around many.
 
     Raises:
-        DefinitionError: `reward`, `features`, `mode`, `flush_every` or `steps_taken` is not what it should be.
+        DefinitionError: `env`, `reward`, `features`, `mode` or a number is not what it should be.
         WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
         VersionConflict: In the ledger the reward's label stands for another formula.
+        ActorInUse: Another live writer records as this actor of the run.
     """
 
     @overload
     def __new__(  # type: ignore[misc]  # many environments have a wrapper of their own
-        cls,
-        env: VectorEnv[Any, Any, Any],
-        reward: Reward,
-        features: Features,
-        *,
-        mode: Mode = "replace",
-        ledger: Ledger | None = None,
-        run: str | None = None,
-        actor: str | None = None,
-        flush_every: float = 1.0,
-        steps_taken: int = 0,
+        cls, env: VectorEnv[Any, Any, Any], reward: Reward, features: Features, **options: Unpack[WrapperOptions]
     ) -> VectorRewardWrapper: ...
 
     @overload
     def __new__(
-        cls,
-        env: gymnasium.Env[Any, Any],
-        reward: Reward,
-        features: Features,
-        *,
-        mode: Mode = "replace",
-        ledger: Ledger | None = None,
-        run: str | None = None,
-        actor: str | None = None,
-        flush_every: float = 1.0,
-        steps_taken: int = 0,
+        cls, env: gymnasium.Env[Any, Any], reward: Reward, features: Features, **options: Unpack[WrapperOptions]
     ) -> Self: ...
 
-    def __new__(cls, env: Any = None, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - the class says it
+        env = next(iter(arguments), options.get("env"))
         if cls is RewardWrapper and isinstance(env, VectorEnv):
-            return VectorRewardWrapper(env, *arguments, **options)
+            return VectorRewardWrapper(*arguments, **options)
+        if cls is RewardWrapper and (arguments or options):  # copying makes one of nothing
+            refuse_environment(env, arguments, options)
         return super().__new__(cls)
 
     # `help` shows what it takes
     __new__.__signature__ = inspect.signature(_SingleEnvWrapper.__init__)  # type: ignore[attr-defined]
-
-
-def _require_finite(original: SupportsFloat) -> float:
-    value = float(original)
-    if not math.isfinite(value):
-        raise NotFinite(f"the environment's own reward, which is to be added to, is {value}.")
-    return value
 
 
 def _has_autoreset(env: gymnasium.Env[Any, Any]) -> bool:

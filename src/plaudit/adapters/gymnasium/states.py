@@ -1,6 +1,6 @@
 """The states of many environments at once, from step to step."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,8 +44,12 @@ class BatchStates:
             self.before, self.after = self.after, self.before
             raise
         if len(begun):
-            for before, after in zip(self.before, self.after, strict=True):
-                after[:, begun] = before[:, begun]
+            self.keep(begun)
+
+    def keep(self, which: Sequence[int] | NDArray[np.intp]) -> None:
+        """Leave the states of some environments as they were before the step."""
+        for before, after in zip(self.before, self.after, strict=True):
+            after[:, which] = before[:, which]
 
     def list_before(self) -> dict[str, NDArray[Any]]:
         """Return each state before the step as a column, by its name."""

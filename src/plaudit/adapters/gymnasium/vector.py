@@ -11,21 +11,26 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, create_empty_array
 from numpy.typing import NDArray
 
-from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS
+from plaudit.adapters.components import COMPONENTS, EPISODE_COMPONENTS, MASKED_STEPS
 from plaudit.adapters.gymnasium.recording import Recorder, RecordingOptions
 from plaudit.adapters.gymnasium.scoring import (
+    CLIPPED,
+    MAX_MASKED,
     OWN,
     BatchScorer,
     Features,
     Floats,
     Mode,
+    PaidSteps,
     Scoring,
     copy_observation,
     extend_info,
 )
-from plaudit.errors import MissingField, NotFinite
+from plaudit.errors import InputError, MissingField, NotFinite
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.reward.reward import Reward
+from plaudit.targets import OnBad
 
 if TYPE_CHECKING:
     Base = VectorWrapper[Any, Any, Any, Any, Any]
@@ -54,10 +59,13 @@ class VectorRewardWrapper(Base):
         features: Features,
         *,
         mode: Mode = "replace",
+        on_bad: OnBad = "mask",
+        max_masked: float = MAX_MASKED,
         ledger: Ledger | None = None,
         run: str | None = None,
         actor: str | None = None,
         flush_every: float = 1.0,
+        num_envs: int | None = None,
         steps_taken: int = 0,
     ) -> None:
         """Wrap many environments.
@@ -68,20 +76,34 @@ class VectorRewardWrapper(Base):
             features: A function of batches (obs, action, next_obs, info) to the reward's inputs by name: a column for
                 each, or one value for all environments.
             mode: "replace" the environments' own rewards, or "add" to them.
+            on_bad: What to do about steps that cannot be scored: "mask", "clip" or "raise", as for one environment.
+            max_masked: Which share of all steps so far may be masked before it is an error.
             ledger: Where to record every step; nowhere unless given.
             run: Under which run to record.
-            actor: Under which actor to record.
+            actor: Under which actor of the run to record; unless given, the first of env0, env1 … that no live writer
+                has.
             flush_every: After how many seconds at the latest a step is durable; of several wrappers of one ledger, the
                 shortest time holds.
+            num_envs: How many environments take their steps side by side, if there are others than these.
             steps_taken: How many steps training had taken before, where it is resumed: what schedules follow.
 
         Raises:
-            DefinitionError: `reward`, `features`, `mode`, `flush_every` or `steps_taken` is not what it should be.
+            DefinitionError: `reward`, `features`, `mode` or a number is not what it should be.
             WrongType: `ledger` is not a Ledger, or `flush_every` not a number.
             VersionConflict: In the ledger the reward's label stands for another formula.
+            ActorInUse: Another live writer records as this actor of the run.
         """
         super().__init__(env)
-        self._scoring = Scoring(reward, features, mode, steps_taken=steps_taken)
+        self._scoring = Scoring(
+            reward,
+            features,
+            mode,
+            on_bad=on_bad,
+            max_masked=max_masked,
+            num_envs=num_envs,
+            steps_taken=steps_taken,
+        )
+        self._masked = np.zeros(self.num_envs, np.int64)
         self._scorer = self._build_scorer(reward)
         recording = RecordingOptions(run=run, actor=actor, flush_every=flush_every)
         self._record = None if ledger is None else Recorder(ledger, reward, recording, envs=self.num_envs)
@@ -93,7 +115,7 @@ class VectorRewardWrapper(Base):
         self._obs: Any = None
 
     def _build_scorer(self, reward: Reward) -> BatchScorer:
-        return BatchScorer(reward, self.num_envs, spare=int(self._scoring.adds))
+        return BatchScorer(reward, self.num_envs, on_bad=self._scoring.on_bad, spare=int(self._scoring.adds))
 
     @property
     def reward(self) -> Reward:
@@ -110,8 +132,13 @@ class VectorRewardWrapper(Base):
         self._scoring.change_reward(reward)
 
     @property
+    def actor(self) -> str | None:
+        """The actor that steps are recorded as; None where they are not."""
+        return None if self._record is None else self._record.actor
+
+    @property
     def steps_taken(self) -> int:
-        """How many steps were paid for, each of all environments at once; for a wrapper when training is resumed."""
+        """How many steps all environments have taken; for the next wrapper of a training that is resumed."""
         return self._scoring.steps_taken
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -140,27 +167,63 @@ class VectorRewardWrapper(Base):
             )
         own = np.array(original, np.float64)
         outcomes = own, np.asarray(terminated), np.asarray(truncated)
-        fields: Mapping[str, Any] | None = None
-        if len(self._over) < self.num_envs:
+        paid = np.ones(own.shape, np.bool_)
+        paid[self._over] = False
+        steps = self._scorer.zeros()
+        if paid.any():
             fields = self._scoring.read_fields(before, actions, seen, about, outcomes, envs=self.num_envs)
-        reward, block = self._scorer.zeros() if fields is None else self._scorer(fields, self._over)
-        self._scoring.steps_taken += fields is not None
+            steps = self._scorer(fields, self._over)
+        ours = self._describe(steps, paid)
+        reward, block = steps.total, steps.block
         if self._scoring.adds:
             block[-1] = own
             block[-1, self._over] = 0.0
-            reward += _require_finite(block[-1])
+            reward += self._hold_finite(block[-1])
         self._sums += block
-        paid = np.ones(own.shape, np.bool_)
-        paid[self._over] = False
-        if self._record is not None and fields is not None:
-            inputs, dtypes = self._scorer.build_inputs(fields)
-            self._record.add_steps(inputs[paid], dtypes, paid, *outcomes)
-        ours = {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
+        if self._record is not None and paid.any():
+            inputs, dtypes = self._scorer.build_inputs(steps.fields)
+            said: dict[int, dict[str, Any]] = {env: {CLIPPED: given} for env, given in steps.clipped.items()}
+            said |= {env: {MASKED: _shorten(error)} for env, error in steps.errors.items()}
+            self._record.add_steps(inputs[paid], dtypes, paid, *outcomes, about=said)
+        ours |= {COMPONENTS: self._name_rows(block), f"_{COMPONENTS}": paid, OWN: own, f"_{OWN}": paid}
         if len(over):
             ours |= {EPISODE_COMPONENTS: self._name_rows(self._select_sums(ended)), f"_{EPISODE_COMPONENTS}": ended}
             self._begin(over)
         self._over = over if self._autoreset is AutoresetMode.NEXT_STEP else _NOBODY
         return obs, reward, terminated, truncated, extend_info(info, **ours)
+
+    def _describe(self, steps: PaidSteps, paid: Mask) -> dict[str, Any]:
+        """Count the steps, and return what `info` tells of them besides.
+
+        Raises:
+            TooManyMasked: More than `max_masked` of all steps so far could not be scored.
+        """
+        scoring, count = self._scoring, int(np.count_nonzero(paid))
+        told = scoring.describe(steps.fields, None) if count else {}
+        scoring.count_steps(count, self.num_envs)
+        scoring.masked.seen += count
+        scoring.clipped += len(steps.clipped)
+        if steps.errors:
+            which = np.zeros(self.num_envs, np.bool_)
+            which[list(steps.errors)] = True
+            self._masked += which
+            told |= {f"reward_{MASKED}": which, f"_reward_{MASKED}": paid}
+            scoring.mask(len(steps.errors), 0, next(iter(steps.errors.values())))
+        if self._masked.any():
+            told |= {MASKED_STEPS: self._masked.copy(), f"_{MASKED_STEPS}": np.ones_like(paid)}
+        return told
+
+    def _hold_finite(self, original: Floats) -> Floats:
+        """Return the environments' own rewards, which are to be added to; 0 for those that are not finite."""
+        bad = np.flatnonzero(~np.isfinite(original))
+        if len(bad):
+            first = original[bad[0]]
+            error = NotFinite(f"environment {bad[0]}: its own reward, which is to be added to, is {first}.")
+            if self._scoring.on_bad != "mask":
+                raise error
+            self._scoring.mask(len(bad), 0, error)
+            original[bad] = 0.0
+        return original
 
     def _name_rows(self, rows: Floats) -> dict[str, Floats]:
         return dict(zip(self._scoring.components, rows, strict=True))
@@ -182,16 +245,13 @@ class VectorRewardWrapper(Base):
         """Write what waits to be recorded and close the environments."""
         try:
             if self._record is not None:
-                self._record.flush()
+                self._record.close()
         finally:
             super().close(**options)
 
 
-def _require_finite(original: Floats) -> Floats:
-    bad = np.flatnonzero(~np.isfinite(original))
-    if len(bad):
-        raise NotFinite(f"environment {bad[0]}: its own reward, which is to be added to, is {original[bad[0]]}.")
-    return original
+def _shorten(error: InputError) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _find_autoreset_mode(env: VectorEnv[Any, Any, Any]) -> AutoresetMode:

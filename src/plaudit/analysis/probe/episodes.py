@@ -58,7 +58,7 @@ class ProbedEnvironment:
         self.action_space, self.observation_space = env.action_space, env.observation_space
         self._readings = _Readings(reward)
         self._features = self._capture(_prepare_features(features, env, reward))
-        self._plain = RewardWrapper(guard, reward, self._features)
+        self._plain = RewardWrapper(guard, reward, self._features, on_bad="raise", num_envs=1)
         self._recording: dict[str, RewardWrapper] = {}
         self.steps = 0
         self.same_as_native = True
@@ -76,17 +76,12 @@ class ProbedEnvironment:
         return self._readings.lacking
 
     def _capture(self, features: Features) -> Features:
-        """Return features without what only measures read, which is kept aside."""
-        unread = {name.partition("[")[0] for name in self.reward.known_inputs.keys() - self.reward.inputs}
-        unread -= {name.partition("[")[0] for name in self.reward.inputs}
+        """Return features that keep what they give for the measures, which may read more than the reward does."""
         readings = self._readings
 
         def read(obs: Any, action: Any, next_obs: Any, info: dict[str, Any]) -> Mapping[str, Any]:
-            fields = features(obs, action, next_obs, info)
-            readings.fields = fields
-            if not unread or not isinstance(fields, Mapping):
-                return fields
-            return {name: value for name, value in fields.items() if name not in unread}
+            readings.fields = fields = features(obs, action, next_obs, info)
+            return fields
 
         return read
 
@@ -96,7 +91,14 @@ class ProbedEnvironment:
             return self._plain
         if policy not in self._recording:
             self._recording[policy] = RewardWrapper(
-                self._guard, self.reward, self._features, ledger=self.ledger, run=self.run, actor=policy
+                self._guard,
+                self.reward,
+                self._features,
+                on_bad="raise",
+                num_envs=1,
+                ledger=self.ledger,
+                run=self.run,
+                actor=policy,
             )
         return self._recording[policy]
 

@@ -81,6 +81,14 @@ class Backend(ABC):
         """Return whether a write whose acknowledgement was lost is in the ledger."""
 
     @abstractmethod
+    def claim(self, name: str) -> str | None:
+        """Take a name for as long as this process lives; return who has it where another one does."""
+
+    @abstractmethod
+    def release(self, name: str) -> None:
+        """Let others claim the name."""
+
+    @abstractmethod
     def compact(self) -> None:
         """Give space back that nothing needs."""
 

@@ -1,5 +1,6 @@
 """A ledger in a PostgreSQL database, for many writers on many machines."""
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -31,6 +32,11 @@ _LOCK = 7_203_417
 """The advisory lock under which everything is written: one writer at a time, so that numbers rise as records appear."""
 
 
+_FIND_HOLDER = """
+SELECT pid, coalesce(host(client_addr), 'this machine') FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE locktype = 'advisory' AND granted AND datname = current_database() AND datid = database
+AND classid = %s::bigint::oid AND objid = %s::bigint::oid AND objsubid = 1
+"""
 _TAKE_TURN = "SELECT set_config('lock_timeout', %(wait)s, true), pg_advisory_xact_lock(%(lock)s)"
 
 
@@ -51,6 +57,9 @@ class PostgresBackend(Backend):
         pool = QueuePool(self._connect_reader, pool_size=2, pre_ping=True, dialect=dialect)
         self.engine = Engine(pool, dialect, self._url, execution_options={"compiled_cache": _COMPILED})
         self._writer: psycopg.Connection[Any] | None = None
+        self._claims: set[str] = set()
+        self._session = 0
+        """The server's process in which the claims are held."""
         self._next: int | None = None
         try:
             with self.translate_errors(), self.engine.connect() as connection:
@@ -99,6 +108,8 @@ class PostgresBackend(Backend):
                     cursor.execute(_TAKE_TURN, self._describe_turn())
                     self._next = None
                     with self._budget.renew():
+                        if self._claims and self._session != self._writer.info.backend_pid:
+                            self._claim_again(cursor)
                         yield cursor
                     self._budget.start()  # for the commit
         except BaseException as error:
@@ -106,6 +117,35 @@ class PostgresBackend(Backend):
                 self._hang_up()
             self._budget.lost = isinstance(error, ConnectionLost)
             raise
+
+    def claim(self, name: str) -> str | None:
+        """Take a name for as long as this session lives; return who has it where another one does."""
+        with self.transaction() as cursor:
+            holder = _lock_name(cursor, name)
+            self._session = cursor.connection.info.backend_pid
+        if holder is None:
+            self._claims.add(name)
+            return None
+        return f"server process {holder[0]}, a connection from {holder[1]}"
+
+    def release(self, name: str) -> None:
+        """Let others claim the name."""
+        self._claims.discard(name)
+        if self._writer is not None and not self._writer.closed:  # else its session is gone, and its locks with it
+            with self.transaction() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", (_number_name(name),))
+
+    def _claim_again(self, cursor: Any) -> None:
+        """Take every name in a new session; where the server has not noticed that the old one is gone, end it."""
+        for name in sorted(self._claims):
+            while (holder := _lock_name(cursor, name)) is not None:
+                if holder[0] != self._session or self._budget.left <= 0:
+                    raise LedgerError(
+                        f"{self.name}: while the server was away, another process (a connection from {holder[1]}) has "
+                        f"begun to write as {name}. Nothing was recorded; end one of the two."
+                    )
+                cursor.execute("SELECT pg_terminate_backend(%s, 1000)", (holder[0],))
+        self._session = cursor.connection.info.backend_pid
 
     def _hang_up(self) -> None:
         writer, self._writer = self._writer, None
@@ -207,11 +247,27 @@ class PostgresBackend(Backend):
         """Let go of the connections that a forked process inherited; psycopg closes none that is another process's."""
         self.engine.dispose(close=False)
         self._writer = None
+        self._claims.clear()
 
     @property
     def dialect(self) -> Dialect:
         """How statements are spelled here."""
         return _DIALECT
+
+
+def _number_name(name: str) -> int:
+    """Return the number of the advisory lock of a name."""
+    return int.from_bytes(hashlib.sha256(f"plaudit {name}".encode()).digest()[:8], signed=True)
+
+
+def _lock_name(cursor: Any, name: str) -> tuple[int, str] | None:
+    """Take the lock of a name for the session; return the server's process that has it, and from where, if one does."""
+    number = _number_name(name)
+    if cursor.execute("SELECT pg_try_advisory_lock(%s)", (number,)).fetchone()[0]:
+        return None
+    halves = (number >> 32) & 0xFFFFFFFF, number & 0xFFFFFFFF
+    found: tuple[int, str] | None = cursor.execute(_FIND_HOLDER, halves).fetchone()
+    return found or (0, "nowhere that it tells")
 
 
 def _build_dialect() -> Dialect:

@@ -18,7 +18,7 @@ from sqlalchemy.util import LRUCache
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
 from plaudit.ledger.backends.backend import Backend, WriteConflict, report_damage
-from plaudit.ledger.backends.writer_lock import WriterLock
+from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
 """Statements as SQLite takes them, for all ledgers of the process: compiling one takes longer than most of them run."""
@@ -42,6 +42,7 @@ class SqliteBackend(Backend):
         self._timeout = timeout
         self._check_file()
         self._lock: WriterLock | None = None
+        self._claims = ClaimedNames(self.path)
         self._writer: sqlite3.Connection | None = None
         self._next: int | None = None
         self.engine = self._engine()
@@ -154,6 +155,23 @@ class SqliteBackend(Backend):
             raise LedgerBroken(f"{self.name} refused an earlier write ({self.broken}); open it again to go on.")
         return _Transaction(self, single)
 
+    def claim(self, name: str) -> str | None:
+        """Take a name for as long as this process lives; return who has it where another one does."""
+        with self._report_claims(), self._writer_lock:
+            return self._claims.take(name)
+
+    def release(self, name: str) -> None:
+        """Let others claim the name."""
+        with self._report_claims(), self._writer_lock:
+            self._claims.release(name)
+
+    @contextmanager
+    def _report_claims(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise FileError(f"{self.name}.writers cannot be written: {error.strerror}.") from None
+
     def check_in_place(self) -> None:
         """Raise where the file was moved, removed or replaced: what is written to it now, nobody would find."""
         if _identify(self._given) != self._file:
@@ -166,7 +184,9 @@ class SqliteBackend(Backend):
     def check_not_own(self, path: str | os.PathLike[str]) -> None:
         """Raise where a file to be written is the ledger itself, its log or its lock."""
         target = Path(os.path.realpath(path))
-        if target in [self.path.with_name(f"{self.path.name}{ending}") for ending in ("", "-wal", "-shm", ".lock")]:
+        if target in [
+            self.path.with_name(f"{self.path.name}{ending}") for ending in ("", "-wal", "-shm", ".lock", ".writers")
+        ]:
             raise LedgerError(f"{os.fspath(path)} is part of the ledger itself; choose another name.")
 
     @property
@@ -283,6 +303,7 @@ class SqliteBackend(Backend):
             with self.translate_errors(), self._lock:
                 with suppress(sqlite3.Error):
                     self._read_something()
+                self._claims.close()
                 self._writer.close()
         if self._lock is not None:
             self._lock.close()
@@ -302,6 +323,7 @@ class SqliteBackend(Backend):
         closes. The parent's locks are not touched by this.
         """
         self.engine.dispose()
+        self._claims.drop()
         if self._writer is not None and self._lock is not None:
             self._writer.close()
             self._lock.close()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -158,13 +159,19 @@ class RecordLayout:
         if frame.source is not None:
             return lambda signal: (pack_inputs(*signal.row), pack_outputs(*pick(signal.outputs)))
         read = self.scored._compiled.convert_row  # inputs by name, as they were given
-        return lambda signal: (pack_inputs(*read(signal.inputs)), pack_outputs(*pick(signal.outputs)))
+
+        def pack(signal: Signal) -> tuple[bytes, bytes]:
+            row = read(signal.inputs, lenient=math.isnan(signal.total))
+            return pack_inputs(*row), pack_outputs(*pick(signal.outputs))
+
+        return pack
 
     def stack_columns(self, columns: list[Any], count: int) -> Rows:
         """Return columns side by side: row after row, as a block holds them."""
         rows = np.empty((count, len(columns)), FLOAT)
         for at, column in enumerate(columns):
             rows[:, at] = column
+        rows[np.isnan(rows)] = np.nan  # of all that there are, one: bytes are compared
         return rows
 
     def stack_scores(self, scores: Scores, count: int) -> Rows:

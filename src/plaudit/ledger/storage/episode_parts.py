@@ -22,6 +22,8 @@ _MARK = re.compile(f'"({"|".join(ENDS)})":true')
 """How a context says so; within a string its quotation marks would be escaped."""
 MOST_PARTS = 512
 """Episodes of a block that rows are kept of; a block has at most 4,096 records, so that there are few of each then."""
+MASKED = "masked"
+"""Under which name the context of a step without a score says why it has none."""
 ORIGINAL_REWARD = "original_reward"
 """Under which name the context of a step has what the environment itself paid."""
 
@@ -35,7 +37,7 @@ class EpisodePart(NamedTuple):
     """Where its last record is."""
     episode: str
     records: int
-    """How many there are; of a re-scoring, those that have a score."""
+    """How many there are; of a re-scoring, those that have a new score."""
     earliest: int
     latest: int
     step_low: int | None
@@ -82,7 +84,7 @@ def split_episodes(
     """Return what a block has of each episode, also of one record; nothing where it has more episodes than `most`."""
     names: Sequence[str | None] = parse_column(episodes)
     if count == 1:
-        return _describe_record(earliest, names[0], steps, contexts, outputs)
+        return _describe_record(earliest, job, names[0], steps, contexts, outputs)
     known = [name for name in dict.fromkeys(names) if name is not None]
     if most is not None and len(known) > most:
         return []
@@ -117,11 +119,15 @@ def split_episodes(
 
 
 def _describe_record(
-    at: int, episode: str | None, steps: str | None, contexts: str | None, outputs: bytes
+    at: int, job: int | None, episode: str | None, steps: str | None, contexts: str | None, outputs: bytes
 ) -> list[EpisodePart]:
-    """Return what a block of one record has of its episode; nothing where there is none, or no score."""
+    """Return what a block of one record has of its episode; nothing where there is none, or no new score."""
     scores = struct.unpack(f"<{len(outputs) // 8}d", outputs)
-    if episode is None or math.isnan(scores[0]):
+    if math.isnan(scores[0]):
+        if job is not None:
+            return []
+        scores = (0.0,) * len(scores)
+    if episode is None:
         return []
     step = None if steps is None else json.loads(steps)[0]
     end = None if contexts is None else find_end(json.loads(contexts)[0])
@@ -147,8 +153,9 @@ def _number_names(names: Sequence[str | None], known: Sequence[str], count: int)
 
 
 def _list_columns(scores: NDArray[np.float64], order: NDArray[np.intp]) -> list[list[float]]:
-    """Return the totals and the values of each term; its scores stand between them."""
+    """Return the totals and the values of each term; its scores stand between them. What has none adds nothing."""
     chosen = scores[order]
+    chosen[np.isnan(chosen[:, 0])] = 0.0
     return [chosen[:, at].tolist() for at in (0, *range(2, scores.shape[1], 2))]
 
 

@@ -3,16 +3,19 @@
 import math
 import struct
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plaudit.ledger.context import Scope
+from plaudit.ledger.jsonl.encoding import encode_compact
 from plaudit.ledger.storage.codec import FLOAT, MAX_RECORDS, Block, RecordLayout, Rows
 from plaudit.ledger.storage.computation import Computation
-from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD
+from plaudit.ledger.storage.episode_parts import ENDS, MASKED, ORIGINAL_REWARD
+from plaudit.ledger.storage.recompute import get_recomputer
 from plaudit.targets.dtypes import Dtypes
 
 Integers: TypeAlias = NDArray[np.int64]
@@ -50,8 +53,10 @@ class StepStream:
         self._layout, self._scope, self._many = layout, scope, envs is not None
         self.most = max(1, most // (envs or 1))
         """How many entries may wait."""
-        self._score = layout.scored.compile("numpy")
+        self._recomputer = get_recomputer(layout)
         self.waiting: deque[Any] = deque()
+        self.about: dict[tuple[int, int], Mapping[str, Any]] = {}
+        """What the contexts of some steps say besides, by episode and step: of those that could not be scored, why."""
         self.pack: Callable[..., bytes] = struct.Struct(f"<qqqd3?{layout.width}d").pack
         """Takes time, episode, step, original reward, whether that is no number, terminated, truncated, inputs."""
         self._packed = np.dtype(
@@ -74,10 +79,21 @@ class StepStream:
     def encode(self, taken: list[Any]) -> Iterator[Block]:
         """Yield steps as blocks, scored all at once."""
         steps = _join_steps(taken) if self._many else self._unpack(taken)
-        outputs = self._layout.stack_scores(self._score(self._layout.split_columns(steps.inputs)), len(steps.inputs))
+        unknown = np.isnan(steps.inputs)
+        if unknown.any():  # of all NaN that there are, one: bytes are compared
+            steps = steps._replace(inputs=np.where(unknown, np.nan, steps.inputs))
+        inputs = steps.inputs
+        outputs = self._recomputer.run_numpy(inputs)
+        about = self._take_about(steps)
+        masked = np.isnan(outputs[:, 0])
+        masked[[at for at, said in about.items() if MASKED in said]] = False
+        if masked.any():  # it was paid, so that it must have a score: this raises why it has none
+            self._layout.scored.compile("numpy")(self._layout.split_columns(inputs[masked]))
         for start in range(0, len(outputs), MAX_RECORDS):
-            part = Steps._make(column[start : start + MAX_RECORDS] for column in steps)
-            yield self._build_block(part, outputs[start : start + MAX_RECORDS])
+            end = start + MAX_RECORDS
+            part = Steps._make(column[start:end] for column in steps)
+            said = {at - start: each for at, each in about.items() if start <= at < end}
+            yield self._build_block(part, outputs[start:end], said)
 
     def _unpack(self, taken: list[bytes]) -> Steps:
         table = np.frombuffer(b"".join(taken), self._packed)
@@ -88,7 +104,7 @@ class StepStream:
         ends = {end: table[end] for end in ENDS}
         return Steps(**columns, originals=originals, **ends, inputs=np.ascontiguousarray(table["inputs"]))
 
-    def _build_block(self, part: Steps, outputs: Rows) -> Block:
+    def _build_block(self, part: Steps, outputs: Rows, about: Mapping[int, Mapping[str, Any]]) -> Block:
         times = part.times // 1000
         earliest, latest = int(times.min()), int(times.max())
         return Block(
@@ -103,9 +119,17 @@ class StepStream:
             times=str((times - earliest).tolist()) if latest > earliest else None,
             episodes=_encode_episodes(part.episodes),
             steps=_encode_steps(part.steps),
-            contexts=encode_outcomes(part.originals, part.terminated, part.truncated),
+            contexts=encode_outcomes(part.originals, part.terminated, part.truncated, about),
             moments=times.astype("<i8", copy=False).tobytes(),
         )
+
+    def _take_about(self, part: Steps) -> dict[int, Mapping[str, Any]]:
+        """Return what the contexts of some of these steps say besides, by position."""
+        if not self.about:
+            return {}
+        names = zip(part.episodes.tolist(), part.steps.tolist(), strict=True)
+        found = ((at, self.about.pop(name, None)) for at, name in enumerate(names))
+        return {at: said for at, said in found if said is not None}
 
 
 def _join_steps(taken: Sequence[Steps]) -> Steps:
@@ -131,16 +155,22 @@ def _encode_episodes(episodes: Integers) -> str:
 
 
 def encode_outcomes(
-    originals: Sequence[Any] | NDArray[Any], terminated: Sequence[Any] | Flags, truncated: Sequence[Any] | Flags
+    originals: Sequence[Any] | NDArray[Any],
+    terminated: Sequence[Any] | Flags,
+    truncated: Sequence[Any] | Flags,
+    about: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
 ) -> str:
     """Return what environments said of steps as a column of contexts: their own reward, and how an episode ended.
 
-    A reward that is not finite is a string, for JSON has no such numbers; what is no number at all is null.
+    A reward that is not finite is a string, since JSON has no such numbers; what is not a number at all is null.
+    `about` is what else the contexts of some steps say, by position.
     """
     said = _encode_numbers(originals)
     for end, flags in zip(ENDS, (terminated, truncated), strict=True):
         for at in np.flatnonzero(np.asarray(flags, np.bool_)).tolist():
             said[at] += f',"{end}":true'
+    for at, more in about.items():
+        said[at] += f",{encode_compact(more, 'context')[1:-1]}"
     if said.count(said[0]) == len(said):
         said = said[:1]
     begin = f'{{"{ORIGINAL_REWARD}":'

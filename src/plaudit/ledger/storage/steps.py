@@ -54,6 +54,8 @@ class StepBuffer:
 
     def begin_process(self) -> None:
         """Begin anew, without a thread: in a process that was forked, what waits is the parent's, which writes it."""
+        self.process = object()
+        """What tells the process from the one that it was forked from."""
         self._drop_waiting()
         self._kept: list[Block] = []
         self._failure: BaseException | None = None
@@ -115,6 +117,8 @@ class StepBuffer:
         self._closed, self.attend_at = True, 0  # before the last write: a step that misses it is told
         self._wake.set()
         self._write_aside(None)
+        if (thread := self._thread) is not None and thread is not threading.current_thread():
+            thread.join(_LOOK)
         self._lost += _count_steps(self._kept)
         self._kept = []
         self._raise_failure()
@@ -153,7 +157,7 @@ class StepBuffer:
     def _wait_for_steps(self) -> None:
         """Wait until it is time to write, or many wait, or somebody calls."""
         due = time.monotonic() + _EARLY * self._longest
-        while (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
+        while not self._closed and (left := due - time.monotonic()) > 0 and not self._wake.wait(min(left, _LOOK)):
             if any(len(stream.waiting) >= stream.most // 2 for stream in self._streams.values()):
                 break
         self._wake.clear()

@@ -34,7 +34,7 @@ class Summary(NamedTuple):
     episode_low: int | None
     episode_high: int | None
     total: float | None
-    """The sum of its totals, rounded once; None for re-scorings, which may lack some, and where it overflows."""
+    """The sum of its totals, rounded once; None where some have none, as of re-scorings, and where it overflows."""
     low: float | None
     high: float | None
 
@@ -53,7 +53,7 @@ def summarize(
     places = (*_find_steps(steps), *_find_episodes(episodes))
     if count == 1 and job is None:
         total = _UNPACK_ONE(outputs)[0]
-        return Summary(time, *places, total, total, total)
+        return Summary(time, *places, *(total if total == total else None,) * 3)
     return Summary(time, *places, *((None, None, None) if job is not None else _add_totals(outputs, count)))
 
 
@@ -95,9 +95,10 @@ def _add_totals(outputs: bytes, count: int) -> tuple[float | None, float | None,
     """Return the sum of the totals in a block, the lowest and the highest."""
     totals = np.frombuffer(outputs, "<f8").reshape(count, -1)[:, 0]
     try:
-        return math.fsum(totals.tolist()), float(totals.min()), float(totals.max())
+        total = math.fsum(totals.tolist())
     except OverflowError:
         return None, None, None
+    return (total, float(totals.min()), float(totals.max())) if total == total else (None, None, None)
 
 
 def number_episode(name: str) -> int:

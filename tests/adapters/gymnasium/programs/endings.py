@@ -54,7 +54,8 @@ def record(folder, run, way, flush_every, ready, say):
     ledger = Ledger(folder / LEDGER)
 
     def wrap(at):
-        where = {"ledger": ledger, "run": run, "actor": str(at), "flush_every": flush_every}
+        actor = None if way == "fork" else str(at)
+        where = {"ledger": ledger, "run": run, "actor": actor, "flush_every": flush_every}
         return RewardWrapper(walks.Walk(), walks.reward(), walks.features, **where)
 
     def handle(number, frame):
@@ -155,16 +156,15 @@ def look(ledger, folder, run, name):
     taken = np.count_nonzero(times, axis=1).tolist()
     kept, oldest = [], 0.0
     for at in range(ENVS):
-        ats = [record.at.timestamp() for record in ledger.history(run=run, actor=str(at))]
-        if name == "forked":  # the child writes before its parent
-            ats.sort()
+        actor = f"env{at}" if name == "forked" else str(at)
+        ats = [record.at.timestamp() for record in ledger.history(run=run, actor=actor)]
         noted = times[at, : min(len(ats), taken[at])]
         assert np.all(ats[: len(noted)] <= noted + 1e-6), "a step was dated after it had been taken"
         assert np.all(ats[1 : len(noted)] >= noted[:-1] - 1e-6), "a step was dated before the one before it was taken"
         kept.append(len(ats))
         if len(ats) < taken[at]:
             oldest = max(oldest, float(times.max() - times[at, len(ats)]))
-    return {"taken": taken, "kept": kept, "oldest": oldest}
+    return {"taken": taken, "kept": kept, "oldest": oldest, "forked": ledger.history(run=run, actor="env4").count()}
 
 
 def main():

@@ -1,0 +1,102 @@
+"""What wrappers are given: checked, and as text where a specification of an environment is written to JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypedDict
+
+import gymnasium
+from gymnasium.envs.registration import load_env_creator
+
+from plaudit.adapters.gymnasium.scoring import Features, Mode
+from plaudit.errors import DefinitionError
+from plaudit.ledger.ledger import Ledger
+from plaudit.reward.reward import Reward
+from plaudit.targets import OnBad
+
+
+class WrapperOptions(TypedDict, total=False):
+    """What `RewardWrapper` takes by name."""
+
+    mode: Mode
+    on_bad: OnBad
+    max_masked: float
+    ledger: Ledger | None
+    run: str | None
+    actor: str | None
+    flush_every: float
+    num_envs: int | None
+    steps_taken: int
+
+
+def refuse_environment(env: object, arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise DefinitionError where a wrapper is given something else than one environment, a reward and features."""
+    if not isinstance(env, gymnasium.Env):
+        raise DefinitionError(_describe_environment(env))
+    for at, name in enumerate(("reward", "features"), start=1):
+        if len(arguments) <= at and name not in options:
+            raise DefinitionError(
+                f"RewardWrapper needs {name}: RewardWrapper(env, reward, features), where features is a function of "
+                "(obs, action, next_obs, info) to the reward's inputs by name."
+            )
+
+
+def _describe_environment(env: object) -> str:
+    """Return what is wrong with what is not a Gymnasium environment, and what to do."""
+    library = type(env).__module__.partition(".")[0]
+    if library == "stable_baselines3":
+        return (
+            f"env is a {type(env).__name__} of Stable-Baselines3, whose environments have to be wrapped one by one, "
+            "within Monitor: make them with plaudit.adapters.sb3.make_vec_env(env_id, reward, features, n_envs=...)."
+        )
+    if library == "pettingzoo" or hasattr(env, "possible_agents"):
+        return (
+            "env is a PettingZoo environment of several agents, and RewardWrapper pays one. Turn it into a Gymnasium "
+            "environment of one agent, or of a batch of them, first."
+        )
+    if isinstance(env, str):
+        return f"env={env!r:.60} is a string; give the environment itself: gymnasium.make({env!r:.60})."
+    return f"env={env!r:.60} is not a Gymnasium environment."
+
+
+class JsonArgument(str):
+    """Text for JSON that stands for a value, which a wrapper made in this process is given again."""
+
+    value: Any
+
+    def __new__(cls, text: str, value: Any) -> Self:
+        """Let `text` stand for `value`."""
+        made = super().__new__(cls, text)
+        made.value = value
+        return made
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JsonArgument, (str(self), self.value)
+
+
+def to_json_arguments(reward: Reward, features: Features, ledger: Ledger | None) -> dict[str, JsonArgument | None]:
+    """Return what `spec.to_json()` writes of a wrapper: the reward's specification, and where to find the rest."""
+    place = f"{getattr(features, '__module__', '')}:{getattr(features, '__qualname__', repr(features))}"
+    return {
+        "reward": JsonArgument(reward.to_json(), reward),
+        "features": JsonArgument(place, features),
+        "ledger": None if ledger is None else JsonArgument(ledger.name, ledger),
+    }
+
+
+def read_arguments(reward: Any, features: Any, ledger: Any) -> tuple[Reward, Features, Ledger | None]:
+    """Return reward, features and ledger, also where a specification gives them; what is wrong is refused later."""
+    reward, features, ledger = (
+        each.value if isinstance(each, JsonArgument) else each for each in (reward, features, ledger)
+    )
+    if not isinstance(reward, str):
+        return reward, features, ledger
+    try:  # the specification was read from JSON
+        features = load_env_creator(features)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise DefinitionError(
+            f"features={features!r:.100} cannot be imported ({error}). A specification can hold functions of a "
+            "module alone; wrap the environment yourself."
+        ) from None
+    return Reward.from_json(reward), features, None if ledger is None else Ledger(ledger)

@@ -1,0 +1,78 @@
+"""Who writes the episodes of a run: each live writer has an actor of its own, so that no two share an episode."""
+
+import json
+from itertools import count
+
+from sqlalchemy import func, select
+
+from plaudit.errors import ActorInUse
+from plaudit.ledger.context import validate_string
+from plaudit.ledger.storage.schema import blocks, scopes, summaries
+from plaudit.ledger.storage.store import Store
+
+Claim = tuple[str | None, str]
+"""A run and an actor."""
+
+
+class Claims:
+    """The runs and actors that the writers of one open ledger number the episodes of.
+
+    A claim is released, or dies with its process. Nobody else keeps it from being taken again.
+    """
+
+    def __init__(self, store: Store) -> None:
+        """Begin with none."""
+        self._store = store
+        self._held: set[Claim] = set()
+        self._abandoned: list[Claim] = []
+
+    def take(self, run: str | None, actor: str | None) -> Claim:
+        """Claim an actor of a run; without one, the first of env0, env1 … that no live writer has.
+
+        Raises:
+            ActorInUse: Another live writer has it.
+            InputError: No ledger can keep such a `run` or `actor`.
+        """
+        while self._abandoned:
+            self.release(self._abandoned.pop())
+        run, actor = validate_string("run", run), validate_string("actor", actor)
+        if actor is not None:
+            holder = self._try((run, actor))
+            if holder is None:
+                return run, actor
+            of = "records without a run" if run is None else f"run {run!r}"
+            raise ActorInUse(
+                f"{self._store.backend.name}: another live writer ({holder}) records as actor {actor!r} of {of}, and "
+                "the episodes of two would become one. Give each its own actor=, or leave actor= out to get one."
+            )
+        return next(claim for at in count() if self._try(claim := (run, f"env{at}")) is None)
+
+    def _try(self, claim: Claim) -> str | None:
+        """Claim an actor; return who has it, where somebody does."""
+        if claim in self._held:
+            return "in this process"
+        holder = self._store.backend.claim(json.dumps(claim))
+        if holder is None:
+            self._held.add(claim)
+        return holder
+
+    def release(self, claim: Claim) -> None:
+        """Let the next writer have it."""
+        if claim in self._held:
+            self._held.discard(claim)
+            self._store.backend.release(json.dumps(claim))
+
+    def abandon(self, claim: Claim) -> None:
+        """Release a claim later: called by the collector of garbage, which may strike in the middle of a write."""
+        self._abandoned.append(claim)
+
+    def find_last_episode(self, claim: Claim) -> int:
+        """Return the highest number among the recorded episodes of an actor, 0 where there are none."""
+        run, actor = claim
+        located = summaries.join(blocks, blocks.c.first == summaries.c.first).join(
+            scopes, scopes.c.id == blocks.c.scope
+        )
+        own = scopes.c.run.is_(None) if run is None else scopes.c.run == run
+        statement = select(func.max(summaries.c.episode_high)).select_from(located)
+        with self._store.backend.snapshot() as connection:
+            return int(connection.execute(statement.where(own, scopes.c.actor == actor)).scalar() or 0)

@@ -1,0 +1,300 @@
+"""Steps that cannot be scored: masked, clipped or raised, and counted in info, in the ledger and on curves."""
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import SyncVectorEnv
+
+from plaudit import Field, Ledger, Reward, term
+from plaudit.adapters.gymnasium import RewardWrapper
+from plaudit.errors import DefinitionError, MissingField, NotFinite, OutOfRange, TooManyMasked
+from support import carrying, walks
+from support.ledgers import verified
+
+PLAIN = walks.reward()
+STEPS = 200
+
+
+class Straight(gymnasium.Env):
+    """Counts its steps; an episode has a hundred."""
+
+    observation_space = gymnasium.spaces.Box(0, 1e6, (1,), np.float64)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, pay=0.5):
+        self._taken, self._pay = 0, pay
+
+    def reset(self, *, seed=None, options=None):
+        return np.array([self._taken], np.float64), {}
+
+    def step(self, action):
+        self._taken += 1
+        return np.array([self._taken], np.float64), self._pay, False, self._taken % 100 == 0, {}
+
+
+@term
+def steady(x):
+    return x
+
+
+@term(weight=0.5)
+def open_road(road):
+    return 1 if road == "open" else 0
+
+
+DRIVING = Reward(
+    "driving",
+    version="1",
+    terms=[steady, open_road],
+    fields=[Field("x", low=0, high=1), Field("road", values=("open", "shut"))],
+)
+
+
+def read(**changes):
+    """Return features that give x=0.25 on an open road, and something else at some steps."""
+
+    def features(obs, action, next_obs, info):
+        taken = np.ravel(next_obs).astype(int)
+        fields = {"x": [0.25] * len(taken), "road": ["open"] * len(taken)}
+        for name, odd in changes.items():
+            for at, step in enumerate(taken):
+                fields[name][at] = odd.get(step, fields[name][at])
+        one = np.ndim(next_obs) == 1
+        return {name: column[0] if one else column for name, column in fields.items()}
+
+    return features
+
+
+def run(env, count):
+    """Take steps; return what each is paid, and its info."""
+    env.reset()
+    found = []
+    for _ in range(count):
+        _, paid, _, truncated, info = env.step(env.action_space.sample() * 0)
+        found.append((paid, info))
+        if np.any(truncated) and not isinstance(env, gymnasium.vector.VectorWrapper):
+            env.reset()
+    return found
+
+
+BAD = [
+    pytest.param({"x": {150: math.nan}}, "field 'x': the value is NaN", {}, id="NaN"),
+    pytest.param({"x": {150: 7.0}}, "field 'x': 7.0 is outside", {"x": 7.0}, id="outside"),
+    pytest.param({"x": {150: None}}, "field 'x': a value is None", {}, id="None"),
+    pytest.param({"road": {150: "wet"}}, "field 'road': 'wet' is not one of its values", {}, id="category"),
+]
+
+
+@pytest.mark.parametrize(("odd", "reason", "kept"), BAD)
+def test_one_step_that_cannot_be_scored_does_not_end_the_night(tmp_path, odd, reason, kept):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(Straight(), DRIVING, read(**odd), ledger=ledger, run="night")
+        with pytest.warns(UserWarning, match=reason) as told:
+            found = run(env, STEPS)
+        assert len(told) == 1
+        env.close()
+        paid, infos = zip(*found, strict=True)
+        assert [at for at, each in enumerate(paid, 1) if each != 0.75] == [150]
+        assert (paid[149], infos[149]["reward_components"]) == (0.0, {"steady": 0.0, "open_road": 0.0})
+        assert reason in infos[149]["reward_masked"]
+        assert [info.get("masked_steps", 0) for info in infos] == [0] * 149 + [1] * 51
+        assert not any("reward_masked" in info for info in (*infos[:149], *infos[150:]))
+
+        [masked] = [record for record in ledger.history() if record.masked]
+        assert (masked.episode, masked.step, masked.original_reward) == ("2", 50, 0.5)
+        assert reason in masked.masked
+        assert math.isnan(masked.total)
+        assert (
+            masked.signal.inputs == {"x": 0.25, "road": "open"} | kept
+            if kept
+            else masked.signal.inputs.keys() < {"x", "road"}
+        )
+
+        assert ledger.stats().rewards["driving@1"].masked == 1
+        assert ledger.stats().records == STEPS
+        assert "1 of them masked" in str(ledger.stats())
+        assert ledger.history().totals().mean == 0.75
+        episodes = ledger.episodes()
+        assert [each.length for each in episodes] == [100] * 2
+        assert [each.total for each in episodes] == [75.0, 74.25]
+        verified(ledger)
+        ledger.export(tmp_path / "rewards.jsonl")
+    with Ledger(tmp_path / "copy.db") as copy:
+        assert copy.import_file(tmp_path / "rewards.jsonl") == STEPS
+        assert [record.masked for record in copy.history() if record.masked] == [masked.masked]
+        assert [each.total for each in copy.episodes()] == [each.total for each in episodes]
+        verified(copy)
+
+
+@pytest.mark.parametrize("fast", [False, True], ids=["numpy", "numba"])
+@pytest.mark.parametrize(("odd", "reason", "kept"), BAD)
+def test_one_of_many_environments_is_masked_alone(tmp_path, monkeypatch, fast, odd, reason, kept):
+    if fast:
+        monkeypatch.setattr("plaudit.adapters.gymnasium.scoring.MANY", 1)
+    features = read(**odd)
+
+    def first_alone(obs, action, next_obs, info):
+        fields, usual = features(obs, action, next_obs, info), read()(obs, action, next_obs, info)
+        return {name: [fields[name][0], *usual[name][1:]] for name in fields}
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        envs = SyncVectorEnv([Straight] * 3, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP)
+        env = RewardWrapper(envs, DRIVING, first_alone, ledger=ledger, run="night")
+        with pytest.warns(UserWarning, match="environment 0"):
+            found = run(env, 160)
+        env.close()
+        paid, infos = zip(*found, strict=True)
+        assert paid[149].tolist() == [0.0, 0.75, 0.75]
+        assert infos[149]["reward_masked"].tolist() == [True, False, False]
+        assert infos[159]["masked_steps"].tolist() == [1, 0, 0]
+        assert sum(each.sum() for each in paid) == 0.75 * (3 * 160 - 1)
+        assert [(record.episode, record.step) for record in ledger.history() if record.masked] == [("4", 50)]
+        assert ledger.history().count() == 3 * 160
+        verified(ledger)
+
+
+def test_a_night_of_bad_steps_is_an_error():
+    env = RewardWrapper(Straight(), DRIVING, read(x=dict.fromkeys(range(150, 200), math.nan)))
+    with (
+        pytest.warns(UserWarning, match="NaN"),
+        pytest.raises(TooManyMasked, match=r"2 of 151 steps so far could not be scored.*max_masked=0.01.*x.*NaN"),
+    ):
+        run(env, STEPS)
+
+
+def test_how_many_may_be_masked_is_a_setting():
+    odd = read(x=dict.fromkeys(range(1, 101), math.nan))
+    with pytest.warns(UserWarning, match="NaN"):
+        found = run(RewardWrapper(Straight(), DRIVING, odd, max_masked=1.0), 200)
+    assert found[-1][1]["masked_steps"] == 100
+    for wrong in (0, 1.5, "few"):
+        with pytest.raises(DefinitionError, match="max_masked="):
+            RewardWrapper(Straight(), DRIVING, read(), max_masked=wrong)
+
+
+def test_wrong_names_are_an_error_whatever_is_said():
+    for on_bad in ("mask", "clip", "raise"):
+        for envs in (Straight(), SyncVectorEnv([Straight] * 2)):
+            env = RewardWrapper(envs, DRIVING, lambda *_: {"y": 0.5, "road": "open"}, on_bad=on_bad)
+            with pytest.raises(MissingField, match="needs 'x'"):
+                run(env, 1)
+    with pytest.raises(DefinitionError, match="on_bad='msak' is not one of raise, mask, clip. Did you mean 'mask'"):
+        RewardWrapper(Straight(), DRIVING, read(), on_bad="msak")
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_clip_holds_numbers_within_their_ranges_and_keeps_what_they_were(tmp_path, many):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        envs = SyncVectorEnv([Straight] * 2) if many else Straight()
+        env = RewardWrapper(envs, DRIVING, read(x={3: 7.0, 4: -1.0}), on_bad="clip", ledger=ledger, run="night")
+        paid, infos = zip(*run(env, 5), strict=True)
+        env.close()
+        assert [float(np.ravel(each)[0]) for each in paid] == [0.75, 0.75, 1.5, 0.5, 0.75]
+        assert infos[4]["clipped_steps"] == (4 if many else 2)
+        records = list(ledger.history(step=3))
+        assert [record.signal.inputs["x"] for record in records] == [1.0] * len(records)
+        assert [record.context["clipped"] for record in records] == [{"x": 7.0}] * len(records)
+        assert ledger.rewards()[0].fingerprint == DRIVING.fingerprint
+        verified(ledger)
+    env = RewardWrapper(envs, DRIVING, read(x=dict.fromkeys(range(100), math.nan)), on_bad="clip")
+    with pytest.raises(NotFinite, match="field 'x'"):
+        run(env, 1)
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_raise_ends_it(many):
+    envs = SyncVectorEnv([Straight] * 2) if many else Straight()
+    env = RewardWrapper(envs, DRIVING, read(x={3: 7.0}), on_bad="raise")
+    with pytest.raises(OutOfRange, match="field 'x'"):
+        run(env, 5)
+
+
+def test_an_own_reward_that_is_not_a_number_is_not_added_to():
+    env = RewardWrapper(Straight(pay=math.nan), DRIVING, read(), mode="add", max_masked=1.0)
+    with pytest.warns(UserWarning, match="own reward, which is to be added to, is nan"):
+        [(paid, info)] = run(env, 1)
+    assert (paid, info["reward_components"]["original.reward"], info["masked_steps"]) == (0.75, 0.0, 1)
+
+
+def test_a_masked_step_leaves_the_states_of_its_environment_as_they_were():
+    reward = carrying.touching()
+    given = [[5.0, 0.0], [-1.0, 0.0], [0.0, 0.0]]
+    alone = iter(given)
+    one = RewardWrapper(Straight(), reward, lambda *_: {"force": next(alone)}, max_masked=1.0)
+    together = iter(given)
+    many = RewardWrapper(
+        SyncVectorEnv([Straight] * 2),
+        reward,
+        lambda *_: {"force": np.array([next(together), [0.0, 0.0]])},
+        max_masked=1.0,
+    )
+    with pytest.warns(UserWarning, match="-1.0 is outside"):
+        paid = [each for each, _ in run(one, 3)]
+    with pytest.warns(UserWarning, match="-1.0 is outside"):
+        side_by_side = [each.tolist() for each, _ in run(many, 3)]
+    assert paid == [each[0] for each in side_by_side]
+    assert paid[1] == 0.0
+    good = iter([given[0], given[2]])
+    straight = RewardWrapper(Straight(), reward, lambda *_: {"force": next(good)})
+    assert [paid[0], paid[2]] == [each for each, _ in run(straight, 2)]
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+def test_features_may_give_more_than_the_reward_reads(many):
+    def generous(obs, action, next_obs, info):
+        return {**read()(obs, action, next_obs, info), "debug": object(), "speed": 3.0}
+
+    envs = SyncVectorEnv([Straight] * 2) if many else Straight()
+    assert np.ravel(run(RewardWrapper(envs, DRIVING, generous), 1)[0][0])[0] == 0.75
+
+
+def test_what_is_not_one_environment_and_a_function_of_a_step_is_refused_in_our_words():
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    class Parallel:
+        possible_agents = ("a", "b")
+
+    env = Straight()
+    for given, words in (
+        ((DummyVecEnv([Straight]), DRIVING, read()), "of Stable-Baselines3.*plaudit.adapters.sb3.make_vec_env"),
+        ((Parallel(), DRIVING, read()), "PettingZoo environment of several agents"),
+        (
+            ("CartPole-v1", DRIVING, read()),
+            r"is a string; give the environment itself: gymnasium.make\('CartPole-v1'\)",
+        ),
+        ((3, DRIVING, read()), "env=3 is not a Gymnasium environment"),
+        ((env, DRIVING), "RewardWrapper needs features: .* function of"),
+        ((env,), "RewardWrapper needs reward"),
+        (
+            (env, DRIVING, lambda obs: {}),
+            r"features=<lambda>\(obs\) is not a plain function of \(obs, action, next_obs",
+        ),
+        ((env, DRIVING, None), "features=None is not a plain function"),
+    ):
+        with pytest.raises(DefinitionError, match=words):
+            RewardWrapper(*given)
+    with pytest.raises(DefinitionError, match="features=3 is not"):
+        RewardWrapper(env=env, reward=DRIVING, features=3)
+
+
+def read_cart(obs, action, next_obs, info):
+    return {"x": 0.5, "road": "open"}
+
+
+def test_its_specification_is_json_and_makes_it_again(tmp_path):
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        env = RewardWrapper(gymnasium.make("CartPole-v1"), DRIVING, read_cart, ledger=ledger, run="night")
+        text = env.spec.to_json()
+        env.close()
+        again = gymnasium.make(gymnasium.envs.registration.EnvSpec.from_json(text))
+        assert again.get_wrapper_attr("reward") == DRIVING
+        again.reset(seed=0)
+        assert again.step(0)[1] == 1.0
+        again.close()
+        assert ledger.history(run="night").count() == 1
+    local = RewardWrapper(gymnasium.make("CartPole-v1"), DRIVING, lambda *step: read_cart(*step))
+    spec = gymnasium.envs.registration.EnvSpec.from_json(local.spec.to_json())
+    with pytest.raises(DefinitionError, match="cannot be imported"):
+        gymnasium.make(spec)
