@@ -97,7 +97,7 @@ def test_what_has_no_number_says_so():
 def test_episodes_of_several_rewards_or_none_are_refused():
     with pytest.raises(InputError, match=r"moving@1, moving@2.*version="):
         attribute([build_episode(0, {"a": 1.0}), build_episode(1, {"a": 1.0}, version="2")])
-    with pytest.raises(InputError, match="no episodes"):
+    with pytest.raises(InputError, match="no finished episodes"):
         attribute([])
     with pytest.raises(DefinitionError, match="bins=0"):
         attribute([build_episode(0, {"a": 1.0})], bins=0)

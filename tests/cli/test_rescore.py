@@ -201,7 +201,7 @@ def test_records_that_lack_an_input_are_told_beforehand(plaudit, tmp_path):
         ledger.record(built_in("roadsense").score(distance=5.0, deceleration=0.0, action=0))
     done = plaudit("rescore", "roadsense@R8", "rewards.db")
     assert done.exit_code == 1
-    assert "1 records of roadsense@R0 lack closing_rate; they are left out." in done.stderr
+    assert "1 record of roadsense@R0 lacks closing_rate; left out." in done.stderr
 
 
 @posix

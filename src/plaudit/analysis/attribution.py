@@ -1,9 +1,10 @@
 """`attribute`: how much of what episodes earned, and of what makes them earn differently, each term carries."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from plaudit.errors import DefinitionError, InputError
 from plaudit.frames import Tabular
 from plaudit.html import build_heading, build_note, build_table, join
 from plaudit.ledger.episodes import Episode
+from plaudit.ledger.returns import name_episode
 from plaudit.terminal import escape_controls, format_count, format_table, format_value
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class EpisodeBin:
     """Episodes that began one after the other, and how much each term carries of them."""
 
     first: str
-    """The first of them."""
+    """The name of the first of them, with its actor where there are several."""
     last: str
     began: datetime
     episodes: int
@@ -92,6 +94,8 @@ class Attribution(Tabular):
     """Of all episodes."""
     bins: tuple[EpisodeBin, ...]
     """Of each stretch of episodes, in the order in which they began."""
+    actors: int = 1
+    """How many actors they are of."""
 
     def __getitem__(self, term: str) -> TermShare:
         """Return how much one term carries of all episodes; KeyError where there is no such term."""
@@ -159,6 +163,13 @@ class Attribution(Tabular):
         heads = ("term", "mean", "of the return", "of its variance", "own", "half of what is shared")
         return [heads, *((each.term, format_value(each.mean), *map(_format_share, each[2:])) for each in self.terms)]
 
+    def _name_stretches(self) -> list[str]:
+        """Return what each bin is called: by names of episodes or, of several actors, by their places in the run."""
+        if self.actors == 1:
+            return [f"{each.first} to {each.last}" for each in self.bins]
+        ends = np.cumsum([0, *(each.episodes for each in self.bins)]).tolist()
+        return [f"{start + 1} to {end}" for start, end in pairwise(ends)]
+
     def __str__(self) -> str:
         whole = self.whole
         lines = [self._title(), "", format_table(self._list_rows())]
@@ -167,12 +178,12 @@ class Attribution(Tabular):
             means = [
                 (*map(format_value, (each.mean for each in one.terms)), format_value(one.mean)) for one in self.bins
             ]
+            stretches = self._name_stretches()
             shares = [tuple(_format_share(each.variance_share) for each in one.terms) for one in self.bins]
             for title, head, cells in (
                 ("Mean over time:", (*names, "return"), means),
                 ("Share of the variance over time:", names, shares),
             ):
-                stretches = [f"{each.first} to {each.last}" for each in self.bins]
                 body = [(stretch, *row) for stretch, row in zip(stretches, cells, strict=True)]
                 lines += ["", title, "", format_table([head, *body])]
         return escape_controls("\n".join(lines))
@@ -201,21 +212,22 @@ def attribute(episodes: Sequence[Episode], *, bins: int = 10) -> Attribution:
     (2.0, -1.0, 1.0)
 
     Args:
-        episodes: Episodes of one reward, as `Ledger.episodes` lists them.
+        episodes: Episodes of one reward, as `Ledger.episodes` lists them; those that are unfinished do not count.
         bins: Into how many stretches of as many episodes to cut them; fewer where there are not two for each.
 
     Raises:
-        InputError: There are no episodes, or they are of several rewards.
+        InputError: There are no finished episodes, or they are of several rewards.
     """
     if bins < 1:
         raise DefinitionError(f"bins={bins!r} must be an integer from 1 up.")
+    episodes = [each for each in episodes if each.finished]
     rewards = dict.fromkeys(f"{each.reward}@{each.version}" for each in episodes)
     if len(rewards) != 1:
         named = ", ".join(rewards)
         raise InputError(
             f"these episodes are of several rewards ({named}); choose those of one: reward=, version=."
             if rewards
-            else "there are no episodes to attribute anything of."
+            else "there are no finished episodes to attribute anything of."
         )
     terms = tuple(dict.fromkeys(term for each in episodes for term in each.terms))
     paid = np.array([[each.terms.get(term, 0.0) for term in terms] for each in episodes]).reshape(len(episodes), -1)
@@ -224,8 +236,15 @@ def attribute(episodes: Sequence[Episode], *, bins: int = 10) -> Attribution:
         terms = (*terms, name_rest(terms))
         paid = np.column_stack([paid, rest])
     cut = np.array_split(np.arange(len(episodes)), max(1, min(bins, len(episodes) // 2)))
-    every = [_build_bin([episodes[at] for at in rows], terms, paid[rows]) for rows in (np.arange(len(episodes)), *cut)]
-    return Attribution(next(iter(rewards)), every[0], tuple(every[1:]))
+    actors = len({each.actor for each in episodes})
+
+    def name(each: Episode) -> str:
+        return each.episode if actors == 1 else name_episode((None, each.actor, each.episode))
+
+    every = [
+        _build_bin([episodes[at] for at in rows], terms, paid[rows], name) for rows in (np.arange(len(episodes)), *cut)
+    ]
+    return Attribution(next(iter(rewards)), every[0], tuple(every[1:]), actors)
 
 
 def name_rest(terms: Collection[str]) -> str:
@@ -237,7 +256,9 @@ def name_rest(terms: Collection[str]) -> str:
     return "clamp" if "clamp" not in terms else "clamp of the total"
 
 
-def _build_bin(episodes: Sequence[Episode], terms: Iterable[str], paid: Numbers) -> EpisodeBin:
+def _build_bin(
+    episodes: Sequence[Episode], terms: Iterable[str], paid: Numbers, name: Callable[[Episode], str]
+) -> EpisodeBin:
     """Return how much each term carries of some episodes, in which it `paid` this."""
     means = paid.mean(axis=0)
     mean = float(means.sum())
@@ -256,8 +277,8 @@ def _build_bin(episodes: Sequence[Episode], terms: Iterable[str], paid: Numbers)
             variance = 0.0
     rows = np.transpose((means, shares, whole, own, whole - own))
     listed = tuple(TermShare(term, *map(float, row)) for term, row in zip(terms, rows, strict=True))
-    first, last = episodes[0], episodes[-1]
-    return EpisodeBin(first.episode, last.episode, first.began, len(episodes), mean, variance, listed)
+    first, last = (name(each) for each in (episodes[0], episodes[-1]))
+    return EpisodeBin(first, last, episodes[0].began, len(episodes), mean, variance, listed)
 
 
 def _format_share(share: float) -> str:

@@ -12,6 +12,7 @@ from plaudit.analysis.shared_terms import keep_shared_terms
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import DefinitionError, MissingExtra, MissingField, UnusableFile
 from plaudit.html import Markup, build_heading, build_note, join
+from plaudit.ledger.episodes import CHOSEN_BY, find_unfinished
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.translation import NO_TERMINAL_TERM
 from plaudit.reward.reward import Reward
@@ -212,6 +213,8 @@ def _measure_ledger(
     )
     hint = " Terms that read what only one of the two reads can be left out: shared=True (--shared)."
     effect = Effect(definition.renamed, where.name, remarks=tuple(f"Left out: {each}." for each in lacking))
+    whole = {name: value for name, value in query.items() if name in CHOSEN_BY}
+    effect.changes.episodes.unfinished = find_unfinished(where.episodes(**whole))
     found = False
     if all(plan.records for plan in plans):
         for batch in where.score_history(before, after, **query):

@@ -202,7 +202,7 @@ def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_jso
         check_any_record(ledger, dict(query))
         planned = ledger.plan_rescore(reward, as_recorded=as_recorded, **query)
         for lacking in planned.lacking:
-            click.echo(f"{lacking}; they are left out.", err=True)
+            click.echo(f"{lacking}; left out.", err=True)
         click.echo(f"{format_count(planned.records - planned.scored, 'record')} to score.", err=True)
         if planned.scored:
             click.echo(f"{format_count(planned.scored, 'record')} were scored by an earlier run.", err=True)

@@ -7,12 +7,12 @@ than ten.
 import heapq
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
-from sqlalchemy import Connection, Select, case, select
+from sqlalchemy import Connection, Select, case, exists, or_, select
 
 from plaudit.errors import LedgerError
 from plaudit.frames import Tabular
@@ -22,7 +22,7 @@ from plaudit.ledger.context import to_datetime
 from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import check_count, check_term
 from plaudit.ledger.search import BlockSearch
-from plaudit.ledger.storage.episode_parts import ENDS, EpisodePart, add_up, split_episodes
+from plaudit.ledger.storage.episode_parts import ENDS, ORIGINAL_REWARD, EpisodePart, add_up, split_episodes
 from plaudit.ledger.storage.schema import blocks, episode_parts, scopes
 from plaudit.ledger.storage.specs import RewardTerms, read_terms
 from plaudit.ledger.storage.store import Store
@@ -31,8 +31,14 @@ from plaudit.terminal import format_count
 if TYPE_CHECKING:
     from plaudit.plots.axes import Axes
 
+EpisodeKey = tuple[str | None, str | None, str]
+"""The run, the actor and the episode."""
+CHOSEN_BY = ("reward", "version", "run", "actor", "episode")
+"""What whole episodes can be chosen by, whatever records of them are asked for."""
 _MOST_RUNS = 7
 """How many runs a picture tells apart."""
+_MOST_SCOPES = 500
+"""Scopes that are asked about at a time."""
 _STREAMED = {"yield_per": 5000}
 _NOT_CHOSEN_BY = ("step", "key", "after", "id")
 
@@ -62,6 +68,8 @@ class Episode:
     first_record: int
     """The number of its first record: `ledger.why` takes it."""
     last_record: int
+    finished: bool = True
+    """Whether it counts as a return: it has an end, or no record of its run and actor says how any episode ended."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the episode as plain data for JSON."""
@@ -76,6 +84,11 @@ class Episodes(Sequence[Episode], Tabular):
     def __init__(self, listed: Iterable[Episode]) -> None:
         """Keep them."""
         self._listed = tuple(listed)
+
+    @property
+    def finished(self) -> "Episodes":
+        """Those that count as returns; the others have no end yet, or were cut off when their process ended."""
+        return Episodes(each for each in self if each.finished)
 
     def __len__(self) -> int:
         return len(self._listed)
@@ -94,13 +107,14 @@ class Episodes(Sequence[Episode], Tabular):
         terms = self.term_names
         rows = [
             (
-                *(each.run, each.episode, f"{each.reward}@{each.version}", f"{each.length:,}", each.ended, each.total),
+                *(each.run, each.actor, each.episode, f"{each.reward}@{each.version}", f"{each.length:,}"),
+                *(each.ended if each.finished else "unfinished", each.total),
                 *map(each.terms.get, terms),
             )
             for each in self[:MOST_ROWS]
         ]
-        headers = ("run", "episode", "reward", "steps", "ended", "return", *map(build_name, terms))
-        table = build_table(headers, rows, right=("steps", *headers[5:]), count=len(self))
+        headers = ("run", "actor", "episode", "reward", "steps", "ended", "return", *map(build_name, terms))
+        table = build_table(headers, rows, right=("steps", *headers[6:]), count=len(self))
         return join(build_heading(format_count(len(self), "episode")), table if rows else None)
 
     @property
@@ -109,7 +123,7 @@ class Episodes(Sequence[Episode], Tabular):
         return tuple(dict.fromkeys(term for each in self for term in each.terms))
 
     def plot(self, *, terms: bool = False, window: int | None = None, ax: "Axes | None" = None) -> "Axes":
-        """Draw what each episode earned, in the order in which they began, and the moving mean of that.
+        """Draw what each finished episode earned, in the order in which they began, and the moving mean of that.
 
         Args:
             terms: Whether to draw what each term paid; else the returns, a colour for each run and version.
@@ -117,35 +131,35 @@ class Episodes(Sequence[Episode], Tabular):
             ax: Where to draw; a new figure unless given.
 
         Raises:
-            InputError: There are no episodes.
+            InputError: There are no finished episodes.
             MissingExtra: matplotlib is not installed.
         """
         from plaudit.plots.training import plot_returns, plot_terms
 
-        totals = [each.total for each in self]
+        whole = self.finished
+        totals = [each.total for each in whole]
         if terms:
-            columns = {name: [each.terms.get(name) for each in self] for name in self.term_names}
+            columns = {name: [each.terms.get(name) for each in whole] for name in whole.term_names}
             return plot_terms(columns, totals, window=window, ax=ax)
-        several = len({(each.reward, each.version) for each in self}) > 1
+        several = len({(each.reward, each.version) for each in whole}) > 1
         runs: defaultdict[str, list[float]] = defaultdict(list)
-        for each in self:
+        for each in whole:
             run = each.run or "no run"
             runs[f"{run}, {each.reward}@{each.version}" if several else run].append(each.total)
         return plot_returns(runs if len(runs) <= _MOST_RUNS else {"all runs": totals}, window=window, ax=ax)
 
     def worst(self, count: int = 10, *, term: str | None = None) -> "Episodes":
-        """Return those that earned least, the worst first; by one `term`, those that have it."""
+        """Return the finished ones that earned least, the worst first; by one `term`, those that have it."""
         return Episodes(heapq.nsmallest(check_count(count), self._with_term(term), key=_build_key(term)))
 
     def best(self, count: int = 10, *, term: str | None = None) -> "Episodes":
-        """Return those that earned most, the best first; by one `term`, those that have it."""
+        """Return the finished ones that earned most, the best first; by one `term`, those that have it."""
         return Episodes(heapq.nlargest(check_count(count), self._with_term(term), key=_build_key(term)))
 
     def _with_term(self, term: str | None) -> Sequence[Episode]:
-        if term is None or not self:
-            return self._listed
-        check_term(term, self.term_names)
-        return [each for each in self if term in each.terms]
+        if term is not None and self:
+            check_term(term, self.term_names)
+        return [each for each in self if each.finished and (term is None or term in each.terms)]
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return a column for each part of an episode and for each term: None where its reward has no such term."""
@@ -165,19 +179,26 @@ def _build_key(term: str | None) -> Any:
 class _Tally:
     """An episode that is being put together out of its parts."""
 
-    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "steps", "times", "totals")
+    __slots__ = ("ends", "firsts", "lasts", "length", "paid", "scopes", "steps", "times", "totals")
 
     def __init__(self) -> None:
         self.firsts: list[int] = []
         self.lasts: list[int] = []
         self.times: list[int] = []
         self.steps: list[int] = []
+        self.scopes: set[int] = set()
         self.length = 0
         self.ends: set[str | None] = set()
         self.totals: list[float] = []
         self.paid: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
 
-    def add(self, first: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
+    @property
+    def has_end(self) -> bool:
+        """Whether a record says how it ended."""
+        return self.ends != {None}
+
+    def add(self, first: int, scope: int, spec: RewardTerms, part: EpisodePart, ended: str | None) -> None:
+        self.scopes.add(scope)
         position, last, _, records, earliest, latest, step_low, step_high, _, total, terms = part
         self.firsts.append(first + position)
         self.lasts.append(first + last)
@@ -192,7 +213,9 @@ class _Tally:
         self.totals.append(total)
         self.paid.setdefault(spec.terms, []).append(struct.unpack(f"<{len(spec.terms)}d", terms))
 
-    def finish(self, run: str | None, actor: str | None, episode: str, reward: str, version: str) -> Episode:
+    def finish(
+        self, run: str | None, actor: str | None, episode: str, reward: str, version: str, *, finished: bool
+    ) -> Episode:
         values: dict[str, list[float]] = {}
         for terms, rows in self.paid.items():
             for term, column in zip(terms, zip(*rows, strict=True), strict=True):
@@ -213,6 +236,7 @@ class _Tally:
             to_datetime(max(self.times)),
             min(self.firsts),
             max(self.lasts),
+            finished,
         )
 
 
@@ -230,13 +254,34 @@ def list_episodes(store: Store, query: Query) -> Episodes:
         rewards = read_terms(connection)
         chosen = BlockSearch(store, whole).where(select(blocks.c.first), connection)
         ends = {} if query.job is None else _read_ends(connection, query.job)
-        for (first, number, origin, run, actor), part in _read_parts(connection, chosen):
+        for (first, number, origin, scope, run, actor), part in _read_parts(connection, chosen):
             if query.episode is None or part.episode == query.episode:
                 spec = rewards[number]
                 ended = part.ended or ends.get((origin, part.episode))
-                tallies[run, actor, part.episode, spec.reward, spec.version].add(first, spec, part, ended)
-    found = [tally.finish(*key) for key, tally in tallies.items()]
+                tallies[run, actor, part.episode, spec.reward, spec.version].add(first, scope, spec, part, ended)
+        open_ended = {key: tally.scopes for key, tally in tallies.items() if not tally.has_end}
+        telling = _find_telling(connection, set().union(*open_ended.values()))
+    unfinished = {key for key, own in open_ended.items() if not own.isdisjoint(telling)}
+    found = [tally.finish(*key, finished=key not in unfinished) for key, tally in tallies.items()]
     return Episodes(each for each in sorted(found, key=lambda each: each.first_record) if _began_within(each, query))
+
+
+def find_unfinished(listed: Iterable[Episode]) -> frozenset[EpisodeKey]:
+    """Return the run, actor and name of the episodes that have no end, and so count as no return."""
+    return frozenset((each.run, each.actor, each.episode) for each in listed if not each.finished)
+
+
+def _find_telling(connection: Connection, numbers: Collection[int]) -> set[int]:
+    """Return those of some scopes whose records say how episodes end: a wrapper's do, and where one has an end."""
+    marks = f'"{ORIGINAL_REWARD}":', *(f'"{end}":true' for end in ENDS)
+    said = or_(*(blocks.c.contexts.like(f"%{mark}%") for mark in marks))
+    tells = exists(select(blocks.c.first).where(blocks.c.scope == scopes.c.id, said))
+    found: set[int] = set()
+    ordered = sorted(numbers)
+    for start in range(0, len(ordered), _MOST_SCOPES):
+        some = scopes.c.id.in_(ordered[start : start + _MOST_SCOPES])
+        found.update(connection.execute(select(scopes.c.id).where(some, tells)).scalars())
+    return found
 
 
 def _began_within(episode: Episode, query: Query) -> bool:
@@ -252,7 +297,7 @@ def _read_ends(connection: Connection, job: int) -> dict[tuple[int | None, str],
     return {(block[0], part.episode): part.ended for block, part in found if part.ended is not None}
 
 
-_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, scopes.c.run, scopes.c.actor)
+_ABOUT = (blocks.c.first, blocks.c.spec, blocks.c.origin, blocks.c.scope, scopes.c.run, scopes.c.actor)
 _OPENED = [
     blocks.c[name] for name in ("records", "earliest", "job", "times", "episodes", "steps", "contexts", "outputs")
 ]

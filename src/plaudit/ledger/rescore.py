@@ -19,6 +19,7 @@ from plaudit.ledger.backends.backend import report_damage, require_type
 from plaudit.ledger.changes import Changes
 from plaudit.ledger.comparison import compare_rounding, compare_totals
 from plaudit.ledger.context import Scope, to_datetime
+from plaudit.ledger.episodes import CHOSEN_BY, find_unfinished, list_episodes
 from plaudit.ledger.history import History
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Page
@@ -242,6 +243,8 @@ def rescore(
                 progress(min(done, planned.records), planned.records)
     store.writer.transact(lambda cursor: _finish_job(store, cursor, job[0], store.writer.now()))
     result = Rescoring(job[0], reward.name, reward.version, scored, planned.lacking)
+    whole = Query(**{name: getattr(query, name) for name in CHOSEN_BY})
+    result.changes.episodes.unfinished = find_unfinished(list_episodes(store, whole))
     with report_damage(store.backend.name, f"a row of job {job[0]}"):
         compare_totals(store, job[0], result.changes)
         if not as_recorded:

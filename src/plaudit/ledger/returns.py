@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,6 +57,9 @@ class EpisodeReturns:
     def __init__(self) -> None:
         """Begin with no episode."""
         self._numbers: dict[Hashable, int] = {}
+        self.unfinished: Container[EpisodeKey] = frozenset()
+        """Episodes that have no end: they are counted, and have no return to compare."""
+        self._left_out: set[EpisodeKey] = set()
         self._room = np.zeros((6, 0))  # old, new, steps, bad steps, lowest and highest step number
 
     def add(self, episodes: Classes, old: Numbers, new: Numbers, steps: Numbers | None = None) -> None:
@@ -80,7 +83,12 @@ class EpisodeReturns:
             np.fmax.at(self._sums[5], places[ours], ends[1][ours])
 
     def _find(self, label: Any) -> int:
-        return -1 if label is None or label[-1] is None else self._numbers.setdefault(label, len(self._numbers))
+        if label is None or label[-1] is None:
+            return -1
+        if label in self.unfinished:
+            self._left_out.add(label)
+            return -1
+        return self._numbers.setdefault(label, len(self._numbers))
 
     def _grow(self) -> None:
         have = self._room.shape[1]
@@ -156,6 +164,7 @@ class EpisodeReturns:
             "compared": len(old),
             "broken": len(self.broken),
             "with_gaps": len(self.gaps),
+            "unfinished": len(self._left_out),
             "mean_old": float(old.mean()) if len(old) else None,
             "mean_new": float(new.mean()) if len(new) else None,
             "rank_correlation": self.rank_correlation,
@@ -164,8 +173,6 @@ class EpisodeReturns:
 
     def describe(self) -> list[str]:
         """Return a few lines for people; none where no record belongs to an episode."""
-        if not len(self):
-            return []
         plain, lines = self.to_dict(), []
         if plain["compared"]:
             lines.append(
@@ -177,6 +184,8 @@ class EpisodeReturns:
                 what = what or "missing step numbers; their returns are of the steps that are there"
                 have = "has" if len(which) == 1 else "have"
                 lines.append(f"{format_count(len(which), 'episode')} {have} {what}: {format_episodes(which)}.")
+        if self._left_out:
+            lines.append(f"Left out here: {format_count(len(self._left_out), 'unfinished episode')}.")
         return lines
 
     def _describe_ranks(self, plain: dict[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Runs, and what their rewards are like by run, actor, term …: tables for people who look for something odd."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,8 +35,11 @@ class Run:
     version: str
     records: int
     episodes: int
+    """How many are finished."""
+    unfinished: int
+    """How many more have no end, and count as no return."""
     returns: Totals
-    """What the returns of its episodes are like."""
+    """What the returns of the finished ones are like."""
     began: datetime
     latest: datetime
     """When its last record was made."""
@@ -45,7 +48,7 @@ class Run:
         """Return the run as plain data for JSON."""
         plain = {name: getattr(self, name) for name in self.__slots__}
         times = {name: plain[name].isoformat().replace("+00:00", "Z") for name in ("began", "latest")}
-        returns = {name: value for name, value in self.returns.to_dict().items() if name != "records"}
+        returns = {name: getattr(self.returns, name) for name in ("mean", "low", "high")}
         return {**plain, **times, "returns": returns if self.episodes else None}
 
 
@@ -56,8 +59,12 @@ def list_runs(store: Store, query: Query) -> list[Run]:
         if name not in allowed:
             raise LedgerError(f"runs cannot be chosen by {name!r}. Choose by: {', '.join(allowed)}.")
     returns: defaultdict[tuple[Any, ...], Tally] = defaultdict(Tally)
+    unfinished: Counter[tuple[Any, ...]] = Counter()
     for each in list_episodes(store, query):
-        returns[each.run, each.reward, each.version].add(np.array([each.total]))
+        if each.finished:
+            returns[each.run, each.reward, each.version].add(np.array([each.total]))
+        else:
+            unfinished[each.run, each.reward, each.version] += 1
     key = (scopes.c.run, specs.c.name, specs.c.version)
     counted = (func.sum(blocks.c.records), func.min(blocks.c.earliest), func.max(blocks.c.latest))
     with report_damage(store.backend.name, "a block"), store.backend.snapshot() as connection:
@@ -65,13 +72,13 @@ def list_runs(store: Store, query: Query) -> list[Run]:
         joined = blocks.join(scopes, scopes.c.id == blocks.c.scope).join(specs, specs.c.id == blocks.c.spec)
         statement = select(*key, *counted).select_from(joined).where(blocks.c.first.in_(chosen)).group_by(*key)
         rows = connection.execute(statement.order_by(func.min(blocks.c.first))).all()
-        return [_build_run(row, returns[tuple(row[:3])]) for row in rows]
+        return [_build_run(row, returns[tuple(row[:3])], unfinished[tuple(row[:3])]) for row in rows]
 
 
-def _build_run(row: Any, returns: Tally) -> Run:
+def _build_run(row: Any, returns: Tally, unfinished: int) -> Run:
     run, reward, version, records, earliest, latest = row
     times = to_datetime(earliest), to_datetime(latest)
-    return Run(run, reward, version, int(records), returns.records, returns.finish(), *times)
+    return Run(run, reward, version, int(records), returns.records, unfinished, returns.finish(), *times)
 
 
 def group_totals(store: Store, query: Query, by: Sequence[str]) -> dict[tuple[str | None, ...], Totals]:

@@ -35,7 +35,8 @@ def episodes(ledger: str, terms: bool, limit: int | None, as_json: bool, **query
 
     An episode is one of a run and an actor, by one reward, as far as it is recorded; --since and --until are about when
     it began. How it ended is known where the wrapper of a Gymnasium environment recorded it, or where the context of
-    its last record says "terminated" or "truncated". The exit code is 1 if there is none.
+    its last record says "terminated" or "truncated"; where others of its run and actor say so and it does not, it is
+    unfinished. The exit code is 1 if there is none.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
@@ -82,7 +83,7 @@ def _build_row(each: "Episode", terms: Sequence[str]) -> dict[str, str]:
         **{term: format_value(each.terms[term]) if term in each.terms else "" for term in terms},
         "return": format_value(each.total),
         "length": f"{each.length:,}",
-        "ended": each.ended or "",
+        "ended": (each.ended or "") if each.finished else "unfinished",
         "steps": "" if each.first_step is None else f"{each.first_step}–{each.last_step}",
         "began": format_moment(each.began),
         "records": f"{each.first_record}–{each.last_record}",

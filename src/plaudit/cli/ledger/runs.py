@@ -17,7 +17,8 @@ from plaudit.terminal import Screen, build_table, format_value
 def runs(ledger: str, as_json: bool, **query: Any) -> None:
     """List the runs of a LEDGER: how much there is of each, and what its episodes earned.
 
-    A run that several rewards paid in is there once for each. The exit code is 1 if there is none.
+    A run that several rewards paid in is there once for each. Unfinished episodes count as no return. The exit code is
+    1 if there is none.
     """
     given = parse_query(query)
     with open_ledger(ledger) as found:
@@ -27,7 +28,9 @@ def runs(ledger: str, as_json: bool, **query: Any) -> None:
     if as_json:
         print_json(listed)
         return
-    numbers = ("records", "episodes", "mean return", "lowest", "highest")
+    numbers = ("records", "episodes", "unfinished", "mean return", "lowest", "highest")
+    if not any(each.unfinished for each in listed):
+        numbers = tuple(name for name in numbers if name != "unfinished")
     table = build_table("run", "reward", *numbers, "began", "latest", right=numbers)
     table.columns[1].no_wrap = True
     for each in listed:
@@ -37,6 +40,7 @@ def runs(ledger: str, as_json: bool, **query: Any) -> None:
             shorten_text(f"{each.reward}@{each.version}"),
             f"{each.records:,}",
             f"{each.episodes:,}",
+            *([f"{each.unfinished:,}"] if "unfinished" in numbers else []),
             *(map(format_value, returns) if returns else ("", "", "")),
             format_moment(each.began),
             format_moment(each.latest),
