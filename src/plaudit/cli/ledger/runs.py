@@ -28,9 +28,8 @@ def runs(ledger: str, as_json: bool, **query: Any) -> None:
     if as_json:
         print_json(listed)
         return
-    numbers = ("records", "episodes", "unfinished", "mean return", "lowest", "highest")
-    if not any(each.unfinished for each in listed):
-        numbers = tuple(name for name in numbers if name != "unfinished")
+    apart = ("unfinished",) if any(each.unfinished for each in listed) else ()
+    numbers = ("records", "episodes", *apart, "mean return", "lowest", "highest")
     table = build_table("run", "reward", *numbers, "began", "latest", right=numbers)
     table.columns[1].no_wrap = True
     for each in listed:
@@ -40,7 +39,7 @@ def runs(ledger: str, as_json: bool, **query: Any) -> None:
             shorten_text(f"{each.reward}@{each.version}"),
             f"{each.records:,}",
             f"{each.episodes:,}",
-            *([f"{each.unfinished:,}"] if "unfinished" in numbers else []),
+            *(f"{each.unfinished:,}" for _ in apart),
             *(map(format_value, returns) if returns else ("", "", "")),
             format_moment(each.began),
             format_moment(each.latest),
