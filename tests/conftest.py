@@ -11,12 +11,13 @@ from hypothesis import settings
 
 from support.forked_workers import ForkedWorkers
 from support.hasty_compiler import compile_hastily
+from support.interrupted import heed_ctrl_c
 from support.local_spark import spark
 from support.memory import find_memory
 from support.mounts import NOT_ALLOWED
 from support.postgres import postgres, postgres_ledger, postgres_url
 
-__all__ = ["postgres", "postgres_ledger", "postgres_url", "spark"]  # fixtures for every test
+__all__ = ["heed_ctrl_c", "postgres", "postgres_ledger", "postgres_url", "spark"]  # fixtures for every test
 
 # `make test` draws the same examples every time; `make soak` draws many new ones.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=30)

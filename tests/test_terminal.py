@@ -1,13 +1,20 @@
-"""What a command shows in a terminal: tables whose names and numbers stay whole, text as it is, progress if watched."""
+"""What a command shows in a terminal: tables whose names and numbers stay whole, progress if watched; and signals."""
 
+import gc
 import io
+import logging
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 import pytest
 
-from plaudit.terminal import Screen, build_table, draw_bar, show_progress, show_status
+from plaudit.terminal import Screen, Terminated, build_table, draw_bar, handle_signals, show_progress, show_status
+
+posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
 @pytest.fixture
@@ -102,3 +109,52 @@ def test_rich_is_imported_when_something_is_drawn():
     script = "import sys, plaudit.terminal; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "rich" not in done.stdout.split()
+
+
+# -- signals ----------------------------------------------------------------------------------------------------------
+
+
+@posix
+def test_a_pool_of_connections_prints_nothing_of_a_signal():
+    pool = logging.getLogger("sqlalchemy.pool.impl.QueuePool")
+    with pytest.raises(Terminated), handle_signals():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            assert not pool.isEnabledFor(logging.ERROR)
+    assert pool.isEnabledFor(logging.ERROR)
+
+
+@posix
+@pytest.mark.usefixtures("heed_ctrl_c")
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_signal_that_got_lost_comes_again(number, error):
+    def lose(phase, details):
+        gc.callbacks.remove(lose)
+        signal.raise_signal(number)
+
+    gc.callbacks.append(lose)
+    with pytest.raises(error), handle_signals():
+        gc.collect()
+        time.sleep(600)
+        raise AssertionError("it got lost")
+
+
+@posix
+@pytest.mark.usefixtures("heed_ctrl_c")
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
+def test_what_goes_wrong_after_a_signal_is_its_doing(number, error):
+    with pytest.raises(error), handle_signals():
+        with suppress(error):
+            signal.raise_signal(number)
+        raise ValueError("a consequence")
+
+
+@posix
+def test_a_ctrl_c_that_is_ignored_stays_ignored_and_what_was_there_comes_back(heed_ctrl_c):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Terminated), handle_signals():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == (signal.SIG_IGN, before)

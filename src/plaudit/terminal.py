@@ -13,6 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 if TYPE_CHECKING:
@@ -296,15 +297,32 @@ def _log_errors_of_pools(wanted: bool) -> None:
 
 
 @contextmanager
-def handle_signals() -> Iterator[None]:
-    """Let SIGTERM end the command like Ctrl-C does: with nothing left behind.
+def install_handlers(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Call `handle` at SIGTERM and at Ctrl-C, as every command does; a Ctrl-C that is ignored stays so.
 
-    An exception that a signal raises within a callback of the garbage collector goes nowhere; so the signal comes once
-    more, a moment later.
+    A shell starts `command &` in a script with SIGINT ignored: a Ctrl-C in that terminal is for somebody else. Only the
+    main thread can install handlers; in another one this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    ctrl_c = signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None)  # None: not Python's, it cannot be put back
+    wanted = [signal.SIGTERM, signal.SIGINT] if ctrl_c else [signal.SIGTERM]
+    before = {number: signal.signal(number, handle) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def handle_signals() -> Iterator[None]:
+    """Let SIGTERM end a command like Ctrl-C does: with nothing left behind.
+
+    An exception that a signal raises within a callback of the garbage collector goes nowhere; so the signal comes once
+    more, a moment later.
+    """
     stopped: dict[type[BaseException], signal.Signals] = {}
     hook = sys.unraisablehook
 
@@ -329,21 +347,20 @@ def handle_signals() -> Iterator[None]:
         else:
             _thread.interrupt_main(number)
 
-    ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else somebody wants it ignored
-    before = {number: signal.signal(number, leave) for number in [signal.SIGTERM, *[signal.SIGINT] * ctrl_c]}
-    sys.unraisablehook = report
-    try:
-        yield
-    except Exception:
-        for error in stopped:  # what goes wrong after a signal is its doing
-            raise error from None
-        raise
-    finally:
-        sys.unraisablehook = hook
-        if stopped:
-            _log_errors_of_pools(True)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with install_handlers(leave):
+        sys.unraisablehook = report
+        try:
+            yield
+        except Exception as failure:
+            if getattr(failure, "exit_code", None) in (INTERRUPTED, TERMINATED):
+                raise  # the command has said what it leaves behind
+            for error in stopped:  # what goes wrong after a signal is its doing
+                raise error from None
+            raise
+        finally:
+            sys.unraisablehook = hook
+            if stopped:
+                _log_errors_of_pools(True)
 
 
 def format_count(count: int, noun: str) -> str:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 
 import click
@@ -13,7 +14,17 @@ import pytest
 
 from plaudit import PlauditError, errors
 from plaudit.cli import main
-from plaudit.terminal import BROKEN_PIPE, FAILED, INTERNAL, INTERRUPTED, SOME_BAD
+from plaudit.cli.reports import refuse_unreadable
+from plaudit.terminal import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERNAL,
+    INTERRUPTED,
+    SOME_BAD,
+    TERMINATED,
+    Terminated,
+    handle_signals,
+)
 from support.forking import run_python
 
 
@@ -209,17 +220,49 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path):
     assert done.stderr == b"Error: No space left on device\n"
 
 
+SLOW = """
+import sys, time
+print("started", flush=True)
+sys.stdin.readline()
+print("still here", flush=True)
+while True: time.sleep(0.01)
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_ctrl_c_in_a_real_process_ends_it_quietly(process, tmp_path):
-    slow = "import time\nprint('started', flush=True)\nwhile True: time.sleep(0.01)\n"
-    (tmp_path / "slow.py").write_text(slow, encoding="utf-8")
-    running = process("show", "slow.py:reward")
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, INTERRUPTED, b"\n"), (signal.SIGTERM, TERMINATED, b"")]
+)
+def test_a_signal_in_a_real_process_ends_it_quietly(process, tmp_path, number, code, said):
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    running = process("show", "slow.py:reward")  # a command that does nothing about signals
+    assert running.stderr.readline() == b"started\n"
+    running.send_signal(number)
+    assert running.communicate(timeout=300) == (b"", said)
+    assert running.returncode == code
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_what_fails_because_of_a_signal_is_not_printed(capsys):
+    with pytest.raises(Terminated), handle_signals(), refuse_unreadable():
+        with suppress(Terminated):
+            signal.raise_signal(signal.SIGTERM)
+        raise errors.LedgerError("a consequence")
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_where_the_parent_ignores_ctrl_c_so_does_every_command_and_it_ends_on_sigterm(process, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW, encoding="utf-8")
+    running = process("show", "slow.py:reward", ignore_ctrl_c=True)
     assert running.stderr.readline() == b"started\n"
     running.send_signal(signal.SIGINT)
-    printed, told = running.communicate(timeout=300)
-    assert running.returncode == INTERRUPTED
-    assert printed == b""
-    assert told == b"\n"
+    running.stdin.write(b"\n")
+    running.stdin.flush()
+    assert running.stderr.readline() == b"still here\n"
+    running.send_signal(signal.SIGTERM)
+    assert running.communicate(timeout=300) == (b"", b"")
+    assert running.returncode == TERMINATED
 
 
 @pytest.mark.skipif(os.name == "nt", reason="closing a stream of a child is a POSIX shell's business")

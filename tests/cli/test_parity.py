@@ -1,8 +1,6 @@
 """`plaudit parity`."""
 
-import gc
 import json
-import logging
 import os
 import re
 import shutil
@@ -17,7 +15,7 @@ import pytest
 
 from plaudit.checks.parity import Command, Function, Recorded
 from plaudit.cli.parity import find_program
-from plaudit.terminal import INTERRUPTED, TERMINATED, UNDECIDED, Terminated, handle_signals
+from plaudit.terminal import INTERRUPTED, TERMINATED, UNDECIDED
 from support.command_line import built_in
 from support.forking import PythonProcess
 
@@ -279,40 +277,6 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 
 
 # -- real processes -----------------------------------------------------------------------------------------------
-
-
-@posix
-def test_a_pool_of_connections_prints_nothing_of_a_signal():
-    pool = logging.getLogger("sqlalchemy.pool.impl.QueuePool")
-    with pytest.raises(Terminated), handle_signals():
-        try:
-            signal.raise_signal(signal.SIGTERM)
-        finally:
-            assert not pool.isEnabledFor(logging.ERROR)
-    assert pool.isEnabledFor(logging.ERROR)
-
-
-@posix
-@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
-def test_a_signal_that_got_lost_comes_again(number, error):
-    def lose(phase, details):
-        gc.callbacks.remove(lose)
-        signal.raise_signal(number)
-
-    gc.callbacks.append(lose)
-    with pytest.raises(error), handle_signals():
-        gc.collect()
-        time.sleep(600)
-        raise AssertionError("it got lost")
-
-
-@posix
-@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, Terminated), (signal.SIGINT, KeyboardInterrupt)])
-def test_what_goes_wrong_after_a_signal_is_its_doing(number, error):
-    with pytest.raises(error), handle_signals():
-        with suppress(error):
-            signal.raise_signal(number)
-        raise ValueError("a consequence")
 
 
 @posix

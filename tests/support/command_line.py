@@ -48,9 +48,10 @@ def process(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start a command as its own process in an empty folder; one that still runs after the test is killed."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: object, **environment: str) -> subprocess.Popen[bytes]:
+    def start(*arguments: object, ignore_ctrl_c: bool = False, **environment: str) -> subprocess.Popen[bytes]:
         running = PythonProcess(
             [sys.executable, "-m", "plaudit", *map(str, arguments)],
+            ignore_ctrl_c=ignore_ctrl_c,
             cwd=tmp_path,
             env=os.environ | {"PYTHONUNBUFFERED": ""} | environment,
             stdin=subprocess.PIPE,

@@ -1,5 +1,7 @@
 """A corridor with a target at one end or the other, which is seen: small enough that a probe of it takes tenths of a second."""
 
+import signal
+
 import gymnasium
 import numpy as np
 from gymnasium import spaces
@@ -13,10 +15,11 @@ STEPS = 20
 class Corridor(gymnasium.Env):
     """Left, stay, right. Reaching the target ends it and pays 10; a step costs 0.1."""
 
-    def __init__(self, *, fail_at=None, nan_at=None, mask=False, limit=STEPS):
+    def __init__(self, *, fail_at=None, interrupt_at=None, nan_at=None, mask=False, limit=STEPS):
         self.action_space = spaces.Discrete(3)
         self.observation_space = spaces.Box(-10, 10, (2,), np.float64)
         self.fail_at, self.nan_at, self.mask, self.limit = fail_at, nan_at, mask, limit
+        self.interrupt_at = interrupt_at
         self.steps = 0
         self.closed = False
 
@@ -36,6 +39,8 @@ class Corridor(gymnasium.Env):
         self.at += 1
         if self.steps == self.fail_at:
             raise OSError("the simulator is gone")
+        if self.steps == self.interrupt_at:
+            signal.raise_signal(signal.SIGINT)
         self.place += int(action) - 1
         seen = np.array([self.place, self.target], float)
         if self.steps == self.nan_at:

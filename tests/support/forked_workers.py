@@ -143,6 +143,7 @@ class Run:
     def work(self, place: int, first: list[int], told: Connection) -> NoReturn:
         """Run tests as long as there are any, and leave: the rest of the program is not for a worker."""
         code = 1
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # by which `stop` ends it, whatever pytest ignores
         try:
             self.run_tests(place, first, told)
             code = 0

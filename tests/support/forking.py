@@ -3,7 +3,8 @@
 A process that has imported plaudit waits for orders and forks one process for each: what a program does to its modules,
 its streams and its folder is gone with it, and it begins in a tenth of the time. Its output is
 buffered whatever PYTHONUNBUFFERED says. Where there is no fork, or the environment holds something else that Python
-reads as it starts, the program is started as ever.
+reads as it starts, the program is started as ever. Either way a Ctrl-C reaches it also where pytest itself ignores that,
+as it does when a script runs it with `&`.
 """
 
 import array
@@ -12,6 +13,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -39,6 +41,7 @@ def receive(orders):
     return text, files
 
 def run(order, files):
+    signal.signal(signal.SIGINT, signal.SIG_IGN if order["ignore_ctrl_c"] else signal.default_int_handler)
     if order["new_session"]:
         os.setsid()
     for number, file in enumerate(files):
@@ -129,9 +132,13 @@ class PythonProcess(subprocess.Popen):
 
     imported = IMPORTED
 
-    def __init__(self, command: Sequence[Any], **options: Any) -> None:
+    def __init__(self, command: Sequence[Any], *, ignore_ctrl_c: bool = False, **options: Any) -> None:
         """Begin; `options` are those of `subprocess.Popen`."""
         self._told = -1
+        self._ignore_ctrl_c = ignore_ctrl_c
+        if os.name == "posix":
+            handler = signal.SIG_IGN if ignore_ctrl_c else signal.SIG_DFL
+            options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, handler)
         super().__init__([os.fsdecode(each) for each in command], **options)
 
     def _execute_child(self, args: Any, executable: Any, *rest: Any) -> None:
@@ -149,6 +156,7 @@ class PythonProcess(subprocess.Popen):
             "folder": os.fspath(cwd or os.getcwd()),
             "environment": dict(environment),
             "new_session": bool(new_session),
+            "ignore_ctrl_c": self._ignore_ctrl_c,
         }
         files = [standard if given == -1 else given for standard, given in enumerate((into, out, errors))]
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [*files, told]))]

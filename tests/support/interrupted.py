@@ -1,4 +1,4 @@
-"""A training that gets a Ctrl-C, in this process."""
+"""A Ctrl-C in this process, which pytest may have been told to ignore."""
 
 import signal
 from collections.abc import Iterator
@@ -7,6 +7,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture
+def heed_ctrl_c() -> Iterator[None]:
+    """Let a Ctrl-C reach this process: a script that runs pytest with `&` has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import click
 from plaudit import __version__
 from plaudit.cli.errors import translate_errors
 from plaudit.cli.groups import LazyGroup
-from plaudit.terminal import accept_any_text
+from plaudit.terminal import accept_any_text, handle_signals
 
 __all__ = ["main"]
 
@@ -42,7 +42,7 @@ class _Commands(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
-        with translate_errors():
+        with translate_errors(), handle_signals():
             return super().invoke(ctx)
 
     def main(self, *arguments: Any, **options: Any) -> Any:

@@ -21,7 +21,7 @@ from plaudit.cli.reports import (
     report_options,
 )
 from plaudit.systems.arguments import open_ledger
-from plaudit.terminal import handle_signals, show_progress
+from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
     from plaudit.checks.report import Report
@@ -63,7 +63,7 @@ def audit(
     if where is None:
         raise click.UsageError("name a LEDGER.")
     query = parse_query(options)
-    with refuse_unreadable(), handle_signals(), open_report(output) as file, open_ledger(where) as ledger:
+    with refuse_unreadable(), open_report(output) as file, open_ledger(where) as ledger:
         done = []
         for label, reward in _list_rewards(ledger, query).items():
             report = _audit(ledger, label, only, ignore, threshold, query)

@@ -29,7 +29,7 @@ from plaudit.cli.reports import (
 from plaudit.reward.reward import Reward
 from plaudit.systems import BUILT_IN
 from plaudit.systems.arguments import check_exists, find_reward, open_ledger
-from plaudit.terminal import handle_signals, show_progress, show_status
+from plaudit.terminal import show_progress, show_status
 
 _EXAMPLE = "Example: plaudit check roadsense parking.py:reward --ignore jump"
 
@@ -90,7 +90,7 @@ def check(
     names = _list_names(rewards, everything)
     job = CheckJob(names, tuple(only), tuple(ignore), timeout, limit, params, tuple(settings), outcomes, where, query)
     done: list[LocatedReport] = []
-    with refuse_unreadable(), handle_signals(), open_report(output) as file:
+    with refuse_unreadable(), open_report(output) as file:
         done = check_rewards(job)
         print_reports(done, form, file)
     exit_with(done, fail_on)

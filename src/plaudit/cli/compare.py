@@ -8,7 +8,7 @@ import click
 from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_query
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, find_reward_or_function, open_ledger
-from plaudit.terminal import handle_signals, show_progress
+from plaudit.terminal import show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Comparison, Transitions
@@ -120,7 +120,7 @@ def _compare(rewards: tuple[str, ...], **options: Any) -> "Comparison":
     from plaudit.analysis import compare as measure
 
     found = [find_reward(each) for each in rewards]
-    with handle_signals(), show_progress("steps") as progress:
+    with show_progress("steps") as progress:
         return measure(*found, progress=progress, **options)
 
 
@@ -132,7 +132,7 @@ def _sample(rewards: tuple[str, ...], environment: str, features: str, steps: in
     function = find_reward_or_function(features)
     if isinstance(function, Reward):
         raise click.UsageError(f"--features {features}: this is a reward; a function of a step is needed.")
-    with handle_signals(), show_progress("steps") as progress:
+    with show_progress("steps") as progress:
         return sample_transitions(environment, found, function, steps=steps, seed=seed, progress=progress)
 
 

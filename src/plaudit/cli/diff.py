@@ -10,7 +10,7 @@ from plaudit.cli.options import check_any_record, ledger_options, parse_ledger_q
 from plaudit.cli.prove import EXIT
 from plaudit.errors import DefinitionError
 from plaudit.systems.arguments import check_exists, find_reward, open_ledger
-from plaudit.terminal import Screen, handle_signals, show_progress
+from plaudit.terminal import Screen, show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Diff
@@ -51,14 +51,13 @@ def diff(
         raise click.UsageError("--ledger and --data exclude each other; compare on one of them.")
     if data is not None and not set(data) & set("*?["):
         check_exists(data)
-    with handle_signals():
-        if where is None:
-            found = _compare(find_reward(before), find_reward(after), shared, timeout, data=data)
-        else:
-            with open_ledger(where) as ledger:
-                check_any_record(ledger, query)
-                rewards = _find_label(before, ledger), _find_label(after, ledger)
-                found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
+    if where is None:
+        found = _compare(find_reward(before), find_reward(after), shared, timeout, data=data)
+    else:
+        with open_ledger(where) as ledger:
+            check_any_record(ledger, query)
+            rewards = _find_label(before, ledger), _find_label(after, ledger)
+            found = _compare(*rewards, shared, timeout, ledger=ledger, **query)
     click.echo(json.dumps(found.to_dict(), indent=2) if as_json else found.format(max(Screen().width, 60)))
     raise click.exceptions.Exit(EXIT[found.verdict])
 

@@ -26,9 +26,10 @@ _WRONG_NAME = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirect
 
 
 def fail(message: str, exit_code: int) -> NoReturn:
-    """End a command with a message on stderr."""
-    click.echo(f"Error: {message}", err=True)
-    raise click.exceptions.Exit(exit_code) from None
+    """End a command with a message on stderr; click prints it, unless a signal had come first."""
+    failure = click.ClickException(message)
+    failure.exit_code = exit_code
+    raise failure from None
 
 
 def choose_exit_code(error: PlauditError | OSError) -> int:

@@ -15,7 +15,7 @@ from plaudit.learn.off_policy import Evaluation, Policy, always, from_file, unif
 from plaudit.learn.off_policy import evaluate as evaluate_policy
 from plaudit.systems.arguments import find_reward, load_module, open_ledger
 from plaudit.targets import OnBad
-from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, handle_signals, show_progress
+from plaudit.terminal import SOME_BAD, Screen, build_table, escape_controls, show_progress
 
 _EXAMPLE = "Example: plaudit evaluate rewards.db --decision-class topology --policy router.json --since 7d"
 _ESTIMATORS = ("ips", "snips", "dm", "dr", "switch")
@@ -101,7 +101,7 @@ def evaluate(
         given["actions"] = tuple(name.strip() for name in actions.split(","))
     query = parse_query({name: given.get(name) for name in _QUERY})
     chosen = find_policy(policy)
-    with handle_signals(), open_ledger(ledger) as log, show_progress("reading decisions") as progress:
+    with open_ledger(ledger) as log, show_progress("reading decisions") as progress:
         check_any_record(log, query)
         result = evaluate_policy(log, chosen, reward=found, progress=progress, **given)
     if as_json:

@@ -20,7 +20,7 @@ from plaudit.cli.options import seconds_option, tune, tuning_options
 from plaudit.errors import DefinitionError, FileError, did_you_mean, explain_unreadable
 from plaudit.reward.reward import Reward
 from plaudit.systems.arguments import find_reward, load_module
-from plaudit.terminal import UNDECIDED, Screen, build_table, escape_controls, format_value, handle_signals
+from plaudit.terminal import UNDECIDED, Screen, build_table, escape_controls, format_value
 
 DIFFER = 1
 """The two do not agree, or the program failed."""
@@ -101,7 +101,7 @@ def compare(reward: Reward, text: str, *, examples: int, shell: bool, **options:
     against = find_program(text, shell=shell)
     total = None if isinstance(against, Recorded) else examples
     # What a function prints must not end up in our own output.
-    with handle_signals(), _show_tested(text, total) as progress, contextlib.redirect_stdout(sys.stderr):
+    with _show_tested(text, total) as progress, contextlib.redirect_stdout(sys.stderr):
         try:
             return find_mismatch(reward, against, examples=examples, progress=progress, **options)
         except FileError as error:

@@ -12,7 +12,7 @@ from plaudit.cli.options import tune, tuning_options
 from plaudit.errors import DefinitionError, did_you_mean
 from plaudit.systems.arguments import find_beside, find_reward, load_module, open_ledger_to_write
 from plaudit.systems.commands import COUNT
-from plaudit.terminal import INTERRUPTED, SOME_BAD, UNDECIDED, handle_signals, show_progress
+from plaudit.terminal import INTERRUPTED, SOME_BAD, UNDECIDED, show_progress
 
 if TYPE_CHECKING:
     from plaudit.analysis import Probe
@@ -102,7 +102,7 @@ def probe(
         raise click.UsageError("--run names a run in a ledger; name that with --ledger.")
     paying = tune(find_reward(reward), params, settings)
     chosen = {"seeds": seeds, "seed": seed, "max_steps": max_steps, "against": against or None, **budget}
-    with ExitStack() as stack, handle_signals():
+    with ExitStack() as stack:
         ledger = None if where is None else stack.enter_context(open_ledger_to_write(where, new=True))
         found = _probe(
             find_environment(env),

@@ -9,7 +9,7 @@ import click
 from plaudit.cli.streams import STANDARD, Output
 from plaudit.errors import DefinitionError, NotInLedger
 from plaudit.systems.commands import output_option
-from plaudit.terminal import format_count, handle_signals, show_progress
+from plaudit.terminal import format_count, show_progress
 
 
 def _convert_size(context: click.Context, option: click.Parameter, given: str) -> int:
@@ -57,7 +57,7 @@ def report(given: Sequence[str], run: str | None, output: str, max_size: int, as
     for each in given:
         if is_same_file(each, output):
             raise click.UsageError(f"--output {output} would replace {each}, which is to be read; name another file.")
-    with handle_signals(), Output(output) as file:
+    with Output(output) as file:
         library = Library(given, run=run)
         try:
             if run is not None and not library.has_runs:

@@ -14,7 +14,7 @@ from plaudit.reward.row_files import find_format
 from plaudit.systems.arguments import check_exists, find_reward, is_file_name, is_system, open_ledger_to_write
 from plaudit.systems.commands import output_option
 from plaudit.targets import OnBad
-from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress, show_status
+from plaudit.terminal import SOME_BAD, format_count, show_progress, show_status
 
 if TYPE_CHECKING:
     from plaudit.ledger.dataset import FileRescoring
@@ -110,12 +110,11 @@ def rescore_dataset(source: str, reward: Reward, engine: str, options: Mapping[s
         "prefix": options["prefix"] or "",
         "overwrite": options["force"],
     }
-    with handle_signals():
-        done = (
-            _rescore_locally(source, reward, output, options, common)
-            if engine == "local"
-            else _rescore_on_engine(engine, source, reward, output, common)
-        )
+    done = (
+        _rescore_locally(source, reward, output, options, common)
+        if engine == "local"
+        else _rescore_on_engine(engine, source, reward, output, common)
+    )
     click.echo(json.dumps(done.to_dict(), indent=2, default=str) if as_json else str(done))
     if done.bad or done.unreadable:
         raise click.exceptions.Exit(SOME_BAD)
@@ -198,7 +197,7 @@ def is_ledger(source: str) -> bool:
 
 def rescore_ledger(source: str, reward: Reward, query: Mapping[str, Any], as_json: bool, *, as_recorded: bool) -> None:
     """Re-score records; first say which lack an input, then what changed."""
-    with handle_signals(), open_ledger_to_write(source) as ledger:
+    with open_ledger_to_write(source) as ledger:
         check_any_record(ledger, dict(query))
         planned = ledger.plan_rescore(reward, as_recorded=as_recorded, **query)
         for lacking in planned.lacking:

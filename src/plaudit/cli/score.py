@@ -19,7 +19,7 @@ from plaudit.reward.row_files import Format, find_format, refuse_overlap
 from plaudit.reward.rows import RowLayout
 from plaudit.systems.arguments import find_reward
 from plaudit.systems.commands import output_option
-from plaudit.terminal import SOME_BAD, Screen, format_count, handle_signals, show_progress
+from plaudit.terminal import SOME_BAD, Screen, format_count, show_progress
 
 _EXAMPLE = "Example: plaudit score roadsense rows.csv --output scores.parquet --set comfort.weight=2"
 
@@ -114,7 +114,7 @@ class Outcome:
 
 def score_file(job: ScoreJob, layout: RowLayout) -> Outcome:
     """Score every row; on any failure an output that was there before stays as it was."""
-    with handle_signals(), ExitStack() as stack:
+    with ExitStack() as stack:
         source = stack.enter_context(Source(job.source))
         output = stack.enter_context(Output(job.output))
         aside = job.bad or (_name_bad_rows(job.output) if output.target else None)

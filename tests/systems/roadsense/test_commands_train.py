@@ -15,6 +15,7 @@ from plaudit import Ledger
 from plaudit.systems import roadsense
 from plaudit.systems.folder_lock import lock_folder
 from plaudit.systems.roadsense.commands import training_run
+from support.forking import PythonProcess
 from support.interrupted import ctrl_c_after
 
 TINY = (
@@ -142,7 +143,7 @@ def endless(tmp_path):
     def start(*arguments):
         settings = (*TINY, "--output", "run", "--steps", 10**9, "--reward", "R0", *arguments)
         command = [sys.executable, "-m", "plaudit", "train", "roadsense", *map(str, settings)]
-        running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        running = PythonProcess(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
         started.append(running)
         log = tmp_path / "run" / "log.jsonl"
         while not log.exists() or log.read_text().count("\n") < 2:

@@ -8,17 +8,19 @@ import pytest
 
 from plaudit.systems.training.command import LineWatch
 from plaudit.systems.training.run import catch_signals
+from plaudit.terminal import Terminated
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_is_a_wish_and_the_second_an_order(number):
+@pytest.mark.usefixtures("heed_ctrl_c")
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_the_first_signal_is_a_wish_and_the_second_an_order(number, error):
     told = []
     with catch_signals(lambda: told.append(True)) as stop:
         os.kill(os.getpid(), number)
         assert (stop.asked, stop.signal, told) == (True, number, [True])
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(error):
             os.kill(os.getpid(), number)
             signal.pause()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

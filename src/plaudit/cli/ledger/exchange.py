@@ -13,7 +13,7 @@ from plaudit.errors import FileError, LedgerError, explain_unreadable
 from plaudit.reward.row_files import Format
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
 from plaudit.systems.commands import output_option
-from plaudit.terminal import SOME_BAD, format_count, handle_signals, show_progress
+from plaudit.terminal import SOME_BAD, format_count, show_progress
 
 _EXAMPLE = "Example: plaudit ledger export rewards.db --output night-3.parquet --run night-3 --reward roadsense"
 
@@ -39,7 +39,7 @@ def export(ledger: str, output: str, chosen: Format | None, force: bool, as_json
     written = choose_format(output, chosen)
     if Path(output).is_file() and not force:
         raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
-    with handle_signals(), open_ledger(ledger) as found, show_progress("exporting") as progress:
+    with open_ledger(ledger) as found, show_progress("exporting") as progress:
         check_any_record(found, given)
         count = found.export(output, format=written, overwrite=force, progress=progress, **given)
         name = found.name
@@ -60,7 +60,7 @@ def import_(ledger: str, file: str, quarantine: bool, as_json: bool) -> None:
     computes is an error, or with --quarantine kept apart: `plaudit ledger quarantine` shows it.
     """
     _check_importable(Path(file))
-    with handle_signals(), open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
+    with open_ledger_to_write(ledger, new=True) as found, show_progress("importing") as progress:
         before = max((apart.id for apart in found.quarantined()), default=0) if quarantine else 0
         try:
             count = found.import_file(file, quarantine=quarantine, progress=progress)

@@ -8,7 +8,7 @@ import click
 from plaudit.errors import FileError
 from plaudit.systems.arguments import open_ledger, open_ledger_to_write
 from plaudit.systems.commands import output_option
-from plaudit.terminal import handle_signals, show_status
+from plaudit.terminal import show_status
 
 
 @click.command(epilog="Example: plaudit ledger backup rewards.db --output /backups/rewards-2026-11-01.db")
@@ -23,7 +23,7 @@ def backup(ledger: str, output: str, force: bool, as_json: bool) -> None:
     """
     if Path(output).is_file() and not force:
         raise FileError(f"{output} exists already; choose another name, or replace it with --force.")
-    with handle_signals(), open_ledger(ledger) as found, show_status(f"copying to {output}"):
+    with open_ledger(ledger) as found, show_status(f"copying to {output}"):
         found.backup(output, overwrite=force)
         name = found.name
     size = Path(output).stat().st_size

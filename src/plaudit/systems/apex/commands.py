@@ -13,7 +13,7 @@ from plaudit.systems.apex import DecisionRow, reward
 from plaudit.systems.apex.coding import AGENTS, TASKS, TESTS, CodingRun, Episode, Step, run_episodes
 from plaudit.systems.apex.switching.engine import REFUSALS
 from plaudit.systems.commands import COUNT, SEED, describe_kept, explain_interrupt, output_option, refuse_empty
-from plaudit.terminal import Screen, build_table, format_count, handle_signals, show_status
+from plaudit.terminal import Screen, build_table, format_count, show_status
 
 _TIMES = ("ms", "tick_ms")
 """What of a decision does not depend on the seed."""
@@ -43,7 +43,7 @@ def run(
     (star), down a line (chain) or freely (flat), and learns from what the step earned. The same seed gives the same
     run.
     """
-    with handle_signals(), explain_interrupt(describe_kept(output)), _show_steps() as show:
+    with explain_interrupt(describe_kept(output)), _show_steps() as show:
         found = asyncio.run(run_episodes(episodes, out=output, seed=seed, budget=budget, max_steps=steps, on_step=show))
     if as_json:
         _print_json(found)

@@ -19,7 +19,7 @@ from plaudit.systems.deepthinker.simulated.report import FRESH
 from plaudit.systems.deepthinker.simulated.run import ROUTER
 from plaudit.systems.deepthinker.simulated.world import PHASES
 from plaudit.systems.folder_lock import lock_folder
-from plaudit.terminal import Screen, build_table, format_count, handle_signals, show_progress
+from plaudit.terminal import Screen, build_table, format_count, show_progress
 
 ROUTER_FILE = "router.json"
 REPORT_FILE = "report.json"
@@ -54,7 +54,6 @@ def run(missions: int, seed: int, output: str | None, as_json: bool) -> None:
     the best choice in hindsight. The same seed gives the same run, and a run that was stopped goes on with --output.
     """
     with ExitStack() as stack:
-        stack.enter_context(handle_signals())
         stack.enter_context(explain_interrupt(describe_kept(output)))
         folder = stack.enter_context(lock_folder(output or stack.enter_context(TemporaryDirectory())))
         store = stack.enter_context(RewardStore(folder))

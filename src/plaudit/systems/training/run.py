@@ -4,7 +4,6 @@ import json
 import math
 import signal
 import statistics
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, Generic
 from plaudit.atomic import AtomicFile
 from plaudit.errors import FileError
 from plaudit.systems.training.settings import SettingsT
+from plaudit.terminal import Terminated, install_handlers
 
 CHECKPOINT, POLICY, LOG, REPORT = "checkpoint.npz", "policy.npz", "log.jsonl", "report.json"
 """The files of a run, in its folder."""
@@ -87,22 +87,12 @@ class Stop:
 def catch_signals(tell: Callable[[], None] = lambda: None) -> Iterator[Stop]:
     """Take the first Ctrl-C or SIGTERM as a wish that is told and kept; the second one ends at once."""
     stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
 
     def note(number: int, frame: object) -> None:
         if stop.asked:
-            raise KeyboardInterrupt
+            raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
         stop.signal = number
         tell()
 
-    wanted = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it ignored
-        wanted.append(signal.SIGINT)
-    before = {number: signal.signal(number, note) for number in wanted}
-    try:
+    with install_handlers(note):
         yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -18,7 +18,7 @@ from plaudit.systems.roadsense.experiment import Experiment, StudyResult, run_ex
 from plaudit.systems.roadsense.experiment.picture import save_picture, validate_picture_path
 from plaudit.systems.roadsense.experiment.results import PROBABILITY, SITUATIONS, CheckSummary, Situation
 from plaudit.systems.roadsense.experiment.run import OnProgress
-from plaudit.terminal import Screen, build_table, format_count, handle_signals
+from plaudit.terminal import Screen, build_table, format_count
 
 LEDGER, REPORT, PLOT = "rewards.db", "report.json", "plot.png"
 """What the folder keeps."""
@@ -70,7 +70,6 @@ def run_experiment_job(job: ExperimentJob) -> None:
 def _drive_and_score(job: ExperimentJob, where: str) -> Experiment:
     kept = f"{where} keeps every drive that was complete, and the next run goes on"
     with (
-        handle_signals(),
         explain_interrupt(kept),
         watch_experiment(quiet=job.quiet) as show,
         open_ledger_to_write(where, new=True) as ledger,
