@@ -434,3 +434,7 @@ def test_a_finding_about_a_helper_stands_in_the_file_of_the_helper(plaudit, tmp_
     assert place["region"] == {"startLine": 6, "snippet": {"text": "return metres / seconds"}}
     assert check("github", "may-divide-by-zero").startswith("::warning file=helper_of_pace.py,line=6,")
     assert "pace  helper_of_pace.py:9\n" in check("text", "changed-since-read")
+
+
+def test_help_says_that_a_python_file_is_executed(plaudit):
+    assert "Checking a FILE.py executes it" in " ".join(plaudit("check", "--help").stdout.split())

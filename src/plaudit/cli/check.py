@@ -69,6 +69,9 @@ def check(
     flaw, and with what to do. Those that a reward allows, with its reason, are counted apart; questions that stay
     open are said.
 
+    Checking a FILE.py executes it, as importing it would: check only files that you trust. A JSON file that `plaudit
+    show --spec` wrote is only data.
+
     --outcomes takes a JSON file, an object from names to lists of rows, worst first; or episodes of ledgers by name:
     rewards.db#night-3/7=parked,rewards.db#night-3/9=landed. With --ledger each finding is told how often it happened
     there, in which episodes and what it earned, and what only a history can show is looked for as well, as by `plaudit
