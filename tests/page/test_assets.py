@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from plaudit.page.assets import LIBRARY, LICENCE, SCRIPTS, STYLES, build_shell
+from plaudit.page.assets import LIBRARY, LICENCE, SCRIPTS, STYLES, build_shell, build_token_page
 
 STATIC = files("plaudit.page") / "static"
 VENDORED = tomllib.loads((STATIC / "vendor" / "VENDOR.toml").read_text())
@@ -35,6 +35,15 @@ def test_the_policy_names_the_one_script_and_the_one_style(live):
     assert ('http-equiv="Content-Security-Policy"' in html) is not live
 
 
+def test_the_page_that_asks_for_the_token_is_short_and_runs_its_own_script_alone():
+    html, policy = build_token_page()
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    [script], [style] = find_inline(html, "script"), find_inline(html, "style")
+    assert (rules["script-src"], rules["style-src"]) == (hash_text(script), hash_text(style))
+    assert (rules["default-src"], rules["form-action"]) == ("'none'", "'self'")
+    assert len(html) < 4096, "it fits into what the system keeps for a client that does not read"
+
+
 def test_no_document_can_end_the_element_that_holds_it():
     html, _ = build_shell('{"</script><script>alert(1)</script><!--": ""}', live=False)
     assert html.count("</script>") == 2
@@ -52,7 +61,8 @@ def test_what_was_not_written_here_is_what_was_published():
 
 def test_every_file_is_part_of_the_document():
     names = {each.name for folder in (STATIC, STATIC / "views") for each in folder.iterdir() if each.is_file()}
-    assert names == {name.rpartition("/")[2] for name in (*SCRIPTS, *STYLES) if not name.startswith("vendor/")}
+    used = {name.rpartition("/")[2] for name in (*SCRIPTS, *STYLES) if not name.startswith("vendor/")}
+    assert names == used | {"token.html"}
     assert LIBRARY.startswith("vendor/")
     assert LICENCE.startswith("vendor/")
 

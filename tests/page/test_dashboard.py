@@ -1,9 +1,14 @@
 """`plaudit dashboard`: what it prints, what it refuses, and how it ends."""
 
+import os
+import re
 import signal
 import socket
 import sys
+import tempfile
+import urllib.error
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,21 +29,53 @@ def rewards(tmp_path_factory):
     return path
 
 
+def visit(url):
+    """Open an address as a browser does, with cookies; return the last address and what is there."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    with opener.open(url, timeout=300) as answer:
+        return answer.url, answer.read()
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
 def test_it_says_where_the_page_is_and_ends_when_asked_to(rewards, process, number, code):
-    running = process("dashboard", rewards, "--port", 0, "--no-browser", PYTHONUNBUFFERED="1")
-    try:
-        line = running.stdout.readline().decode()
-        assert line.startswith("rewards.db: http://127.0.0.1:")
-        with urllib.request.urlopen(line.split()[-1], timeout=300) as answer:
-            assert b"<!doctype html>" in answer.read()
-        running.send_signal(number)
-        _, err = running.communicate(timeout=300)
-    finally:
-        running.kill()
+    running = process("dashboard", rewards, "--port", 0, "--no-browser")
+    line = running.stdout.readline().decode()
+    assert re.fullmatch(r"rewards\.db: http://127\.0\.0\.1:\d+/\?token=[\w-]{43}\n", line)
+    url, token = line.split()[-1], line.strip().partition("=")[2]
+    address, page = visit(url)
+    assert address == url.partition("?")[0]
+    assert b"<!doctype html>" in page
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        visit(f"{address}documents/broken?token={token}")
+    running.send_signal(number)
+    out, err = running.communicate(timeout=300)
     assert running.returncode == code
     assert b"Traceback" not in err
     assert (b"has ended" in err) == (code == 0)
+    assert token.encode() not in out + err, "it is printed once, and logged nowhere"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_where_the_parent_ignores_ctrl_c_it_ends_on_sigterm_alone(rewards, process):
+    running = process("dashboard", rewards, "--port", 0, "--no-browser", ignore_ctrl_c=True)
+    url = running.stdout.readline().decode().split()[-1]
+    for _ in range(3):
+        running.send_signal(signal.SIGINT)
+        assert b"<!doctype html>" in visit(url)[1]
+    running.send_signal(signal.SIGTERM)
+    _, err = running.communicate(timeout=300)
+    assert (running.returncode, err) == (143, b"")
+
+
+def test_without_a_token_only_this_machine_can_ask(rewards, process, plaudit):
+    refused = plaudit("dashboard", rewards, "--host", "0.0.0.0", "--port", 0, "--no-token", "--no-browser")
+    assert refused.exit_code == 2
+    assert "Leave out --no-token, or --host." in refused.stderr
+    running = process("dashboard", rewards, "--port", 0, "--no-token", "--no-browser")
+    url = running.stdout.readline().decode().split()[-1]
+    assert "token" not in url
+    with urllib.request.urlopen(f"{url}documents/index", timeout=300) as answer:
+        assert b"night" in answer.read()
 
 
 def test_a_port_that_is_taken_is_said_so(rewards, plaudit):
@@ -108,7 +145,7 @@ def test_a_browser_is_opened_unless_told_not_to(rewards, plaudit, started, monke
     monkeypatch.setenv("DISPLAY", ":0")
     result = plaudit("dashboard", rewards, "--port", 0)
     assert result.exit_code == 0
-    assert started == [result.stdout.split("\n")[0].split()[-1]]
+    assert [url.partition("plaudit-")[0] for url in started] == [Path(tempfile.gettempdir()).as_uri() + "/"]
     plaudit("dashboard", rewards, "--port", 0, "--no-browser")
     assert len(started) == 1
 
@@ -147,8 +184,8 @@ def test_a_token_stands_in_no_command_line_of_a_browser(rewards, plaudit, starte
     monkeypatch.setattr(serving.tempfile, "tempdir", str(tmp_path))
     kept = []
     monkeypatch.setattr(serving, "_open", lambda url: kept.append((url, urllib.request.urlopen(url).read().decode())))
-    result = plaudit("dashboard", rewards, "--port", 0, "--token")
-    token = result.stdout.split("#token=")[1].split()[0]
+    result = plaudit("dashboard", rewards, "--port", 0)
+    token = result.stdout.split("?token=")[1].split()[0]
     (url, page), *_ = kept
     assert token not in url
     assert token in page

@@ -70,7 +70,7 @@ class Browser:
             with self._view.visit(address) as view:
                 yield view
         finally:
-            page.evaluate("() => { try { sessionStorage.clear(); } catch { /* a page that did not open has none */ } }")
+            context.clear_cookies()
 
 
 class View:
@@ -110,7 +110,7 @@ class View:
     @property
     def foreign(self) -> list[str]:
         """Requests to anything but the file or the server that was opened, and what the page made itself."""
-        own = self.address.split("#")[0]
+        own = self.address.split("#")[0].split("?")[0]
         return [url for url in self.asked if not url.startswith((own, "data:", "blob:"))]
 
     def go(self, place):

@@ -27,7 +27,7 @@ class Client:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        address, _, self.token = url.partition("#token=")
+        address, _, self.token = url.partition("?token=")
         self.port = int(address.rstrip("/").rpartition(":")[2])
 
     @contextmanager
@@ -57,7 +57,8 @@ class Client:
     def leave(self, path: str, begun: threading.Event) -> None:
         """Ask for something, and go once it has `begun`."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=300) as connection:
-            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            token = f"Authorization: Bearer {self.token}"
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{token}\r\n\r\n".encode())
             assert begun.wait(300)
 
     def listen(self) -> Iterator[tuple[str, Any]]:
@@ -76,9 +77,9 @@ class Client:
 
 @contextmanager
 def serve(
-    library: Any, *, host: str = "127.0.0.1", with_token: bool = False, shell: tuple[str, str] = SHELL
+    library: Any, *, host: str = "127.0.0.1", port: int = 0, shell: tuple[str, str] = SHELL, **options: Any
 ) -> Iterator[Client]:
-    """Run a server on a free port of this machine."""
+    """Run a server on a free port of this machine, or on `port`."""
     ready: list[str] = []
     answering = threading.Event()
 
@@ -86,8 +87,8 @@ def serve(
         ready.append(url)
         answering.set()
 
-    with open_socket(host, 0) as bound:
-        server = build_server(library, shell, bound, host=host, with_token=with_token, on_ready=announce)
+    with open_socket(host, port) as bound:
+        server = build_server(library, shell, bound, host=host, on_ready=announce, **options)
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         try:

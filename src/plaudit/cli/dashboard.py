@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 
 import click
 
-from plaudit.terminal import escape_line, handle_signals
+from plaudit.terminal import escape_line
 
 PORT = 8420
 
@@ -31,7 +31,7 @@ def _collect_rarely() -> Iterator[None]:
     metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen; anything but this machine alone needs the token that is printed then.",
+    help="Where to listen; 0.0.0.0 lets other machines ask, with the token.",
 )
 @click.option(
     "--port",
@@ -41,32 +41,32 @@ def _collect_rarely() -> Iterator[None]:
     show_default=True,
     help="Where to listen; 0 for any that is free.",
 )
-@click.option("--token", "with_token", is_flag=True, help="Need a token on this machine too, where others log in.")
+@click.option("--no-token", is_flag=True, help="Answer every user of this machine, without a token.")
 @click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
 @_collect_rarely()
 def dashboard(
-    sources: tuple[str, ...], run: str | None, host: str, port: int, with_token: bool, no_browser: bool
+    sources: tuple[str, ...], run: str | None, host: str, port: int, no_token: bool, no_browser: bool
 ) -> None:
     """Look at ledgers and rewards in a browser, while runs are being recorded.
 
     Rewards, runs, episodes and single steps, and what they would have earned with other knobs. Ledgers are opened so
-    that nothing can be written to them. The server answers this machine alone unless told otherwise, and ends with
-    Ctrl-C.
+    that nothing can be written to them. The server answers this machine alone unless told otherwise, and needs the
+    token in the address that it prints, which a script sends as a header: Authorization: Bearer TOKEN. It ends with
+    Ctrl-C or SIGTERM.
     """
     from plaudit.page.assets import build_shell
     from plaudit.page.library import Library
     from plaudit.page.serving import build_server, has_browser, open_socket, prepare_browser
 
     with (
-        handle_signals(),
-        open_socket(host, port) as bound,
+        open_socket(host, port, with_token=not no_token) as bound,
         closing(Library(sources, run=run, live=True)) as library,
         prepare_browser() as open_browser,
     ):
 
         def announce(url: str) -> None:
             names = ", ".join(escape_line(source.name) for source in library.sources)  # an address has no password here
-            click.echo(f"{names}: {url}\nNothing is written. Ctrl-C ends it.")
+            click.echo(f"{names}: {url}\nNothing is written. Ctrl-C or SIGTERM ends it.")
             if no_browser:
                 return
             if has_browser():
@@ -79,7 +79,7 @@ def dashboard(
             click.echo(f"No ledger here has a run {run!r:.60} yet; {advice}", err=True)
         shell = build_shell(live=True)
         try:
-            build_server(library, shell, bound, host=host, with_token=with_token, on_ready=announce).run()
+            build_server(library, shell, bound, host=host, on_ready=announce, with_token=not no_token).run()
         except KeyboardInterrupt:  # the way it is meant to end
             click.echo("\nThe dashboard has ended.", err=True)
 
@@ -87,5 +87,5 @@ def dashboard(
 def _explain_no_browser(port: int) -> str:
     if "SSH_CONNECTION" in os.environ:
         tunnel = f"ssh -N -L {port}:localhost:{port} THIS_MACHINE"
-        return f"There is no browser here. On your own machine: {tunnel}, then open http://localhost:{port}/."
+        return f"There is no browser here. On your own machine: {tunnel}, then open the address above there."
     return "There is no browser to open here; open the address above."

@@ -28,7 +28,7 @@ _WRONG_NAME = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirect
 def fail(message: str, exit_code: int) -> NoReturn:
     """End a command with a message on stderr; click prints it, unless a signal had come first."""
     failure = click.ClickException(message)
-    failure.exit_code = exit_code
+    failure.exit_code = exit_code  # type: ignore[misc]  # click reads that of the exception
     raise failure from None
 
 

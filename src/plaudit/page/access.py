@@ -11,17 +11,19 @@ import secrets
 import socket
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LONGEST_URL = 256 * 1024
-"""Characters of an address: the names of a run and of an episode may have thousands, each written as %XX."""
+from plaudit.page.assets import build_token_page
+
+LONGEST_HEAD = 32 * 1024
+"""Bytes of a request's first line and headers."""
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?", re.ASCII)
-_OPEN = frozenset({"/", "/favicon.ico"})
-"""What needs no token: the empty page, which then asks for documents with one."""
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.ASCII)
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",
@@ -41,9 +43,13 @@ class Refusal(NamedTuple):
     kind: str
     message: str
 
-    def to_response(self) -> JSONResponse:
-        """Return it as JSON."""
-        headers = {401: {"www-authenticate": "Bearer"}, 405: {"allow": "GET, HEAD"}}.get(self.status)
+    def to_response(self, path: str) -> Response:
+        """Return it as JSON, or where a token is needed for the page, as a page that says so; the connection ends."""
+        headers = {401: {"www-authenticate": "Bearer"}, 405: {"allow": "GET, HEAD"}}.get(self.status, {})
+        headers["connection"] = "close"  # whoever has no token gets one short answer, and cannot hold the connection
+        if self.status == 401 and path == "/":
+            page, policy = build_token_page()
+            return HTMLResponse(page, 401, headers | {"content-security-policy": f"{policy}; frame-ancestors 'none'"})
         return JSONResponse({"error": self.message, "kind": self.kind}, self.status, headers)
 
 
@@ -56,7 +62,7 @@ class Access:
     any_address: bool = False
     """Whether any IP address is a name of it, because it listens on all of the machine's."""
     token: str | None = None
-    """What a request must carry; None where only this machine can ask."""
+    """What a request must carry; None where it is switched off."""
 
     def find_refusal(self, scope: Scope) -> Refusal | None:
         """Return why a request is not answered; None where it is."""
@@ -68,11 +74,13 @@ class Access:
             return Refusal(403, "forbidden", "Another page asks for this; only the dashboard's own page may.")
         if scope["method"] not in ("GET", "HEAD"):
             return Refusal(405, "read-only", "The dashboard only reads; nothing can be sent to it.")
-        if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > LONGEST_URL:
-            return Refusal(414, "too-long", f"The address is longer than {LONGEST_URL:,} characters.")
-        if path not in _OPEN and not self.is_token(headers.get("authorization", "")):
-            message = "A token is needed, and this is not it; open the address that `plaudit dashboard` printed."
-            return Refusal(401, "unauthorized", message)
+        if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+            return Refusal(413, "too-long", "A request to the dashboard has no body.")
+        if _measure_head(scope) > LONGEST_HEAD:
+            return Refusal(431, "too-long", f"The head of a request may have {LONGEST_HEAD:,} bytes.")
+        if not self.has_token(scope):
+            message = "A token is needed: open the address that `plaudit dashboard` printed, or send it as a header"
+            return Refusal(401, "unauthorized", f"{message}, Authorization: Bearer TOKEN.")
         return None
 
     def is_own_host(self, given: str) -> bool:
@@ -86,12 +94,41 @@ class Access:
             return False
         return match[1] in self.hosts or (self.any_address and _parse_address(match[1]) is not None)
 
-    def is_token(self, authorization: str) -> bool:
-        """Return whether an Authorization header carries the token; how long that takes tells nothing of it."""
+    def has_token(self, scope: Scope) -> bool:
+        """Return whether a request carries the token; how long that takes tells nothing of it."""
         if self.token is None:
             return True
-        scheme, _, given = authorization.partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), self.token.encode())
+        same = [hmac.compare_digest(each.encode(), self.token.encode()) for each in list_tokens(scope)]
+        return any(same)
+
+
+def list_tokens(scope: Scope) -> list[str]:
+    """Return what a request gives for a token: in a header, in a cookie, and for the page itself in its address."""
+    headers = Headers(scope=scope)
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    cookie = cookie_parser(headers.get("cookie", "")).get(name_cookie(headers), "")
+    return [bearer.strip() if scheme.lower() == "bearer" else "", cookie, *find_tokens_in_address(scope)]
+
+
+def find_tokens_in_address(scope: Scope) -> list[str]:
+    """Return the tokens after the ? of the page's address, where the link that is printed has one."""
+    return parse_qs(scope["query_string"].decode("latin-1")).get("token", []) if scope["path"] == "/" else []
+
+
+def name_cookie(headers: Headers) -> str:
+    """Return what the cookie is called that keeps the token: browsers send those of one port to all others too.
+
+    >>> name_cookie(Headers({"host": "localhost:8420"}))
+    'plaudit-8420'
+    """
+    match = _HOST.fullmatch(headers.get("host", "").lower())
+    return f"plaudit-{match[2] or 80}" if match else "plaudit"
+
+
+def _measure_head(scope: Scope) -> int:
+    """Return about how many bytes came before the empty line."""
+    headers = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    return len(scope.get("raw_path", b"")) + len(scope["query_string"]) + headers
 
 
 def is_foreign_page(headers: Headers, path: str) -> bool:
@@ -104,24 +141,19 @@ def is_foreign_page(headers: Headers, path: str) -> bool:
     return site not in ("same-origin", "none") and not visit
 
 
-def build_access(host: str, bound: str, *, with_token: bool = False) -> Access:
+def build_access(host: str, bound: str, *, with_token: bool = True) -> Access:
     """Return who may ask a server that was told to listen on `host`, and does so on the address `bound`.
 
-    Where another machine can reach it, or `with_token` wants one, a token is made.
-
-    >>> build_access("127.0.0.1", "127.0.0.1").token is None
-    True
     >>> access = build_access("0.0.0.0", "0.0.0.0")
     >>> len(access.token) > 30, access.any_address
     (True, True)
     """
     address = ipaddress.ip_address(bound.partition("%")[0])
-    token = secrets.token_urlsafe(32) if with_token or not address.is_loopback else None
     names = {host, bound}
     if address.is_unspecified:
         names |= {socket.gethostname(), socket.getfqdn()}
     hosts = {f"[{name}]" if ":" in name else name for name in map(str.lower, names)}
-    return Access(_LOCAL | hosts, address.is_unspecified, token)
+    return Access(_LOCAL | hosts, address.is_unspecified, secrets.token_urlsafe(32) if with_token else None)
 
 
 class Guard:
@@ -147,8 +179,19 @@ class Guard:
             await send(message)
 
         refusal = self._access.find_refusal(scope)
-        app = self._app if refusal is None else refusal.to_response()
+        if refusal is not None:
+            app: ASGIApp = refusal.to_response(scope["path"])
+        elif self._access.token is not None and find_tokens_in_address(scope):
+            app = self._keep_token(self._access.token, scope)
+        else:
+            app = self._app
         await app(scope, receive, send_guarded)
+
+    def _keep_token(self, token: str, scope: Scope) -> Response:
+        """Return what puts the token into a cookie, and leads to the address without it."""
+        response = RedirectResponse("/", 303)
+        response.set_cookie(name_cookie(Headers(scope=scope)), token, httponly=True, samesite="strict")
+        return response
 
 
 def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -79,7 +79,19 @@ def build_shell(data: str = "", *, live: bool) -> tuple[str, str]:
     return html, policy
 
 
-def _write_policy(style: str, script: str, *, live: bool) -> str:
+@cache
+def build_token_page() -> tuple[str, str]:
+    """Return the page that asks for the token, and its Content-Security-Policy.
+
+    A browser keeps the cookie back where a link on another site, or the file that it was started with, leads here, but
+    not from the page itself; so its script looks whether the cookie is there after all.
+    """
+    page = _read("token.html")
+    style, script = (page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("style", "script"))
+    return page, _write_policy(style, script, live=True, forms="'self'")
+
+
+def _write_policy(style: str, script: str, *, live: bool, forms: str = "'none'") -> str:
     rules = {
         "default-src": "'none'",
         "script-src": _hash(script),
@@ -88,7 +100,7 @@ def _write_policy(style: str, script: str, *, live: bool) -> str:
         "worker-src": "blob:",
         "connect-src": "'self'" if live else "'none'",
         "base-uri": "'none'",
-        "form-action": "'none'",
+        "form-action": forms,
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 

@@ -35,7 +35,6 @@ from plaudit.page.threads import Threads
 
 MOST_RESCORINGS = 8
 """How many may wait for their turn: one is computed at a time."""
-_LONGEST_SETTINGS = 64 * 1024
 _FIRST_VIEW = 0.5
 """Seconds in which nothing else is built."""
 _NEWEST = 3
@@ -81,7 +80,6 @@ class Dashboard:
         self._rescorings = 0
         routes = [
             Route("/", self._send_shell),
-            Route("/favicon.ico", self._send_no_icon),
             Route("/documents/{address:path}", self._send_document),
             Route("/events", self._send_events),
             Route("/rescore/{address:path}", self._send_rescoring),
@@ -118,9 +116,6 @@ class Dashboard:
     async def _send_shell(self, request: Request) -> Response:
         headers = {"content-security-policy": self._policy, "cache-control": "no-cache"}
         return HTMLResponse(self._shell, headers=headers)
-
-    async def _send_no_icon(self, request: Request) -> Response:
-        return Response(status_code=204)
 
     async def _send_document(self, request: Request) -> Response:
         address = _read_address(request, "/documents/")
@@ -233,7 +228,7 @@ def _parse_settings(text: str) -> dict[str, Any]:
     {'comfort.weight': 2}
     """
     try:
-        found = None if len(text) > _LONGEST_SETTINGS else json.loads(text, parse_constant=_refuse_constant)
+        found = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

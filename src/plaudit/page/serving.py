@@ -2,32 +2,37 @@
 
 import contextlib
 import errno
+import functools
 import html
 import ipaddress
 import os
+import signal
 import socket
 import sys
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from types import FrameType
 
 from plaudit.errors import MissingExtra, PlauditError
-from plaudit.terminal import escape_line
+from plaudit.terminal import escape_line, install_handlers
 
 try:
     import uvicorn
 
-    from plaudit.page.access import build_access
+    from plaudit.page.access import LONGEST_HEAD, build_access
+    from plaudit.page.connections import Connection, Limits
     from plaudit.page.server import Dashboard, Library
 except ImportError as error:
     needed = "the dashboard needs Starlette and uvicorn. Install them: pip install 'plaudit[page]'"
     raise MissingExtra(needed) from error
 
-_LONGEST_HEAD = 512 * 1024
-"""Bytes of a request's first line and headers; what is longer is refused before it is read."""
-_MOST_CONNECTIONS = 512
+_ACCEPTED_AT_ONCE = 32
+"""Connections that are opened before those that are open are read from: few, or many new ones would push them out."""
+_BACKLOG = 1024
+"""Connections that the system keeps until they are accepted."""
 _PATIENCE = 2
 """Seconds that requests have to end when the server is to."""
 
@@ -36,15 +41,23 @@ class CannotListen(PlauditError, OSError):
     """The server cannot have the address or the port that it was told to listen on."""
 
 
-def open_socket(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int, *, with_token: bool = True) -> socket.socket:
     """Return a socket that listens; port 0 is any that is free.
 
     Raises:
-        CannotListen: There is no such address on this machine, or its port is taken.
+        CannotListen: There is no such address on this machine, its port is taken, or others could reach it and need no
+            token.
     """
     try:
         (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return socket.create_server(address[:2], family=family, backlog=128)
+        if not with_token and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+            raise CannotListen(
+                f"other machines can reach {escape_line(host)}, and without a token everybody there could look. "
+                "Leave out --no-token, or --host."
+            )
+        return socket.create_server(address[:2], family=family)
+    except CannotListen:
+        raise
     except (OSError, UnicodeError) as error:
         raise CannotListen(_explain(error, escape_line(host), port)) from None
 
@@ -68,12 +81,12 @@ def _explain(error: Exception, host: str, port: int) -> str:
 
 
 def format_url(host: str, bound: socket.socket, token: str | None) -> str:
-    """Return where the page is; a token stands behind the #, which browsers keep to themselves."""
+    """Return where the page is, with the token, which its first answer puts into a cookie."""
     address, port = bound.getsockname()[:2]
     if ipaddress.ip_address(address.partition("%")[0]).is_unspecified:
         host = socket.gethostname()
     name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + ("" if token is None else f"#token={token}")
+    return f"http://{name}:{port}/" + ("" if token is None else f"?token={token}")
 
 
 def build_server(
@@ -82,8 +95,9 @@ def build_server(
     bound: socket.socket,
     *,
     host: str,
-    with_token: bool,
     on_ready: Callable[[str], None],
+    with_token: bool = True,
+    limits: Limits = Limits(),  # noqa: B008  # it cannot be changed
 ) -> "Server":
     """Return a server whose `run` answers requests until Ctrl-C or SIGTERM, and raises them again when all is closed.
 
@@ -92,14 +106,15 @@ def build_server(
         shell: The page and its Content-Security-Policy.
         bound: What `open_socket` returned.
         host: What it was told to listen on.
-        with_token: Whether a token is needed on this machine too; from elsewhere it is in any case.
         on_ready: Called with the address of the page once requests are answered.
+        with_token: Whether a request needs the token that stands in that address.
+        limits: How long and how many connections may be open.
     """
     access = build_access(host, bound.getsockname()[0], with_token=with_token)
     dashboard = Dashboard(library, access, shell)
     config = uvicorn.Config(
         dashboard.app,
-        http="h11",  # the same everywhere, whatever else is installed
+        http=functools.partial(Connection, limits=limits),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -108,9 +123,9 @@ def build_server(
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        backlog=_ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=_PATIENCE,
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
     )
     url = format_url(host, bound, access.token)
     return Server(config, bound, dashboard.end_streams, lambda: on_ready(url))
@@ -136,9 +151,24 @@ class Server(uvicorn.Server):
         """Answer requests until told to end."""
         super().run(sockets or [self._bound])
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """End at the signals that end every command, and raise them again when all is closed."""
+        caught: list[int] = []
+
+        def end(number: int, frame: FrameType | None) -> None:
+            caught.append(number)
+            self.handle_exit(number, frame)
+
+        with install_handlers(end):
+            yield
+        for number in caught[:1]:
+            signal.raise_signal(number)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
+        self._bound.listen(_BACKLOG)
         if self.started:
             self._on_ready()
 
@@ -168,7 +198,7 @@ def prepare_browser() -> Iterator[Callable[[str], None]]:
     with contextlib.ExitStack() as stack:
 
         def open_browser(url: str) -> None:
-            if "#token=" in url:
+            if "?token=" in url:
                 number, name = tempfile.mkstemp(prefix="plaudit-", suffix=".html")  # for its owner alone
                 stack.callback(Path(name).unlink, missing_ok=True)
                 with open(number, "w", encoding="utf-8") as file:

@@ -74,19 +74,75 @@ def test_the_server_scores_the_whole_run_with_other_knobs(browser, serve_page, p
         assert shown[3] == str(len(rows))
 
 
-def test_a_server_with_a_token_is_opened_by_its_address_or_by_hand(browser, serve_page):
-    with serve_page(with_token=True) as client:
-        with browser.open(client.url) as page:
-            assert page.text("h1") == "rewards.db"
-            assert client.token not in page.evaluate("location.href")
-            assert all(client.token not in url for url in page.asked[1:])
-        address = client.url.partition("#")[0]
-        with browser.open(address) as page:
-            assert page.text("h1") == "A token is needed"
-            page.get_by_label("Token").fill(client.token)
+def wait_for(page, heading):
+    """Wait until a page with this heading is seen, whatever pages come before it."""
+    page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
+
+
+def test_the_address_with_the_token_is_needed_once(browser, serve_page):
+    with serve_page() as client, browser.open(f"{client.url}#/run/l0/night") as page:
+        assert page.text("h1") == "night"
+        assert page.evaluate("location.href") == f"http://127.0.0.1:{client.port}/#/run/l0/night"
+        assert all(client.token not in url for url in page.asked[1:])
+        assert page.evaluate("document.cookie") == "", "no script can read it"
+        page.goto(f"http://127.0.0.1:{client.port}/")
+        wait_for(page, "rewards.db")
+
+
+def test_the_token_is_in_no_referer(browser, serve_page):
+    with serve_page() as client, browser.open(client.url) as page:
+        sent = []
+
+        def note(request):
+            sent.append(request)
+
+        page.on("request", note)
+        page.goto(client.url)
+        wait_for(page, "rewards.db")
+        page.go("run/l0/night")
+        page.remove_listener("request", note)
+        assert len(sent) > 3
+        assert [each.url for each in sent if "referer" in each.all_headers()] == []
+
+
+def test_without_the_token_the_page_asks_for_it(browser, serve_page):
+    with serve_page() as client, browser.open(client.url) as page:
+        page.context.clear_cookies()
+        page.goto(client.url.partition("?")[0])
+        wait_for(page, "A token is needed")
+        for token, heading in (("wrong", "A token is needed"), (client.token, "rewards.db")):
+            page.get_by_label("Token").fill(token)
             page.get_by_role("button", name="Open").click()
-            page.wait("document.querySelector('h1').textContent === 'rewards.db'")
-            page.complaints.clear()  # the browser itself says that the first answers were 401
+            page.wait_for_load_state()
+            wait_for(page, heading)
+        page.complaints.clear()  # the browser itself says that the first answers were 401
+
+
+@pytest.mark.parametrize("token", [True, False], ids=["with the token", "with its cookie"])
+def test_a_link_from_elsewhere_leads_to_the_page_though_the_cookie_is_kept_back(browser, serve_page, tmp_path, token):
+    with serve_page() as client, browser.open(client.url) as page:
+        link = f"{client.url if token else client.url.partition('?')[0]}#/run/l0/night"
+        if token:
+            page.context.clear_cookies()
+        (tmp_path / "start.html").write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={link}">')
+        page.goto((tmp_path / "start.html").as_uri())
+        wait_for(page, "night")
+        assert page.evaluate("location.href") == f"http://127.0.0.1:{client.port}/#/run/l0/night"
+        assert any(url.split("#")[0].endswith("/?") for url in page.asked), "the page leads there itself"
+        page.complaints.clear()  # the browser itself says that an answer was 401
+        page.asked[:] = [url for url in page.asked if not url.startswith("file:")]
+
+
+def test_a_page_whose_server_was_started_again_asks_for_its_new_token(browser, serve_page):
+    with serve_page() as client:
+        port = client.port
+        opened = browser.open(client.url)
+        page = opened.__enter__()
+        page.wait("document.querySelector('.status').textContent === 'Live'")
+    with serve_page(port=port):
+        wait_for(page, "A token is needed")
+        page.complaints.clear()
+        opened.__exit__(None, None, None)
 
 
 def test_a_server_that_has_ended_is_noticed(browser, serve_page):

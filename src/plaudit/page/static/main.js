@@ -32,6 +32,6 @@ function tell(state, message = "") {
   status.textContent = { live: "Live", lost: "No connection; trying again", gone: message }[state];
 }
 
-plaudit.store.takeToken();
+if (plaudit.store.live) history.replaceState(null, "", `/${location.hash}`); // without the ? that the token left
 plaudit.router.start();
 plaudit.store.listen(plaudit.router.refresh, tell);

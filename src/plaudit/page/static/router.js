@@ -117,32 +117,12 @@ function describeUnknown(kind) {
 }
 
 function describeFailure(error) {
-  if (error.refused) return askForToken();
   const advice = plaudit.store.live
     ? "It may have been removed, or the address may be wrong."
     : "A report holds as much as its size allows: a larger --max-size holds more, and plaudit dashboard shows everything.";
   return [
     h("h1", {}, "Not to be shown"),
     emptyState(error.message, advice, h("a", { href: "#/index" }, "Back to the start")),
-  ];
-}
-
-function askForToken() {
-  const field = h("input", { type: "password", id: "token", autocomplete: "off" });
-  const open = (event) => {
-    event.preventDefault();
-    plaudit.store.keepToken(field.value.trim());
-    show();
-  };
-  return [
-    h("h1", {}, "A token is needed"),
-    h("p.lead", {}, "This server answers to those who know its token. It is in the address that the command printed."),
-    h(
-      "form.bar",
-      { onsubmit: open },
-      h("label.field", { for: "token" }, "Token", field),
-      h("button.action.main", { type: "submit" }, "Open"),
-    ),
   ];
 }
 

@@ -3,13 +3,8 @@
 const live = document.documentElement.dataset.live === "true";
 const embedded = JSON.parse(document.getElementById("documents").textContent);
 
-/** A document that is not here; `refused` where the server asks for its token. */
-class Missing extends Error {
-  constructor(message, { refused = false } = {}) {
-    super(message);
-    this.refused = refused;
-  }
-}
+/** A document that is not here. */
+class Missing extends Error {}
 
 const MOST = 64;
 /** @type {Map<string, Promise<any>>} the newest last */
@@ -43,22 +38,11 @@ async function inflate(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// The token comes after the # of the first address, which no server or log sees, and stays in this tab.
-
-const TOKEN = "plaudit.token";
-
-function takeToken() {
-  const found = /^#token=([^&]*)&?(.*)$/.exec(location.hash);
-  if (!found) return;
-  keepToken(decodeURIComponent(found[1]));
-  history.replaceState(null, "", `#${found[2]}`);
-}
-
-const keepToken = (token) => sessionStorage.setItem(TOKEN, token);
-
-function ask(path, signal) {
-  const token = live ? sessionStorage.getItem(TOKEN) : null;
-  return fetch(path, { signal, headers: token ? { authorization: `Bearer ${token}` } : {} });
+/** Ask the server; one that was started again has another token, and a page of its own that asks for it. */
+async function ask(path, signal) {
+  const answer = await fetch(path, { signal });
+  if (answer.status === 401) location.reload();
+  return answer;
 }
 
 async function request(path, { signal } = {}) {
@@ -70,8 +54,7 @@ async function request(path, { signal } = {}) {
     throw new Missing("The server does not answer. Is plaudit dashboard still running?");
   }
   const body = await answer.json().catch(() => ({}));
-  if (!answer.ok)
-    throw new Missing(body.error ?? `The server answered ${answer.status}.`, { refused: answer.status === 401 });
+  if (!answer.ok) throw new Missing(body.error ?? `The server answered ${answer.status}.`);
   return body;
 }
 
@@ -131,4 +114,4 @@ async function* readEvents(body) {
   }
 }
 
-plaudit.store = { get, has, list, request, listen, live, takeToken, keepToken, Missing };
+plaudit.store = { get, has, list, request, listen, live, Missing };
