@@ -33,7 +33,7 @@ PlauditError
     ├── NotInLedger (LookupError)     a record, reward or job that is not there
     ├── LedgerBusy (TimeoutError)     another process holds the ledger, or its server does not answer
     │   └── CommitUnknown             the server was lost in a commit: the write is there, or not
-    ├── LedgerBroken (OSError)        the disk refused a write, or the file is damaged
+    ├── LedgerBroken (OSError)        the disk or a foreign constraint refused a write, or the file is damaged
     └── LedgerTooNew                  the ledger was written by a newer plaudit
 """
 
@@ -171,7 +171,7 @@ class CommitUnknown(LedgerBusy):
 
 
 class LedgerBroken(LedgerError, OSError):
-    """The disk refused a write, or the file is damaged; what was acknowledged before is safe."""
+    """The disk or a foreign constraint refused a write, or the file is damaged; what was acknowledged is safe."""
 
 
 class LedgerTooNew(LedgerError):

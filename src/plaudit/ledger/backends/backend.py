@@ -29,8 +29,18 @@ UNREADABLE = (
 """What reading a row raises that no ledger has written."""
 
 
+OUT_OF_ORDER = "this block does not follow the last one of its writer"
+"""What the trigger of a ledger says to a writer whose chain another process has moved on."""
+
+
 class WriteConflict(LedgerError):
-    """Another writer wrote the same row first; look again."""
+    """The database refuses a row: another writer wrote it first, or somebody added a constraint."""
+
+    def __init__(self, ledger: str, reason: str, constraint: str | None) -> None:
+        """Keep the driver's `reason` and what it calls the constraint; None for the trigger that every ledger has."""
+        super().__init__(f"{ledger}: {reason}")
+        self.reason = reason
+        self.constraint = constraint
 
 
 class ConnectionLost(LedgerBusy):

@@ -14,7 +14,7 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
 from plaudit.errors import LedgerBusy, LedgerError, MissingExtra, UnusableFile
-from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict
+from plaudit.ledger.backends.backend import OUT_OF_ORDER, Backend, ConnectionLost, WriteConflict
 
 try:
     import psycopg
@@ -192,8 +192,12 @@ class PostgresBackend(Backend):
 
     def _translate_error(self, error: "psycopg.Error") -> Exception:
         message = str(error).strip()
-        if isinstance(error, psycopg.errors.UniqueViolation | psycopg.errors.DeadlockDetected):
-            return WriteConflict(f"{self.name}: {message}")
+        if isinstance(error, psycopg.errors.DeadlockDetected):
+            return WriteConflict(self.name, message, None)
+        if isinstance(error, psycopg.IntegrityError | psycopg.errors.RaiseException):
+            reason = error.diag.message_primary or message
+            constraint = error.diag.constraint_name or reason
+            return WriteConflict(self.name, reason, None if reason == OUT_OF_ORDER else constraint)
         if isinstance(error, psycopg.errors.DiskFull):
             return UnusableFile(f"{self.name}: the server's disk is full. Nothing was recorded; make room and go on.")
         if isinstance(error, psycopg.errors.LockNotAvailable):

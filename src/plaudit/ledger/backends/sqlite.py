@@ -17,7 +17,7 @@ from sqlalchemy.util import LRUCache
 
 from plaudit.atomic import parse_path, sync_folder
 from plaudit.errors import FileError, LedgerBroken, LedgerBusy, LedgerError, UnusableFile
-from plaudit.ledger.backends.backend import Backend, WriteConflict, report_damage
+from plaudit.ledger.backends.backend import OUT_OF_ORDER, Backend, WriteConflict, report_damage
 from plaudit.ledger.backends.locks import ClaimedNames, WriterLock
 
 _COMPILED: LRUCache[Any, Any] = LRUCache(500)
@@ -219,7 +219,8 @@ class SqliteBackend(Backend):
         """Return our error for one of SQLite's."""
         text = str(error)
         if isinstance(error, sqlite3.IntegrityError):
-            return WriteConflict(f"{self.name}: {text}")
+            constraint = text.partition(" constraint failed: ")[2] or text  # that of a trigger is in its own words
+            return WriteConflict(self.name, text, None if text == OUT_OF_ORDER else constraint)
         if "locked" in text or "busy" in text:
             return LedgerBusy(f"{self.name} is held by another program ({text}). Nothing was recorded; try again.")
         if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_SHMSIZE":

@@ -7,6 +7,7 @@ view `readable` spells them out for people who have only an SQL shell.
 
 import re
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import cache
@@ -235,6 +236,21 @@ powers = Table(
 POWERS = [(exponent, 2.0 ** (max(exponent, 1) - 1075)) for exponent in range(2047)]
 """The rows of `powers`, for good."""
 
+
+def _list_conflicts() -> Iterator[str]:
+    for table in metadata.sorted_tables:
+        uniques = [each for each in table.constraints if isinstance(each, UniqueConstraint)]
+        for columns, on_server in (
+            (table.primary_key.columns, f"{table.name}_pkey"),
+            *((each.columns, f"{'_'.join((table.name, *each.columns.keys()))}_key") for each in uniques),
+            *((index.columns, str(index.name)) for index in table.indexes if index.unique),
+        ):
+            yield from (", ".join(f"{table.name}.{column.name}" for column in columns), on_server)
+
+
+CONFLICTS = frozenset(_list_conflicts())
+"""What SQLite and PostgreSQL call the constraints by which two writers can be in each other's way."""
+
 _SCRIPTS = Path(__file__).parent / "migrations"
 
 
@@ -261,7 +277,7 @@ def upgrade_tables(backend: Backend, *, newest: str = REVISION, scripts: Path = 
         )
     backup = None
     if found is None and newest == REVISION and isinstance(backend, SqliteBackend):
-        if backend.fill(_build_new_file(scripts)):
+        if backend.fill(build_new_file(scripts)):
             return None
     elif found is not None and isinstance(backend, SqliteBackend):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -295,12 +311,17 @@ def _read_revision(backend: Backend, connection: Connection) -> str | None:
     return None
 
 
+def read_script(dialect: str, scripts: Path = _SCRIPTS) -> str:
+    """Return the SQL that makes everything that the migrations make, but for the rows of `powers`."""
+    return (scripts / f"new_{dialect}.sql").read_text(encoding="utf-8")
+
+
 @cache
-def _build_new_file(scripts: Path) -> bytes:
+def build_new_file(scripts: Path = _SCRIPTS) -> bytes:
     """Return the file of a new ledger: what the migrations make, without running them, which takes far longer."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.execute(f"PRAGMA page_size = {PAGE}")
-        made.executescript((scripts / "new_sqlite.sql").read_text(encoding="utf-8"))
+        made.executescript(read_script("sqlite", scripts))
         made.executemany("INSERT INTO powers VALUES (?, ?)", POWERS)
         made.commit()
         return made.serialize()
@@ -308,8 +329,7 @@ def _build_new_file(scripts: Path) -> bytes:
 
 def _make_tables(connection: Connection, scripts: Path) -> None:
     """Make on a server what the migrations make, without running them."""
-    script = (scripts / "new_postgresql.sql").read_text(encoding="utf-8")
-    connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+    connection.exec_driver_sql(read_script("postgresql", scripts), execution_options={"no_parameters": True})
     # As the texts of two arrays: psycopg would look at each of four thousand numbers several times.
     columns = tuple(f"{{{','.join(map(repr, column))}}}" for column in zip(*POWERS, strict=True))
     connection.exec_driver_sql("INSERT INTO powers SELECT * FROM unnest(%s::bigint[], %s::float8[])", columns)

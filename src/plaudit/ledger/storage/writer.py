@@ -16,7 +16,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sqlalchemy import bindparam, insert, select, update
 
-from plaudit.errors import CommitUnknown, KeyConflict, LedgerBusy, LedgerError, NotInLedger, PlauditError
+from plaudit.errors import (
+    CommitUnknown,
+    KeyConflict,
+    LedgerBroken,
+    LedgerBusy,
+    LedgerError,
+    NotInLedger,
+    PlauditError,
+)
 from plaudit.ledger.backends.backend import Backend, ConnectionLost, WriteConflict, read_bytes, report_damage
 from plaudit.ledger.context import Scope, to_microseconds
 from plaudit.ledger.storage.chain import BY_RECORD, RecordChain, close_chain, extend_rows, start_chain
@@ -32,7 +40,7 @@ from plaudit.ledger.storage.codec import (
 )
 from plaudit.ledger.storage.contents import KEYED, Content, build_content, list_differences, read_contents
 from plaudit.ledger.storage.episode_parts import EpisodePart, summarize_episodes
-from plaudit.ledger.storage.schema import appended, episode_parts, keys, scopes, table_heads, writers
+from plaudit.ledger.storage.schema import CONFLICTS, appended, episode_parts, keys, scopes, table_heads, writers
 from plaudit.ledger.storage.signing import Signer, format_table_end, format_writer_end
 from plaudit.ledger.storage.sources import build_lookup, look_up
 from plaudit.ledger.storage.specs import store_spec
@@ -148,6 +156,7 @@ class BlockWriter:
         if self._busy:
             raise LedgerError(f"{self._backend.name} is in the middle of a write; record when that has returned.")
         self._backend.start_budget()
+        last: LedgerError | None = None
         for _ in range(_ATTEMPTS):
             before = self._number
             done: list[Result] = []
@@ -161,6 +170,8 @@ class BlockWriter:
                 if isinstance(error, ConnectionLost) and done and self._moved and self._has_landed():
                     break
                 self._restore(before)
+                _check_conflict(self._backend.name, error)
+                last = error
             except Exception:
                 self._restore(before)
                 raise
@@ -171,8 +182,11 @@ class BlockWriter:
             finally:
                 self._busy = False
         else:
-            name = self._backend.name
-            raise LedgerBusy(f"{name}: other writers were quicker {_ATTEMPTS} times. Nothing was recorded.")
+            why = f" ({last.reason})" if isinstance(last, WriteConflict) else ""
+            raise LedgerBusy(
+                f"{self._backend.name}: other writers were quicker {_ATTEMPTS} times{why}. Nothing was recorded. If "
+                "there are no others, verify the ledger."
+            )
         if self.after_write is not None:
             self.after_write()
         return done[0]
@@ -341,6 +355,15 @@ class BlockWriter:
             cursor.execute(self._backend.render(_ADD_SCOPE), (digest, *scope))
             found = cursor.execute(self._backend.render(_FIND_SCOPE), (digest,)).fetchone()
         return int(found[0])
+
+
+def _check_conflict(ledger: str, error: LedgerError) -> None:
+    """Raise LedgerBroken where a write was refused by something that no ledger has: trying again would not help."""
+    if isinstance(error, WriteConflict) and error.constraint is not None and error.constraint not in CONFLICTS:
+        raise LedgerBroken(
+            f"{ledger}: the database refuses the write: {error.reason}. No ledger has such a constraint, index or "
+            "trigger: somebody added it. Nothing was recorded. Drop it, and verify: that names whatever was added."
+        ) from error
 
 
 def _summarize_block(block: Block) -> Summary:
